@@ -14,7 +14,7 @@
 #define REQUEST_MAX  96 /* room for two ids */
 #define FRAME_MAX    40 /* the text between the parts */
 
-#define HINT_REFUSED "the server refuses; check its URL, and the token, key or secret that it is shown"
+#define HINT_REFUSED "the server refuses; check its URL, and the token, key or secret that is sent to it"
 
 static const struct cfr_error_table_row redirect = {
     NULL, NULL, 0, CFR_E_REDIRECT,
@@ -22,7 +22,7 @@ static const struct cfr_error_table_row redirect = {
 static const struct cfr_error_table_row unexpected = {NULL, NULL, 0, CFR_E_ANSWER,
                                                       "such an answer was not expected; check the service's URL"};
 static const struct cfr_error_table_row unavailable = {NULL, NULL, 0, CFR_E_UNAVAILABLE,
-                                                       "the server is unavailable; it is tried again"};
+                                                       "the server is unavailable; this is usually temporary"};
 static const struct cfr_error_table_row of_status[] = {
     {NULL, NULL, 401, CFR_E_DENIED, HINT_REFUSED},
     {NULL, NULL, 403, CFR_E_DENIED, HINT_REFUSED},
@@ -30,13 +30,13 @@ static const struct cfr_error_table_row of_status[] = {
     {NULL, NULL, 405, CFR_E_REJECTED, "there is no such service at this URL; check it"},
     {NULL, NULL, 407, CFR_E_DENIED,
      "a proxy requires a user and password: write them into the proxy's URL, or name this server in no_proxy"},
-    {NULL, NULL, 408, CFR_E_UNAVAILABLE, "the server is unavailable; it is tried again"},
+    {NULL, NULL, 408, CFR_E_UNAVAILABLE, "the server is unavailable; this is usually temporary"},
     {NULL, NULL, 413, CFR_E_REJECTED, "the request is too large for the server"},
-    {NULL, NULL, 429, CFR_E_THROTTLED, "the server limits the rate of calls; it is tried again"},
+    {NULL, NULL, 429, CFR_E_THROTTLED, "the server limits the rate of calls; this is usually temporary"},
     {0},
 };
 static const struct cfr_error_table_row rejected = {
-    NULL, NULL, 0, CFR_E_REJECTED, "the server does not take the request; correct what its message names"};
+    NULL, NULL, 0, CFR_E_REJECTED, "the server does not accept the request; correct what its message names"};
 
 static bool contains(struct cfr_view text, const char *part)
 {

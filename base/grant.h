@@ -54,6 +54,12 @@
 #define CFR_FIELD_AZURE_CLIENT_SECRET                     ".azure_client_secret"
 #define CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY                 ".gcp_service_account_key" /* JSON, as the file that SDKs read */
 #define CFR_FIELD_SERVICE_KEY                             ".service_key"             /* PEM, of the certificate */
+/* The API server that a token was requested from: its URL, what it is verified by (PEM), and the namespace of the
+ * service account. */
+#define CFR_FIELD_KUBERNETES_PREFIX    ".kubernetes_"
+#define CFR_FIELD_KUBERNETES_SERVER    CFR_FIELD_KUBERNETES_PREFIX "server"
+#define CFR_FIELD_KUBERNETES_CA        CFR_FIELD_KUBERNETES_PREFIX "ca"
+#define CFR_FIELD_KUBERNETES_NAMESPACE CFR_FIELD_KUBERNETES_PREFIX "namespace"
 /* A mounted Secret that is passed on: one field for each of its keys, the name with this before it. */
 #define CFR_FIELD_SECRET_PREFIX "secret:"
 
@@ -71,6 +77,23 @@ struct cfr_grant_kind {
 /* Ends with field == NULL. The first row whose field a grant has counts: what was granted precedes the subject token
  * that it was exchanged for. */
 extern const struct cfr_grant_kind cfr_grant_kinds[];
+
+/* A field that exists. */
+struct cfr_grant_name {
+    const char *field;
+    const char *doc; /* for the reference page, CFR_DOC */
+    bool shown;      /* a name, a place, an identifier or a certificate, which is no secret */
+    bool many;       /* users may add `:` and which one of several: azure_access_token:SCOPE, secret:KEY */
+};
+
+/* Ends with field == NULL. */
+extern const struct cfr_grant_name cfr_grant_names[];
+/* What users write for FIELD: without CFR_FIELD_PRIVATE_PREFIX. */
+const char *cfr_grant_public_name(const char *field);
+/* The row of the field that a user calls NAME, also with `:` and more where there are many; NULL if there is none. */
+const struct cfr_grant_name *cfr_grant_find_name(struct cfr_view name);
+/* The name most like NAME (a typing error away), as users write it; or NULL. */
+const char *cfr_grant_suggest_name(struct cfr_view name);
 
 struct cfr_grant_field {
     char *name; /* heap */
@@ -91,9 +114,13 @@ struct cfr_grant {
 int cfr_grant_set(struct cfr_grant *g, const char *name, struct cfr_view value, struct cfr_err *err);
 /* The value of a field; an empty view with p == NULL when there is none. */
 struct cfr_view cfr_grant_get(const struct cfr_grant *g, const char *name);
+/* True if the values of fields with this NAME must never be shown; false for names, places and identifiers. */
+bool cfr_grant_is_secret(const char *name);
 int cfr_grant_set_identity(struct cfr_grant *g, struct cfr_view identity, struct cfr_err *err);
 /* Wipes and frees everything; G is empty afterwards. */
 void cfr_grant_free(struct cfr_grant *g);
+/* Copies FROM into TO, which is empty. After CFR_E_NOMEM it still is. */
+int cfr_grant_copy(struct cfr_grant *to, const struct cfr_grant *from, struct cfr_err *err);
 /* Moves FROM into TO (freed first). */
 void cfr_grant_move(struct cfr_grant *to, struct cfr_grant *from);
 

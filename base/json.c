@@ -61,7 +61,35 @@ static bool has_nul(struct cfr_view text)
     return false;
 }
 
+/* At least as many as TEXT has values: each but the first follows a comma or begins a container. */
+static size_t count_values(struct cfr_view text)
+{
+    bool quoted = false;
+    size_t n = 1;
+
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+
+        if (quoted && c == '\\')
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && (c == ',' || c == '[' || c == '{'))
+            n++;
+    }
+    return n;
+}
+
 int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *err)
+{
+    if (text.n > CFR_JSON_VALUES_MAX && count_values(text) > CFR_JSON_VALUES_MAX) {
+        *out = NULL;
+        return cfr_err_set(err, CFR_E_ANSWER, "not usable JSON: it has more than %d values", CFR_JSON_VALUES_MAX);
+    }
+    return cfr_json_parse_own(text, out, err);
+}
+
+int cfr_json_parse_own(struct cfr_view text, struct cfr_json **out, struct cfr_err *err)
 {
     struct cfr_view body = cfr_view_trim(text);
     const char *end = NULL;

@@ -2,12 +2,15 @@
 /* Reads JSON (RFC 8259) by cJSON, in memory that is wiped when it is freed; base/writer.h writes it. Pure, but for
  * cfr_json_setup.
  * Memory: a document owns its values and their texts; views into it are valid until cfr_json_free. Errors:
- * CFR_E_ANSWER with the offset, CFR_E_NOMEM. Limits: cJSON's, 1000 levels; the caller limits the size. */
+ * CFR_E_ANSWER with the offset, CFR_E_NOMEM. Limits: cJSON's, 1000 levels, and CFR_JSON_VALUES_MAX values, since one
+ * takes 100 bytes of memory for two of text; the caller limits the size. */
 #ifndef CFR_BASE_JSON_H
 #define CFR_BASE_JSON_H
 
 #include "base/err.h"
 #include "base/view.h"
+
+#define CFR_JSON_VALUES_MAX 16384
 
 struct cfr_json; /* a value inside a parsed document */
 
@@ -17,6 +20,8 @@ void cfr_json_setup(void);
  * freed with cfr_json_free. CFR_E_ANSWER with the offset of the error (a string with a NUL is one), or CFR_E_NOMEM
  * (distinguished only after cfr_json_setup). */
 int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *err);
+/* The same with any number of values, for a document that this program wrote. */
+int cfr_json_parse_own(struct cfr_view text, struct cfr_json **out, struct cfr_err *err);
 void cfr_json_free(struct cfr_json *doc);
 
 /* All getters accept NULL and then find nothing; results live as long as the document. */

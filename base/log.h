@@ -9,6 +9,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum cfr_log_level { CFR_LOG_ERROR, CFR_LOG_WARN, CFR_LOG_INFO, CFR_LOG_DEBUG };
 enum cfr_log_format { CFR_LOG_TEXT, CFR_LOG_JSON };
@@ -19,9 +20,25 @@ extern const char *const cfr_log_formats[];
 
 /* JOURNAL: put "<3>" and the like before each line (sd-daemon(3)), and leave the time out of text. */
 void cfr_log_setup(enum cfr_log_level level, enum cfr_log_format format, bool journal);
+/* Levels in colour, in text. */
+void cfr_log_colour(bool on);
+
+/* What JSON has in members of its own; text has it in its words. Zero or NULL: not known. */
+struct cfr_log_fields {
+    const char *code;  /* of an error */
+    const char *class; /* of an error */
+    const char *hook;
+    uint64_t generation;
+    int64_t expires_s;
+    uint32_t attempt; /* how many tries have failed in a row */
+};
+
 /* Writes one event. CREDENTIAL and STATE may be NULL. A line is written by one write(2) and at most
  * 8 KiB; control characters are escaped. */
 void cfr_log(enum cfr_log_level level, const char *credential, const char *state, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* The same with FIELDS. */
+void cfr_log_with(const struct cfr_log_fields *fields, enum cfr_log_level level, const char *credential,
+                  const char *state, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 #endif

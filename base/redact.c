@@ -7,6 +7,8 @@
 #define KEEP     (CFR_REDACT_MAX - 4)
 #define WORD_MAX 64
 #define SHARED   12
+/* Shorter secrets, or words of a passphrase, may be words of our own. */
+#define OWN_LEAST 8
 /* No more is looked at: what is kept is shorter. */
 #define LOOK_MAX 2048
 
@@ -50,14 +52,14 @@ static bool may_be_long(struct cfr_view word)
 }
 
 /* A passphrase has blanks, and a message is looked at word by word. */
-static bool shares_any(struct cfr_view word, struct cfr_view secret)
+static bool shares_any(struct cfr_view word, struct cfr_view secret, size_t least)
 {
     while (secret.n != 0) {
         size_t n = 0;
 
         while (n < secret.n && word_char(secret.p[n]))
             n++;
-        if (shares(word, (struct cfr_view){secret.p, n}))
+        if (n >= least && shares(word, (struct cfr_view){secret.p, n}))
             return true;
         n += n < secret.n ? 1 : 0;
         secret = (struct cfr_view){secret.p + n, secret.n - n};
@@ -65,15 +67,18 @@ static bool shares_any(struct cfr_view word, struct cfr_view secret)
     return false;
 }
 
-static bool unfit(struct cfr_view word, const struct cfr_view *secrets, size_t count)
+static bool shares_secret(struct cfr_view word, const struct cfr_view *secrets, size_t count, size_t least)
 {
-    if (like_token(word) || (word.n > WORD_MAX && !may_be_long(word)))
-        return true;
     for (size_t i = 0; i < count; i++) {
-        if (shares_any(word, secrets[i]))
+        if (shares_any(word, secrets[i], least))
             return true;
     }
     return false;
+}
+
+static bool unfit(struct cfr_view word, const struct cfr_view *secrets, size_t count)
+{
+    return like_token(word) || (word.n > WORD_MAX && !may_be_long(word)) || shares_secret(word, secrets, count, 0);
 }
 
 const char *cfr_redact(struct cfr_view text, const struct cfr_view *secrets, size_t count, char out[CFR_REDACT_MAX])
@@ -105,4 +110,29 @@ const char *cfr_redact(struct cfr_view text, const struct cfr_view *secrets, siz
     }
     out[len] = '\0';
     return out;
+}
+
+char *cfr_redact_secrets(char *text, const struct cfr_view *secrets, size_t count)
+{
+    static const char removed[] = "[removed]";
+    const char *from = text;
+    char *to = text;
+
+    while (*from != '\0') {
+        struct cfr_view word = {from, 0};
+
+        while (word_char(word.p[word.n]))
+            word.n++;
+        if (word.n == 0) {
+            *to++ = *from++;
+            continue;
+        }
+        from += word.n;
+        if (shares_secret(word, secrets, count, OWN_LEAST))
+            word = (struct cfr_view){removed, word.n < sizeof removed - 1 ? word.n : sizeof removed - 1};
+        memmove(to, word.p, word.n);
+        to += word.n;
+    }
+    *to = '\0';
+    return text;
 }

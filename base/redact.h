@@ -15,4 +15,9 @@
  * something in Google's IAM, or a URL without a query. Returns OUT. */
 const char *cfr_redact(struct cfr_view text, const struct cfr_view *secrets, size_t count, char out[CFR_REDACT_MAX]);
 
+/* Overwrites each word of TEXT, which holds our own words and perhaps another program's, that shares characters with
+ * one of the SECRETS, or a word of one, of at least 8, by the rule above, with "[removed]". Everything else stays as it
+ * is. TEXT may become shorter, never longer. Returns TEXT. */
+char *cfr_redact_secrets(char *text, const struct cfr_view *secrets, size_t count);
+
 #endif

@@ -78,6 +78,7 @@ bool cfr_time_parse(struct cfr_view text, int64_t *unix_s)
     struct tm tm = {0};
     int year;
     int64_t offset_s;
+    int64_t at_s;
 
     if (!digits(&t, 4, &year) || !literal(&t, '-') || !digits(&t, 2, &tm.tm_mon) || !literal(&t, '-') ||
         !digits(&t, 2, &tm.tm_mday) || !(either(&t, 'T', 't') || literal(&t, ' ')) || !digits(&t, 2, &tm.tm_hour) ||
@@ -95,7 +96,11 @@ bool cfr_time_parse(struct cfr_view text, int64_t *unix_s)
         return false;
     tm.tm_year = year - 1900;
     tm.tm_mon -= 1;
-    *unix_s = (int64_t)timegm(&tm) - offset_s;
+    at_s = (int64_t)timegm(&tm) - offset_s;
+    /* The offset may lead out of the years. */
+    if (at_s < 0 || at_s > YEAR_9999_END_S)
+        return false;
+    *unix_s = at_s;
     return true;
 }
 

@@ -103,12 +103,23 @@ size_t cfr_view_utf8_len(struct cfr_view a)
     return k;
 }
 
+/* Characters that have no place of their own, but change where others stand or end the line: U+200B to U+200F, U+2028
+ * to U+202E, U+2060 to U+206F, and U+FEFF. */
+static bool is_invisible(const unsigned char *p)
+{
+    return (p[0] == 0xe2 && p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xa8 && p[2] <= 0xae))) ||
+           (p[0] == 0xe2 && p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf) ||
+           (p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf);
+}
+
 /* How many bytes the character that TEXT begins with has if it can be shown, else 0. */
 static size_t shown_len(struct cfr_view text)
 {
     const unsigned char *p = (const unsigned char *)text.p;
     size_t n = cfr_view_utf8_len(text);
 
+    if (n == 3 && is_invisible(p))
+        return 0;
     return (n == 1 && (p[0] < 0x20 || p[0] == 0x7f)) || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0) ? 0 : n;
 }
 

@@ -43,7 +43,9 @@ struct reader {
     struct anchor *named[CFR_YAML_FOREIGN_DEPTH_MAX];       /* their anchors, or NULL */
     size_t depth;
     unsigned documents;
-    bool foreign;           /* another program's file */
+    bool foreign; /* another program's file */
+    bool limited; /* in the number of nodes */
+    size_t nodes;
     struct anchor *anchors; /* the latest first */
     size_t anchor_count;
     size_t copies;
@@ -190,6 +192,7 @@ static struct cfr_yaml_node *add_node(struct reader *r, enum cfr_yaml_kind kind,
     if (node == NULL)
         return NULL;
     *node = (struct cfr_yaml_node){.kind = kind, .line = line};
+    r->nodes++;
     if (r->depth == 0) {
         r->doc->root = node;
         return node;
@@ -468,6 +471,8 @@ static int read_events(struct reader *r)
         yaml_event_delete(&e);
         if (rc != 0)
             return rc;
+        if (r->limited && r->nodes > CFR_YAML_NODES_MAX)
+            return refuse(r, 0, "it has too many values");
     }
     if (r->doc->root == NULL || cfr_yaml_is_null(r->doc->root))
         return refuse(r, 1, r->foreign ? "it is empty" : "there is no configuration in it; begin with `version: 1`");
@@ -495,9 +500,11 @@ static void wipe_buffers(yaml_parser_t *p)
     cfr_secret_wipe(p->buffer.start, (size_t)(p->buffer.end - p->buffer.start));
 }
 
-static int parse(struct cfr_view text, bool foreign, struct cfr_yaml **out, int *line, struct cfr_err *err)
+enum how { PLAIN, LIMITED, FOREIGN };
+
+static int parse(struct cfr_view text, enum how how, struct cfr_yaml **out, int *line, struct cfr_err *err)
 {
-    struct reader r = {.text = text, .foreign = foreign, .line = line, .err = err};
+    struct reader r = {.text = text, .foreign = how == FOREIGN, .limited = how == LIMITED, .line = line, .err = err};
     int rc = check_encoding(&r);
 
     *out = NULL;
@@ -530,12 +537,17 @@ static int parse(struct cfr_view text, bool foreign, struct cfr_yaml **out, int 
 
 int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err)
 {
-    return parse(text, false, out, line, err);
+    return parse(text, PLAIN, out, line, err);
+}
+
+int cfr_yaml_parse_limited(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err)
+{
+    return parse(text, LIMITED, out, line, err);
 }
 
 int cfr_yaml_parse_foreign(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err)
 {
-    return parse(text, true, out, line, err);
+    return parse(text, FOREIGN, out, line, err);
 }
 
 const char *cfr_yaml_library(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads a configuration's YAML by libyaml into a tree with line numbers. Pure.
  * Memory: the document owns its nodes; they are valid until cfr_yaml_free. Errors: CFR_E_CONFIG with a line,
- * CFR_E_NOMEM. Limits: CFR_YAML_DEPTH_MAX levels (CFR_YAML_FOREIGN_DEPTH_MAX for other programs' files); the caller
+ * CFR_E_NOMEM. Limits: CFR_YAML_DEPTH_MAX levels (CFR_YAML_FOREIGN_DEPTH_MAX for other programs' files), and
+ * CFR_YAML_NODES_MAX nodes in what is not trusted, since one takes 80 bytes of memory for two of text; the caller
  * limits the size. */
 #ifndef CFR_BASE_YAML_H
 #define CFR_BASE_YAML_H
@@ -11,6 +12,7 @@
 
 #define CFR_YAML_DEPTH_MAX         16
 #define CFR_YAML_FOREIGN_DEPTH_MAX 64
+#define CFR_YAML_NODES_MAX         16384
 
 enum cfr_yaml_kind { CFR_YAML_SCALAR, CFR_YAML_LIST, CFR_YAML_MAP };
 
@@ -31,6 +33,8 @@ struct cfr_yaml;
  * tags or further documents. CFR_E_CONFIG with *LINE (0 = about the whole text), CFR_E_NOMEM. The caller
  * frees *OUT. */
 int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err);
+/* The same for a text of somebody who is not trusted with memory: at most CFR_YAML_NODES_MAX nodes. */
+int cfr_yaml_parse_limited(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err);
 /* The same for a file of another program, as yaml.v2 of Go reads it: the first document, with anchors, aliases and
  * merge keys resolved, so that a node may be reached in several ways. At most 1024 anchors, and 4096 aliases and merged
  * pairs. */

@@ -16,11 +16,14 @@ target_link_options(cfr_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
 # Set by the preset static, which tools/build-static.sh uses: it makes the archives that this needs.
 option(CFR_STATIC "Link the program statically, against archives only" OFF)
 set(CFR_LIBRARIES "" CACHE FILEPATH "What the static program is linked from, for `credfresh version --verbose`")
-if(CFR_STATIC)
-    # The stack is never unwound, see static.ld. Neither the folder of the sources nor that of the build is to show in the
-    # result.
-    target_compile_options(cfr_flags INTERFACE -g -fno-asynchronous-unwind-tables -fno-unwind-tables
+if(CFR_STATIC OR CFR_DEBIAN)
+    # Neither the folder of the sources nor that of the build is to show in what is shipped.
+    target_compile_options(cfr_flags INTERFACE
         -ffile-prefix-map=${PROJECT_BINARY_DIR}=build -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+endif()
+if(CFR_STATIC)
+    # The stack is never unwound, see static.ld.
+    target_compile_options(cfr_flags INTERFACE -g -fno-asynchronous-unwind-tables -fno-unwind-tables)
     target_link_options(cfr_flags INTERFACE -static-pie -Wl,-z,pack-relative-relocs -Wl,--no-eh-frame-hdr
         -Wl,-T,${PROJECT_SOURCE_DIR}/cmake/static.ld -Wl,--build-id=sha1 -Wl,-Map=${PROJECT_BINARY_DIR}/agent/credfresh.map)
 endif()

@@ -8,11 +8,11 @@ _credfresh_command()
 {
     case $1 in
     run)
-        options='--config --help'
+        options='--config --log-level --log-format --help'
         arguments=''
         ;;
     once)
-        options='--config --timeout --help'
+        options='--config --timeout --log-level --log-format --help'
         arguments=''
         ;;
     check)
@@ -44,7 +44,7 @@ _credfresh_command()
         arguments=''
         ;;
     exec)
-        options='--config --timeout --name --help'
+        options='--config --timeout --name --log-level --log-format --quiet --help'
         arguments='COMMAND...'
         ;;
     quit)
@@ -91,6 +91,12 @@ _credfresh_command()
 _credfresh_value()
 {
     case $1 in
+    'run --log-level') value='error|warn|info|debug' ;;
+    'run --log-format') value='text|json' ;;
+    'once --log-level') value='error|warn|info|debug' ;;
+    'once --log-format') value='text|json' ;;
+    'exec --log-level') value='error|warn|info|debug' ;;
+    'exec --log-format') value='text|json' ;;
     'env --format') value='sh|env|json' ;;
     'reference --format') value='markdown|man' ;;
     *' -c' | *' --config') value=FILE ;;
@@ -111,6 +117,8 @@ _credfresh_value()
     *' --settle') value=DURATION ;;
     *' --signer-lag') value=DURATION ;;
     *' --web-root') value=DIR ;;
+    *' --log-level') value=LEVEL ;;
+    *' --log-format') value=FORMAT ;;
     *) value='' ;;
     esac
 }

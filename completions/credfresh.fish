@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # fish completion of credfresh: made by credfresh-gen from the grammar of the command line.
 
-set -g __credfresh_with_value -c --config -s --socket --reason --timeout --audience --field --format --name --trust-policy --federated-credential --pool-provider -d --directory --issuer --key --token-life --settle --signer-lag --web-root
+set -g __credfresh_with_value -c --config -s --socket --reason --timeout --audience --field --format --name --trust-policy --federated-credential --pool-provider -d --directory --issuer --key --token-life --settle --signer-lag --web-root --log-level --log-format
 
 # Whether the line's command is one of those given.
 function __credfresh_is
@@ -47,11 +47,15 @@ complete -c credfresh -n '__credfresh_at 0' -l version -d 'print the version'
 
 complete -c credfresh -n '__credfresh_at 0' -a run -d 'keep all credentials fresh, in the foreground'
 complete -c credfresh -n '__credfresh_is run' -s c -l config -r -F -d 'the configuration'
+complete -c credfresh -n '__credfresh_is run' -l log-level -x -a 'error warn info debug' -d 'the least important events to log; default: $CREDFRESH_LOG_LEVEL, else the configuration\'s'
+complete -c credfresh -n '__credfresh_is run' -l log-format -x -a 'text json' -d 'the format of the log; default: $CREDFRESH_LOG_FORMAT, else the configuration\'s'
 complete -c credfresh -n '__credfresh_is run' -s h -l help -d 'print this command\'s usage'
 
 complete -c credfresh -n '__credfresh_at 0' -a once -d 'get and publish every credential once, run the hooks, exit'
 complete -c credfresh -n '__credfresh_is once' -s c -l config -r -F -d 'the configuration'
 complete -c credfresh -n '__credfresh_is once' -l timeout -x -d 'the longest time to take, such as 90s'
+complete -c credfresh -n '__credfresh_is once' -l log-level -x -a 'error warn info debug' -d 'the least important events to log; default: $CREDFRESH_LOG_LEVEL, else the configuration\'s'
+complete -c credfresh -n '__credfresh_is once' -l log-format -x -a 'text json' -d 'the format of the log; default: $CREDFRESH_LOG_FORMAT, else the configuration\'s'
 complete -c credfresh -n '__credfresh_is once' -s h -l help -d 'print this command\'s usage'
 
 complete -c credfresh -n '__credfresh_at 0' -a check -d 'check the configuration; --online also does every exchange'
@@ -106,6 +110,9 @@ complete -c credfresh -n '__credfresh_at 0' -a exec -d 'run a command with crede
 complete -c credfresh -n '__credfresh_is exec' -s c -l config -r -F -d 'the configuration'
 complete -c credfresh -n '__credfresh_is exec' -l timeout -x -d 'the longest time to take, such as 90s'
 complete -c credfresh -n '__credfresh_is exec' -l name -x -a '(__credfresh_names)' -d 'a credential to use; can be repeated'
+complete -c credfresh -n '__credfresh_is exec' -l log-level -x -a 'error warn info debug' -d 'the least important events to log; default: $CREDFRESH_LOG_LEVEL, else the configuration\'s'
+complete -c credfresh -n '__credfresh_is exec' -l log-format -x -a 'text json' -d 'the format of the log; default: $CREDFRESH_LOG_FORMAT, else the configuration\'s'
+complete -c credfresh -n '__credfresh_is exec' -s q -l quiet -d 'log errors only'
 complete -c credfresh -n '__credfresh_is exec' -s h -l help -d 'print this command\'s usage'
 complete -c credfresh -n '__credfresh_is exec; and __credfresh_at 1' -x -a '(__fish_complete_command)'
 complete -c credfresh -n '__credfresh_is exec; and not __credfresh_at 1' -F

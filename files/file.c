@@ -15,6 +15,7 @@
 
 #define MODE_BITS  07777
 #define TEMP_TRIES 8
+#define WIPE_MAX   (4 << 20) /* more than anything that is published */
 
 static int write_all(int fd, struct cfr_view bytes)
 {
@@ -183,6 +184,9 @@ static int overwrite_with_zeros(int fd, const char *name, struct cfr_err *err)
     /* Another hard link may be another user's file, planted here for us to overwrite. */
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
         return 0;
+    /* Nor did we write what is so large; zeros for a sparse file could fill the disk. */
+    if (st.st_size > WIPE_MAX)
+        return 0;
     for (off_t left = st.st_size; left > 0;) {
         size_t n = left < (off_t)sizeof zeros ? (size_t)left : sizeof zeros;
 
@@ -225,7 +229,7 @@ int cfr_file_remove_temps(int dir_fd, const char *name, struct cfr_err *err)
             (void)close(fd);
         return rc;
     }
-    while ((entry = readdir(dir)) != NULL) {
+    for (int seen = 0; seen < CFR_PATH_ENTRIES_MAX && (entry = readdir(dir)) != NULL; seen++) {
         /* An unfinished directory of ours is empty; one with entries is not ours. */
         if (cfr_path_is_temp(entry->d_name, name) && unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR) != 0 &&
             errno == ENOTDIR && rc == 0)

@@ -7,6 +7,7 @@
 
 #include "base/secret.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -27,6 +28,14 @@ struct cfr_file_fingerprint {
     int64_t mtime_ns;
 };
 
+/* What cfr_file_read_foreign has read. */
+struct cfr_file_origin {
+    uid_t owner;
+    bool trusted;     /* only root and our user could have written it, and the directory is theirs */
+    int64_t mtime_ns; /* before it was read */
+    uint64_t size;
+};
+
 /* Puts FILE at its name in one step: a temporary file, fsync, rename, fsync of the directory. An existing file or link
  * of that name is replaced. On error it stays as it was and nothing else is left behind. CFR_E_PATH if the name is a
  * mount point. */
@@ -34,14 +43,21 @@ int cfr_file_replace(int dir_fd, const struct cfr_file *file, struct cfr_err *er
 /* Reads a whole regular file below DIR_FD into OUT (whose old content is wiped) without following links.
  * CFR_E_LIMIT above out->limit, CFR_E_MISSING. */
 int cfr_file_read_at(int dir_fd, const char *name, struct cfr_secret *out, struct cfr_err *err);
+/* The same for a file that this program wrote: CFR_E_PERM, in words, if it belongs to another user than this one, root
+ * and the directory's owner, or other users can write it. Both are checked on the descriptor that is read. */
+int cfr_file_read_own_at(int dir_fd, const char *name, struct cfr_secret *out, struct cfr_err *err);
 /* Reads a regular file by path, following links (the kubelet's volumes consist of them); for tokens and the like.
  * CFR_E_PATH for anything that is not a regular file; never blocks on a FIFO. */
 int cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *err);
+/* Reads a regular file that another user may write to: no link is followed that another user could have made.
+ * CFR_E_PATH also for a file system that may not answer, which is not asked. */
+int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_file_origin *origin,
+                          struct cfr_err *err);
 /* CFR_E_MISSING; CFR_E_PATH if it is not a regular file. */
 int cfr_file_fingerprint(int dir_fd, const char *name, struct cfr_file_fingerprint *out, struct cfr_err *err);
-/* Overwrites with zeros, fsyncs and unlinks. A missing file is no error. A file with another hard link, and anything
- * that is not a regular file, is unlinked only. A file that cannot be overwritten is unlinked as well, and the error
- * reports it. */
+/* Overwrites with zeros, fsyncs and unlinks. A missing file is no error. A file with another hard link, one that is
+ * larger than anything that is published, and anything that is not a regular file, is unlinked only. A file that cannot
+ * be overwritten is unlinked as well, and the error reports it. */
 int cfr_file_wipe(int dir_fd, const char *name, struct cfr_err *err);
 /* True if PATH itself is a mount point (a subPath or a bind-mounted file). */
 bool cfr_file_is_mount(const char *path);

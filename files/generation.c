@@ -122,7 +122,8 @@ static bool is_current(struct attempt *a)
     bool same;
     int fd;
 
-    if (a->old.name[0] == '\0' || a->g->differs)
+    /* A greater number is not of our making. */
+    if (a->old.name[0] == '\0' || a->g->differs || a->old.number > a->g->number)
         return false;
     fd = cfr_path_openat(a->dir_fd, a->old.name, O_RDONLY | O_DIRECTORY, 0, NULL);
     if (fd < 0)
@@ -279,11 +280,12 @@ static int replace_current(struct attempt *a, bool *changed)
 
     if (rc != 0)
         return rc;
-    if (is_current(a))
-        return make_links(a);
-    if (a->g->number <= a->old.number)
-        return cfr_err_set(a->err, CFR_E_INTERNAL, "generation %llu is not above the current one, %llu",
-                           (unsigned long long)a->g->number, (unsigned long long)a->old.number);
+    if (is_current(a)) {
+        rc = make_links(a);
+        /* It may come from a run that was killed after the swap. */
+        (void)cfr_path_sync(a->dir_fd, "the directory", NULL);
+        return rc;
+    }
     rc = make_generation(a);
     /* A crash may have left a generation of this name, or several that fill the disk. */
     if (rc == CFR_E_NOSPACE || rc == CFR_E_CONFLICT) {
@@ -292,6 +294,8 @@ static int replace_current(struct attempt *a, bool *changed)
         rc = make_generation(a);
     }
     rc = rc != 0 ? rc : make_links(a);
+    if (rc == 0 && a->old.name[0] == '\0')
+        cfr_path_sync_above(a->dir_fd);
     rc = rc != 0 ? rc : commit(a);
     *changed = rc == 0;
     return rc;
@@ -304,7 +308,7 @@ static int replace_current(struct attempt *a, bool *changed)
  *  4. create each file in it: write, owner, mode, fsync, close
  *  5. set the owner and mode of the generation's directory, fsync it
  *  6. make the visible links that are missing; those of a first set lead nowhere until the commit
- *  7. make the link ..data_tmp, fsync the directory
+ *  7. at a first publish fsync the directories above; make the link ..data_tmp, fsync the directory
  *  8. commit: rename ..data_tmp to ..data
  *  9. set the mtime of its files to now; fsync the directory; wipe the generations before the previous one
  * After an error up to step 8, undo() takes back 7, 6, 3 to 5 and 1. Errors of step 9 are not reported. */

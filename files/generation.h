@@ -22,7 +22,7 @@ struct cfr_generation {
     gid_t gid;
     const struct cfr_file *files; /* 1 to CFR_GENERATION_FILES_MAX; no name begins with `..` */
     size_t file_count;
-    uint64_t number; /* to publish as; must be above the current one */
+    uint64_t number; /* to publish as, whatever the current one has: others may have written to DIRECTORY */
     int64_t now_s;   /* for the directory's name */
     bool differs;    /* the caller knows that the current generation differs, so it is not read */
 };

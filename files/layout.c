@@ -73,7 +73,7 @@ int cfr_layout_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *nam
             (void)close(fd);
         return rc;
     }
-    while (rc == 0 && (entry = readdir(dir)) != NULL) {
+    for (int seen = 0; rc == 0 && seen < CFR_PATH_ENTRIES_MAX && (entry = readdir(dir)) != NULL; seen++) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             rc = fn(ctx, dir_fd, entry->d_name);
     }

@@ -37,7 +37,8 @@ int cfr_layout_tidy(int dir_fd, const struct cfr_layout *keep, const struct cfr_
 bool cfr_layout_is_link(int dir_fd, const char *name);
 /* Removes `..data_tmp` if it is a link; CFR_E_CONFLICT if it is anything else. */
 int cfr_layout_remove_tmp(int dir_fd, struct cfr_err *err);
-/* Calls FN for each entry but `.` and `..`, until it returns other than 0. FN may remove entries. */
+/* Calls FN for each entry but `.` and `..`, until it returns other than 0; of more than CFR_PATH_ENTRIES_MAX for some.
+ * FN may remove entries. */
 int cfr_layout_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name), void *ctx, struct cfr_err *err);
 
 #endif

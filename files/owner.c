@@ -8,10 +8,12 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define ID_MAX     INT64_C(4294967294) /* the one above means "leave it" to chown(2) */
-#define LINE_BYTES 16384               /* a group's line holds all its members */
+#define NAME_BYTES 256
+#define LINE_BYTES 16384 /* a group's line holds all its members */
 
 static bool parse_id(const char *text, int64_t *id)
 {
@@ -78,4 +80,45 @@ int cfr_path_gid(const char *group, gid_t *gid, struct cfr_err *err)
                            group);
     *gid = found->gr_gid;
     return 0;
+}
+
+static bool find_user(uid_t uid, char name[NAME_BYTES], gid_t *gid)
+{
+    char buf[LINE_BYTES];
+    struct passwd entry;
+    struct passwd *found = NULL;
+    FILE *f = fopen("/etc/passwd", "re");
+
+    if (f == NULL)
+        return false;
+    while (fgetpwent_r(f, &entry, buf, sizeof buf, &found) == 0 && entry.pw_uid != uid)
+        found = NULL;
+    if (found != NULL) {
+        (void)snprintf(name, NAME_BYTES, "%s", found->pw_name);
+        *gid = found->pw_gid;
+    }
+    (void)fclose(f);
+    return found != NULL;
+}
+
+size_t cfr_path_groups(uid_t uid, gid_t *primary, gid_t *groups, size_t most)
+{
+    char name[NAME_BYTES];
+    char buf[LINE_BYTES];
+    struct group entry;
+    struct group *found = NULL;
+    size_t count = 0;
+    FILE *f = find_user(uid, name, primary) ? fopen("/etc/group", "re") : NULL;
+
+    while (f != NULL && count < most && fgetgrent_r(f, &entry, buf, sizeof buf, &found) == 0) {
+        for (char **member = entry.gr_mem; *member != NULL && count < most; member++) {
+            if (strcmp(*member, name) == 0) {
+                groups[count++] = entry.gr_gid;
+                break;
+            }
+        }
+    }
+    if (f != NULL)
+        (void)fclose(f);
+    return count;
 }

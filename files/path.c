@@ -2,6 +2,8 @@
 /* Opening and making directories, and opening files below them without following links. */
 #include "files/path_private.h"
 
+#include "files/walk_private.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,6 +18,7 @@
 
 #define TEMP_MARK   ".credfresh-"
 #define TEMP_DIGITS 8
+#define SYNCED_MAX  16
 #define TEMP_KEPT   (CFR_PATH_NAME_MAX - 1 - (sizeof TEMP_MARK - 1) - TEMP_DIGITS)
 
 bool cfr_path_is_name(const char *name)
@@ -87,6 +90,52 @@ int cfr_path_sync(int fd, const char *what, struct cfr_err *err)
     return 0;
 }
 
+/* Directories that were synced, as they were then: those above all targets are the same. */
+static struct {
+    struct stat items[SYNCED_MAX];
+    size_t next;
+} synced;
+
+static bool is_synced(const struct stat *st)
+{
+    for (size_t i = 0; i < SYNCED_MAX; i++) {
+        const struct stat *then = &synced.items[i];
+
+        if (then->st_ino == st->st_ino && then->st_dev == st->st_dev && then->st_mtim.tv_sec == st->st_mtim.tv_sec &&
+            then->st_mtim.tv_nsec == st->st_mtim.tv_nsec)
+            return true;
+    }
+    return false;
+}
+
+static void sync_entries(int fd, const struct stat *st)
+{
+    if (cfr_path_sync(fd, "a directory above", NULL) != 0)
+        return;
+    synced.items[synced.next] = *st;
+    synced.next = (synced.next + 1) % SYNCED_MAX;
+}
+
+void cfr_path_sync_above(int dir_fd)
+{
+    struct stat below;
+    struct stat st;
+    int fd = fstat(dir_fd, &below) == 0 ? openat(dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    /* The root is above itself. */
+    while (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == below.st_dev && st.st_ino != below.st_ino) {
+        int next = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (!is_synced(&st))
+            sync_entries(fd, &st);
+        (void)close(fd);
+        below = st;
+        fd = next;
+    }
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 void cfr_path_temp_name(const char *name, char out[CFR_PATH_TEMP_MAX])
 {
     unsigned random;
@@ -135,6 +184,7 @@ static int move_dir_in(int dir_fd, const char *temp, const char *name)
 int cfr_path_make_dir(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid, struct cfr_err *err)
 {
     char temp[CFR_PATH_TEMP_MAX];
+    struct stat st;
     int fd;
     int failed;
 
@@ -155,52 +205,30 @@ int cfr_path_make_dir(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_
         return cfr_err_sys(err, failed, "cannot make the directory %s", name);
     fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
-        (void)fsync(fd);
+        if (fstat(fd, &st) == 0)
+            sync_entries(fd, &st);
         (void)close(fd);
     }
     return 0;
 }
 
-/* One step down into COMPONENT, which may be a link of the administrator's. Consumes FD. */
-static int descend(int fd, const char *component, bool create, int flags, struct cfr_err *err)
-{
-    int next = openat(fd, component, flags);
-    int rc = 0;
-
-    if (next < 0 && errno == ENOENT && create) {
-        rc = cfr_path_make_dir(fd, component, 0755, (uid_t)-1, (gid_t)-1, err);
-        next = rc == 0 ? openat(fd, component, flags) : -1;
-    }
-    if (next < 0 && rc == 0)
-        rc = cfr_err_sys(err, errno, "cannot open the directory %s", component);
-    (void)close(fd);
-    return next < 0 ? rc : next;
-}
-
-/* Opens the directory whose path is the first N bytes of PATH, following links. */
+/* Opens the directory whose path is the first N bytes of PATH, following the links that may be followed. */
 static int open_following_links(const char *path, size_t n, bool create, struct cfr_err *err)
 {
-    int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-    char buf[PATH_MAX];
-    char *save = NULL;
+    struct cfr_walk walk = {.create = create};
+    int passing = cfr_walk_open(path, n, &walk, err);
     int fd;
 
-    memcpy(buf, path, n);
-    buf[n] = '\0';
-    fd = open(n == 0 ? "/" : buf, flags);
+    if (passing < 0)
+        return passing;
+    fd = openat(passing, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     /* Passing through needs no right to list. */
     if (fd < 0 && errno == EACCES)
-        fd = open(n == 0 ? "/" : buf, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0)
-        return fd;
-    if (errno != ENOENT || !create)
-        return cfr_err_sys(err, errno, "cannot open the directory %s", buf);
-    fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return passing;
     if (fd < 0)
-        return cfr_err_sys(err, errno, "cannot open the directory /");
-    for (char *part = strtok_r(buf, "/", &save); part != NULL && fd >= 0; part = strtok_r(NULL, "/", &save))
-        fd = descend(fd, part, true, O_PATH | O_DIRECTORY | O_CLOEXEC, err);
-    return fd < 0 ? fd : descend(fd, ".", false, flags, err);
+        fd = cfr_err_sys(err, errno, "cannot open the directory");
+    (void)close(passing);
+    return fd;
 }
 
 /* Where the last component of the first N bytes of PATH begins; 0 if PATH will not do. */

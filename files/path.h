@@ -20,5 +20,8 @@ int cfr_path_open_parent(const char *path, bool create, const char **name, struc
  * name. */
 int cfr_path_uid(const char *owner, uid_t *uid, struct cfr_err *err);
 int cfr_path_gid(const char *group, gid_t *gid, struct cfr_err *err);
+/* Writes the groups that /etc/group has the user UID in to GROUPS, at most MOST, and returns their number. *PRIMARY
+ * becomes the user's group in /etc/passwd; it stays as it is if the user is not there. */
+size_t cfr_path_groups(uid_t uid, gid_t *primary, gid_t *groups, size_t most);
 
 #endif

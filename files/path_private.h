@@ -5,7 +5,8 @@
 
 #include "files/path.h"
 
-#define CFR_PATH_TEMP_MAX (CFR_PATH_NAME_MAX + 1)
+#define CFR_PATH_TEMP_MAX    (CFR_PATH_NAME_MAX + 1)
+#define CFR_PATH_ENTRIES_MAX 4096 /* of a directory that are looked at: others may have filled it */
 
 /* Opens directory PATH (absolute). Its parents may be links that the administrator made (/var/run); the last
  * component must be a real directory. With CREATE, missing parents are made with mode 0755 and PATH itself
@@ -21,6 +22,9 @@ int cfr_path_make_dir(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_
 /* fsync(2). A descriptor that cannot be synced (directories of some file systems, or one that may be entered but not
  * listed) counts as synced. */
 int cfr_path_sync(int fd, const char *what, struct cfr_err *err);
+/* Syncs every directory above DIR_FD on its file system, as far as they can be opened. For a directory that nothing was
+ * published in yet: a run that was killed may have made it, and those above it, and not have come to this. */
+void cfr_path_sync_above(int dir_fd);
 /* True if NAME is one component of at most CFR_PATH_NAME_MAX bytes, neither `.` nor `..`. */
 bool cfr_path_is_name(const char *name);
 /* A random temporary name for NAME: `.NAME.credfresh-XXXXXXXX` (a long NAME is cut). */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Merging one profile into an AWS credentials or config file. */
+#include "files/file_private.h"
 #include "files/profile_private.h"
 
 #include "base/hash.h"
@@ -226,11 +227,11 @@ static int64_t now_ms(void)
 }
 
 /* Opens and locks NAME.lock. Closing the descriptor unlocks. */
-static int take_lock(int dir_fd, const char *name, struct cfr_err *err)
+static int take_lock(int dir_fd, const char *name, bool wait, struct cfr_err *err)
 {
     const struct timespec step = {0, LOCK_STEP_MS * 1000000L};
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int64_t until_ms = now_ms() + LOCK_WAIT_MS;
+    int64_t until_ms = now_ms() + (wait ? LOCK_WAIT_MS : 0);
     char lock_name[CFR_PATH_NAME_MAX + 8];
     int rc = 0;
     int fd;
@@ -292,8 +293,15 @@ static int merge_once(int dir_fd, struct merge *m, bool *changed, bool *raced, s
 
     rc = rc != 0 ? rc : cfr_profile_merge(cfr_secret_view(&m->old), m->section, m->file->content, &m->new, err);
     *raced = false;
-    if (rc != 0 || (st.st_nlink != 0 && cfr_view_eq(cfr_secret_view(&m->old), cfr_secret_view(&m->new))))
+    if (rc != 0)
         return rc;
+    if (st.st_nlink != 0 && cfr_view_eq(cfr_secret_view(&m->old), cfr_secret_view(&m->new))) {
+        /* It may come from a run that was killed after the rename. */
+        (void)cfr_path_sync(dir_fd, "the directory", NULL);
+        return 0;
+    }
+    if (st.st_nlink == 0)
+        cfr_path_sync_above(dir_fd);
     /* Not every program takes the lock, so the time between reading and renaming is kept short. */
     *raced = !is_unchanged(dir_fd, m->name, &st);
     if (*raced)
@@ -310,9 +318,9 @@ static int merge_once(int dir_fd, struct merge *m, bool *changed, bool *raced, s
     return rc;
 }
 
-static int merge_locked(int dir_fd, struct merge *m, bool *changed, struct cfr_err *err)
+static int merge_locked(int dir_fd, struct merge *m, bool wait, bool *changed, struct cfr_err *err)
 {
-    int lock_fd = take_lock(dir_fd, m->name, err);
+    int lock_fd = take_lock(dir_fd, m->name, wait, err);
     bool raced = true;
     int rc = 0;
 
@@ -326,7 +334,7 @@ static int merge_locked(int dir_fd, struct merge *m, bool *changed, struct cfr_e
     return rc;
 }
 
-int cfr_profile_publish(const char *path, const char *section, const struct cfr_file *file, bool *changed,
+int cfr_profile_publish(const char *path, const char *section, const struct cfr_file *file, bool wait, bool *changed,
                         struct cfr_err *err)
 {
     struct merge m = {.section = section, .file = file};
@@ -338,13 +346,31 @@ int cfr_profile_publish(const char *path, const char *section, const struct cfr_
         return dir_fd;
     cfr_secret_init(&m.old, CFR_PROFILE_FILE_MAX);
     cfr_secret_init(&m.new, CFR_PROFILE_FILE_MAX);
-    rc = merge_locked(dir_fd, &m, changed, err);
+    rc = merge_locked(dir_fd, &m, wait, changed, err);
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", path);
     cfr_secret_free(&m.old);
     cfr_secret_free(&m.new);
     (void)close(dir_fd);
     return rc;
+}
+
+int cfr_profile_recover(const char *path, struct cfr_err *err)
+{
+    struct cfr_err local = {0};
+    const char *name;
+    int dir_fd = cfr_path_open_parent(path, false, &name, &local);
+    int lock_fd;
+    int rc;
+
+    if (dir_fd < 0)
+        return dir_fd == CFR_E_MISSING ? 0 : cfr_err_set(err, dir_fd, "%s", local.text);
+    lock_fd = take_lock(dir_fd, name, false, err);
+    rc = lock_fd >= 0 ? cfr_file_remove_temps(dir_fd, name, err) : lock_fd == CFR_E_TIMEOUT ? 0 : lock_fd;
+    if (lock_fd >= 0)
+        (void)close(lock_fd);
+    (void)close(dir_fd);
+    return rc != 0 ? cfr_err_prefix(err, "%s", path) : 0;
 }
 
 int cfr_profile_verify(const char *path, const char *section, struct cfr_file_fingerprint *mark, struct cfr_err *err)

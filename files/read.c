@@ -3,6 +3,8 @@
 #include "files/file_private.h"
 
 #include "files/path_private.h"
+#include "files/route.h"
+#include "files/walk_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,8 +57,28 @@ static int read_all(int fd, size_t hint, struct cfr_secret *out, struct cfr_err 
     }
 }
 
-/* Consumes FD. */
-static int read_regular(int fd, struct cfr_secret *out, struct cfr_err *err)
+/* A file of this user, of root, or of the owner of the directory, whom a reader trusts already, that no other user can
+ * write. */
+static int check_owner(int dir_fd, const struct stat *st, struct cfr_err *err)
+{
+    struct stat dir;
+
+    if (fstat(dir_fd, &dir) != 0)
+        return cfr_err_sys(err, errno, "cannot read the status of its directory");
+    if (st->st_uid != geteuid() && st->st_uid != 0 && st->st_uid != dir.st_uid)
+        return cfr_err_set(err, CFR_E_PERM, "it belongs to uid %u, another user, so it is not used: remove it",
+                           (unsigned)st->st_uid);
+    if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return cfr_err_set(
+            err, CFR_E_PERM,
+            "other users can write it (mode %04o), so it is not used: remove it, or set mode 0600 if you "
+            "know its content",
+            (unsigned)st->st_mode & MODE_BITS);
+    return 0;
+}
+
+/* Consumes FD. OWN_DIR_FD: of the directory that it is in, if its owner and mode are to be checked; else -1. */
+static int read_regular(int fd, int own_dir_fd, struct cfr_secret *out, struct cfr_err *err)
 {
     struct stat st;
     int rc;
@@ -64,6 +86,8 @@ static int read_regular(int fd, struct cfr_secret *out, struct cfr_err *err)
     cfr_secret_clear(out);
     if (fstat(fd, &st) != 0)
         rc = cfr_err_sys(err, errno, "cannot read its status");
+    else if (own_dir_fd >= 0 && S_ISREG(st.st_mode) && check_owner(own_dir_fd, &st, err) != 0)
+        rc = CFR_E_PERM;
     else if (!S_ISREG(st.st_mode))
         rc = cfr_err_set(err, CFR_E_PATH, "it is not a regular file");
     else if (st.st_size > 0 && (uint64_t)st.st_size > out->limit)
@@ -77,17 +101,27 @@ static int read_regular(int fd, struct cfr_secret *out, struct cfr_err *err)
     return rc;
 }
 
-int cfr_file_read_at(int dir_fd, const char *name, struct cfr_secret *out, struct cfr_err *err)
+static int read_at(int dir_fd, const char *name, bool own, struct cfr_secret *out, struct cfr_err *err)
 {
     int fd = cfr_path_openat(dir_fd, name, READ_FLAGS, 0, err);
     int rc;
 
     if (fd < 0)
         return fd;
-    rc = read_regular(fd, out, err);
+    rc = read_regular(fd, own ? dir_fd : -1, out, err);
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", name);
     return rc;
+}
+
+int cfr_file_read_at(int dir_fd, const char *name, struct cfr_secret *out, struct cfr_err *err)
+{
+    return read_at(dir_fd, name, false, out, err);
+}
+
+int cfr_file_read_own_at(int dir_fd, const char *name, struct cfr_secret *out, struct cfr_err *err)
+{
+    return read_at(dir_fd, name, true, out, err);
 }
 
 int cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *err)
@@ -97,10 +131,49 @@ int cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *err)
 
     if (fd < 0)
         return cfr_err_sys(err, errno, "cannot open %s", path);
-    rc = read_regular(fd, out, err);
+    rc = read_regular(fd, -1, out, err);
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", path);
     return rc;
+}
+
+int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_file_origin *origin, struct cfr_err *err)
+{
+    struct cfr_route route;
+    struct stat dir;
+    struct stat st;
+    const char *name;
+    int dir_fd;
+    int fd;
+    int rc;
+
+    cfr_route_find(path, false, false, &route);
+    if (route.storage == CFR_ROUTE_REMOTE)
+        return cfr_err_set(
+            err, CFR_E_PATH,
+            "%s lies on a network or FUSE file system, which may not answer, and is not read: move it to "
+            "a file system of this machine",
+            path);
+    dir_fd = cfr_path_open_parent(path, false, &name, err);
+    if (dir_fd < 0)
+        return dir_fd;
+    fd = cfr_path_openat(dir_fd, name, READ_FLAGS, 0, err);
+    if (fd >= 0 && (fstat(fd, &st) != 0 || fstat(dir_fd, &dir) != 0)) {
+        rc = cfr_err_sys(err, errno, "cannot read the status of %s", name);
+        (void)close(fd);
+    } else if (fd >= 0) {
+        *origin = (struct cfr_file_origin){
+            .owner = st.st_uid,
+            .trusted = cfr_walk_is_private(&st) && (dir.st_uid == 0 || dir.st_uid == geteuid()) && !route.foreign,
+            .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+            .size = (uint64_t)st.st_size,
+        };
+        rc = read_regular(fd, -1, out, err);
+    } else {
+        rc = fd;
+    }
+    (void)close(dir_fd);
+    return rc != 0 ? cfr_err_prefix(err, "%s", path) : 0;
 }
 
 static bool same_content(int fd, struct cfr_view content)

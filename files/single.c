@@ -3,7 +3,7 @@
 #include "files/single.h"
 
 #include "files/file_private.h"
-#include "files/path.h"
+#include "files/path_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,13 +25,31 @@ static int check_target(int dir_fd, const char *name, struct cfr_err *err)
     return 0;
 }
 
+/* What is to be published is there, but may come from a run that was killed before it was synced. */
+static void sync_found(int dir_fd, const char *name)
+{
+    int fd = cfr_path_openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, NULL);
+
+    if (fd >= 0) {
+        (void)cfr_path_sync(fd, name, NULL);
+        (void)close(fd);
+    }
+    (void)cfr_path_sync(dir_fd, "the directory", NULL);
+}
+
 static int write_if_changed(int dir_fd, const char *path, const struct cfr_file *file, bool in_place, bool *changed,
                             struct cfr_err *err)
 {
     int rc = check_target(dir_fd, file->name, err);
 
-    if (rc != 0 || cfr_file_same(dir_fd, file))
+    if (rc != 0)
         return rc;
+    if (cfr_file_same(dir_fd, file)) {
+        sync_found(dir_fd, file->name);
+        return 0;
+    }
+    if (faccessat(dir_fd, file->name, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+        cfr_path_sync_above(dir_fd);
     if (in_place && cfr_file_is_mount(path))
         rc = cfr_file_overwrite(dir_fd, file, err);
     else

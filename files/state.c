@@ -47,14 +47,65 @@ static int take_lock(int dir_fd, const char *directory, struct cfr_err *err)
     return fd;
 }
 
+/* Directories that everybody uses, as the file system's standard has them. */
+static bool is_common(const char *directory)
+{
+    static const char *const common[] = {"/tmp", "/var/tmp", "/dev/shm"};
+
+    for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
+        if (strcmp(directory, common[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+int cfr_state_check(const struct stat *st, bool mounted, uid_t owner, const char *directory, struct cfr_err *err)
+{
+    unsigned others = st->st_mode & (S_IWGRP | S_IWOTH);
+    bool volume = mounted && st->st_uid == 0 && !is_common(directory);
+
+    if (st->st_uid != owner && st->st_uid != 0)
+        return cfr_err_set(err, CFR_E_PERM,
+                           "%s belongs to uid %u, and credfresh runs as uid %u, so that its content could be another "
+                           "user's: run it as the directory's owner, or name a directory of its own",
+                           directory, (unsigned)st->st_uid, (unsigned)owner);
+    if (others != 0 && !volume)
+        return cfr_err_set(err, CFR_E_PERM,
+                           "%s can be written by %s (mode %04o), so that its content could be another user's: see "
+                           "that you know what is in it, then chmod 0700 it, or name a directory of its own",
+                           directory, (others & S_IWOTH) != 0 ? "every user" : "its group",
+                           (unsigned)st->st_mode & 07777U);
+    return 0;
+}
+
+bool cfr_state_is_mounted(int dir_fd, const struct stat *st)
+{
+    struct stat parent;
+
+    return fstatat(dir_fd, "..", &parent, 0) == 0 && parent.st_dev != st->st_dev;
+}
+
+static int check_open(int dir_fd, const char *directory, struct cfr_err *err)
+{
+    struct stat st;
+
+    if (fstat(dir_fd, &st) != 0)
+        return cfr_err_sys(err, errno, "cannot read the status of %s", directory);
+    return cfr_state_check(&st, cfr_state_is_mounted(dir_fd, &st), geteuid(), directory, err);
+}
+
 int cfr_state_open(const char *directory, int *lock_fd, struct cfr_err *err)
 {
     int dir_fd = cfr_path_open_dir(directory, true, 0700, err);
+    int unsafe;
 
     *lock_fd = -1;
     if (dir_fd < 0)
         return dir_fd;
-    *lock_fd = take_lock(dir_fd, directory, err);
+    unsafe = check_open(dir_fd, directory, err);
+    if (unsafe == 0 && faccessat(dir_fd, LOCK_NAME, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+        cfr_path_sync_above(dir_fd);
+    *lock_fd = unsafe != 0 ? unsafe : take_lock(dir_fd, directory, err);
     if (*lock_fd < 0) {
         int rc = *lock_fd;
 
@@ -64,6 +115,8 @@ int cfr_state_open(const char *directory, int *lock_fd, struct cfr_err *err)
     }
     /* Under the lock they can only be what a crash left. */
     (void)cfr_file_remove_temps(dir_fd, NULL, NULL);
+    /* What is read here is acted on, and a run that was killed may not have synced it. */
+    (void)cfr_path_sync(dir_fd, "the directory", NULL);
     return dir_fd;
 }
 
@@ -81,7 +134,7 @@ int cfr_state_load(int dir_fd, const char *name, struct cfr_secret *out, struct 
     char file[CFR_PATH_NAME_MAX + 1];
     int rc = make_file_name(name, file, err);
 
-    return rc != 0 ? rc : cfr_file_read_at(dir_fd, file, out, err);
+    return rc != 0 ? rc : cfr_file_read_own_at(dir_fd, file, out, err);
 }
 
 int cfr_state_save(int dir_fd, const char *name, struct cfr_view content, struct cfr_err *err)

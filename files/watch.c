@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "files/generation.h"
+#include "files/walk_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,7 @@
  */
 #define PARENT_EVENTS (IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD)
 #define FILE_EVENTS   (PARENT_EVENTS | IN_CLOSE_WRITE | IN_ATTRIB) /* the last for files that are only touched */
+#define SELF_EVENTS   (IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD)
 #define REMOVALS      (IN_DELETE | IN_MOVED_FROM)
 #define GONE          (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)
 #define READ_BYTES    8192
@@ -187,17 +189,32 @@ static void detach(struct cfr_watch *w, struct entry *e)
     e->next = NULL;
 }
 
-/* Watches the directory whose path is the first N bytes of the entry's. */
-static int watch_prefix(const struct cfr_watch *w, struct entry *e, size_t n, uint32_t events)
+/* Opens the directory whose path is the first N bytes of PATH, for passing through. A link that others could have made
+ * may lead to what never answers, and is as if it were no directory. Returns -1 with errno. */
+static int open_prefix(const char *path, size_t n)
 {
-    char kept = e->path[n];
-    int wd;
-    int saved;
+    struct cfr_walk walk = {.cached = true};
+    int fd = cfr_walk_open(path, n, &walk, NULL);
 
-    e->path[n] = '\0';
-    wd = inotify_add_watch(w->fd, n == 0 ? "/" : e->path, events);
+    if (fd == CFR_E_PATH || fd == CFR_E_MISSING)
+        errno = ENOTDIR;
+    return fd >= 0 ? fd : -1;
+}
+
+/* Watches the directory whose path is the first N bytes of the entry's. */
+static int watch_prefix(const struct cfr_watch *w, const struct entry *e, size_t n, uint32_t events)
+{
+    char opened[64];
+    int fd = open_prefix(e->path, n);
+    int saved;
+    int wd;
+
+    if (fd < 0)
+        return -1;
+    (void)snprintf(opened, sizeof opened, "/proc/self/fd/%d", fd);
+    wd = inotify_add_watch(w->fd, opened, events);
     saved = errno;
-    e->path[n] = kept;
+    (void)close(fd);
     errno = saved;
     return wd;
 }
@@ -208,8 +225,16 @@ static bool is_whole_directory(const struct entry *e)
     return strcmp(e->path + e->name_at, CFR_GENERATION_DATA) == 0;
 }
 
+/* A path that ends with `.` means the directory itself. */
+static bool is_directory_itself(const struct entry *e)
+{
+    return strcmp(e->path + e->name_at, ".") == 0;
+}
+
 static uint32_t events_of(const struct entry *e)
 {
+    if (is_directory_itself(e))
+        return SELF_EVENTS;
     return is_whole_directory(e) ? FILE_EVENTS | REMOVALS : FILE_EVENTS;
 }
 
@@ -231,17 +256,13 @@ static int watch_nearest(const struct cfr_watch *w, struct entry *e, size_t *par
     }
 }
 
-static bool part_exists(struct entry *e, size_t part_at)
+static bool part_exists(const struct entry *e, size_t part_at)
 {
-    size_t end = part_at + strcspn(e->path + part_at, "/");
-    char kept = e->path[end];
-    struct stat st;
-    bool exists;
+    int fd = open_prefix(e->path, part_at + strcspn(e->path + part_at, "/"));
 
-    e->path[end] = '\0';
-    exists = stat(e->path, &st) == 0 && S_ISDIR(st.st_mode);
-    e->path[end] = kept;
-    return exists;
+    if (fd >= 0)
+        (void)close(fd);
+    return fd >= 0;
 }
 
 static int report_no_watch(const struct entry *e, int errnum, struct cfr_err *err)
@@ -290,25 +311,45 @@ static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
     return 0;
 }
 
+/* As stat(2), but a link that others could have made is looked at itself. */
+static bool look_at(int dir_fd, const char *name, struct stat *st)
+{
+    struct stat dir;
+
+    if (fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW) != 0 || fstat(dir_fd, &dir) != 0)
+        return false;
+    if (!S_ISLNK(st->st_mode) || !cfr_walk_trusts_link(&dir, st))
+        return true;
+    return fstatat(dir_fd, name, st, 0) == 0;
+}
+
 static struct identity read_identity(const struct entry *e)
 {
-    char path[PATH_MAX + sizeof CFR_GENERATION_DATA];
     char target[256];
     struct identity id = {0};
     struct stat st;
     ssize_t n;
+    int dir_fd = open_prefix(e->path, (size_t)e->name_at - 1);
 
-    (void)snprintf(path, sizeof path, "%.*s", (int)e->name_at, e->path);
-    if (stat(e->path, &st) == 0 || (is_whole_directory(e) && stat(path, &st) == 0)) {
+    if (dir_fd < 0)
+        return id;
+    if (look_at(dir_fd, e->path + e->name_at, &st) || (is_whole_directory(e) && fstat(dir_fd, &st) == 0)) {
         id.device = st.st_dev;
         id.inode = st.st_ino;
+    }
+    /* What is in it is not meant. */
+    if (is_directory_itself(e)) {
+        (void)close(dir_fd);
+        return id;
+    }
+    if (id.inode != 0) {
         id.size = st.st_size;
         id.changed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
     }
-    (void)snprintf(path, sizeof path, "%.*s" CFR_GENERATION_DATA, (int)e->name_at, e->path);
-    n = readlink(path, target, sizeof target);
+    n = readlinkat(dir_fd, CFR_GENERATION_DATA, target, sizeof target);
     if (n >= 0)
         id.data_hash = cfr_hash_add(CFR_HASH_START, target, (size_t)n);
+    (void)close(dir_fd);
     return id;
 }
 
@@ -385,18 +426,13 @@ void cfr_watch_remove(struct cfr_watch *w, void *owner)
     w->entry_count -= to - from;
 }
 
-/* Many may watch one path, mostly in a row. */
-static void read_pending_identities(const struct cfr_watch *w)
+/* Looking at the paths would delay FN. So the next rescan calls FN once more, and what changes after FN has read the
+ * file is noticed, too. */
+static void forget_pending_identities(const struct cfr_watch *w)
 {
-    const struct entry *last = NULL;
-
     for (size_t i = 0; i < w->entry_count; i++) {
-        struct entry *e = w->entries[i];
-
-        if (!e->pending)
-            continue;
-        e->seen = last != NULL && strcmp(last->path, e->path) == 0 ? last->seen : read_identity(e);
-        last = e;
+        if (w->entries[i]->pending)
+            w->entries[i]->seen = (struct identity){.inode = 0};
     }
 }
 
@@ -406,18 +442,21 @@ static void notify_owners(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
 {
     size_t i = 0;
 
-    /* Before FN reads it, so that what changes after that is noticed later. */
-    read_pending_identities(w);
     while (i < w->entry_count) {
         void *owner = w->entries[i]->owner;
+        size_t first = i;
         bool pending = false;
+        bool moved = false;
 
         for (; i < w->entry_count && w->entries[i]->owner == owner; i++) {
             struct entry *e = w->entries[i];
 
             pending = pending || e->pending;
+            moved = moved || (e->pending && is_directory_itself(e));
             e->pending = false;
         }
+        for (size_t k = first; moved && k < i; k++)
+            (void)attach(w, w->entries[k], NULL);
         if (pending) {
             fn(ctx, owner);
             i = find_owner_index(w, owner, true);
@@ -454,7 +493,7 @@ static void mark_pending(struct cfr_watch *w, struct directory *d, const char *n
         const char *part = e->path + e->part_at;
         bool own = e->part_at == e->name_at;
 
-        if ((own && (data || is_whole_directory(e))) ||
+        if ((own && !is_directory_itself(e) && (data || is_whole_directory(e))) ||
             (strncmp(part, name, n) == 0 && part[n] == (own ? '\0' : '/'))) {
             e->pending = true;
             moved = moved || !own;
@@ -514,14 +553,15 @@ int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *o
     ssize_t n;
     int rc = 0;
 
-    while ((n = read(w->fd, buf.bytes, sizeof buf.bytes)) > 0) {
+    do {
+        n = read(w->fd, buf.bytes, sizeof buf.bytes);
         for (const char *p = buf.bytes; p < buf.bytes + n;) {
             const struct inotify_event *event = (const struct inotify_event *)(const void *)p;
 
             handle_event(w, event, &lost);
             p += sizeof *event + event->len;
         }
-    }
+    } while (n > (ssize_t)(sizeof buf.bytes - sizeof(struct inotify_event) - NAME_MAX - 1));
     if (n < 0 && errno != EAGAIN && errno != EINTR)
         rc = cfr_err_sys(err, errno, "cannot read inotify events");
     if (lost) {
@@ -531,18 +571,24 @@ int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *o
     }
     if (overflowed != NULL)
         *overflowed = lost;
+    forget_pending_identities(w);
     notify_owners(w, fn, ctx);
     return rc;
 }
 
+/* Many may watch one path, mostly in a row. */
 void cfr_watch_rescan(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
 {
+    const struct entry *last = NULL;
+
     attach_all(w);
     for (size_t i = 0; i < w->entry_count; i++) {
         struct entry *e = w->entries[i];
-        struct identity now = read_identity(e);
+        struct identity now = last != NULL && strcmp(last->path, e->path) == 0 ? last->seen : read_identity(e);
 
         e->pending = e->pending || !same_identity(&e->seen, &now);
+        e->seen = now; /* before FN reads the file */
+        last = e;
     }
     notify_owners(w, fn, ctx);
 }

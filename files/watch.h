@@ -23,10 +23,11 @@ int cfr_watch_fd(const struct cfr_watch *w);
 /* Watches PATH (absolute, copied) for OWNER through its directory, for ..data (kubelet volumes), for a rename onto
  * the name, for writing in place and for a changed timestamp. A directory that does not exist yet is watched for
  * through its nearest existing parent. A path that ends with ..data means its whole directory, in which, outside
- * of the kubelet's volumes, any entry may change or be removed. Several owners may watch one path, and one owner
- * several. CFR_E_LIMIT when no inotify watch is left for the user (the error says what to raise), or another error if
- * the directory cannot be watched: the file's changes are then only found by cfr_watch_rescan. Only after CFR_E_NOMEM
- * and CFR_E_PATH (PATH is not absolute or too long) nothing was added. */
+ * of the kubelet's volumes, any entry may change or be removed. A path that ends with /. means that the directory
+ * itself is removed or renamed, by which all paths of OWNER below it may lead elsewhere. Several owners may watch one
+ * path, and one owner several. CFR_E_LIMIT when no inotify watch is left for the user (the error says what to raise),
+ * or another error if the directory cannot be watched: the file's changes are then only found by cfr_watch_rescan. Only
+ * after CFR_E_NOMEM and CFR_E_PATH (PATH is not absolute or too long) nothing was added. */
 int cfr_watch_add(struct cfr_watch *w, const char *path, void *owner, struct cfr_err *err);
 /* Ends all of OWNER's watches. */
 void cfr_watch_remove(struct cfr_watch *w, void *owner);
@@ -35,8 +36,9 @@ void cfr_watch_remove(struct cfr_watch *w, void *owner);
  * an overflow of the queue. */
 int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *overflowed, struct cfr_err *err);
 /* Adds watches again that are missing or lead to another directory by now; calls FN for every owner whose file's
- * identity (device, inode, size, change time, and the target of ..data) differs from the last one read: by
- * cfr_watch_add, by this function, or before a call of FN. To be called about once a minute. */
+ * identity (device, inode, size, change time, and the target of ..data) differs from the last one read, by
+ * cfr_watch_add or by this function, and once more for every owner that cfr_watch_dispatch has called FN for since. To
+ * be called about once a minute. */
 void cfr_watch_rescan(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx);
 
 #endif

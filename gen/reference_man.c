@@ -166,7 +166,7 @@ static void add_key(struct cfr_str *out, const struct cfr_gen_reference *all, co
     else if (f->fallback != NULL)
         cfr_str_addf(&value, "; default `%s%s%s`", quote, f->fallback, quote);
     cfr_str_addz(&value, ".\n");
-    cfr_str_addf(out, ".It Li %s\n", f->key);
+    cfr_str_addf(out, ".It Li %s%s%s\n", s->path, s->path[0] != '\0' ? "." : "", f->key);
     if (value.p != NULL)
         value.p[0] = (char)toupper((unsigned char)value.p[0]);
     cfr_str_addz(&value, f->doc != NULL ? f->doc : "");
@@ -197,13 +197,29 @@ static void add_formats(struct cfr_str *out)
     for (const struct cfr_format *f = cfr_formats; f->name != NULL; f++) {
         struct cfr_str text = {.limit = 4096};
 
-        cfr_str_addf(&text, "%s%s", f->doc != NULL ? f->doc : "", f->profile ? " It can be a `profile`." : "");
+        cfr_str_addf(&text, "%s.%s", f->doc != NULL ? f->doc : "", f->profile ? " It can be a `profile`." : "");
         if (f->needs != NULL)
-            cfr_str_addf(&text, " It needs the credential's field `%s`.", f->needs);
+            cfr_str_addf(&text, " It needs the credential's field `%s`.", cfr_grant_public_name(f->needs));
+        if (text.p != NULL)
+            text.p[0] = (char)toupper((unsigned char)text.p[0]);
         cfr_str_addf(out, ".It Li %s\n", f->name);
         add_text(out, text.p != NULL ? text.p : "");
         out->failed = out->failed || text.failed;
         cfr_str_free(&text);
+    }
+    cfr_str_addz(out, ".El\n");
+}
+
+static void add_fields(struct cfr_str *out)
+{
+    cfr_str_addz(out,
+                 ".Sh CREDENTIAL FIELDS\nThe formats\n.Li field\nand\n.Li template\ncan also name\n.Li credential ,\n"
+                 ".Li generation ,\n.Li identity ,\n.Li issued ,\n.Li expires\nand\n.Li expires_at .\n"
+                 ".Bl -tag -width Ds\n");
+    for (const struct cfr_grant_name *row = cfr_grant_names; row->field != NULL; row++) {
+        /* The zero width space keeps the colon of `secret:` from being taken for punctuation. */
+        cfr_str_addf(out, ".It Li %s\\&\n", cfr_grant_public_name(row->field));
+        add_text(out, row->doc != NULL ? row->doc : "");
     }
     cfr_str_addz(out, ".El\n");
 }
@@ -216,11 +232,12 @@ void cfr_gen_reference_man(struct cfr_str *out)
     cfr_str_addz(out, head);
     add_text(out, cfr_gen_reference_notation);
     cfr_str_addz(out, ".Sh KEYS\n"
-                      "A key of a mapping has the keys that lead to it before its own;\n"
+                      "Each key is named by the path that leads to it;\n"
                       ".Ql []\n"
-                      "means each element of a list.\n");
+                      "means each element of a list, or its only one.\n");
     for (size_t i = 0; i < all.count; i++)
         add_section(out, &all, &all.items[i]);
     add_formats(out);
+    add_fields(out);
     cfr_str_addz(out, tail);
 }

@@ -205,9 +205,24 @@ static void add_formats(struct cfr_str *out)
         add_cell(out, f->doc != NULL ? f->doc : "");
         cfr_str_addf(out, " | %s | ", f->profile ? "yes" : "no");
         if (f->needs != NULL)
-            cfr_str_addf(out, "`%s` |\n", f->needs);
+            cfr_str_addf(out, "`%s` |\n", cfr_grant_public_name(f->needs));
         else
             cfr_str_addz(out, "none |\n");
+    }
+}
+
+static void add_fields(struct cfr_str *out)
+{
+    cfr_str_addz(out,
+                 "\n## Fields\n\nWhat the formats `field` and `template` can name. Which of them a credential has "
+                 "follows from its exchange or its rotated key. There are also `credential` (its name), "
+                 "`generation`, `identity`, `issued` and `expires` (RFC 3339), and `expires_at` (Unix seconds).\n\n"
+                 "| field | value | secret | in json and env |\n|---|---|---|---|\n");
+    for (const struct cfr_grant_name *row = cfr_grant_names; row->field != NULL; row++) {
+        cfr_str_addf(out, "| `%s` | ", cfr_grant_public_name(row->field));
+        add_cell(out, row->doc != NULL ? row->doc : "");
+        cfr_str_addf(out, " | %s | %s |\n", row->shown ? "no" : "yes",
+                     cfr_grant_public_name(row->field) == row->field ? "yes" : "no");
     }
 }
 
@@ -239,4 +254,5 @@ void cfr_gen_reference_markdown(struct cfr_str *out)
     for (size_t i = 0; i < all.count; i++)
         add_section(out, &all, &all.items[i]);
     add_formats(out);
+    add_fields(out);
 }

@@ -2,6 +2,7 @@
 /* Answers of the API server about a Secret: may it be written, is it as it was, and conflicts of field managers. */
 #include "kube/secret_apply.h"
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "base/redact.h"
 #include "kube/status.h"
@@ -66,8 +67,8 @@ static int check_state(const struct cfr_k8s_secret_object *o, const struct cfr_j
     bool immutable = false;
 
     if (text_at(metadata, "deletionTimestamp").n != 0)
-        return cfr_err_set(err, CFR_E_UNAVAILABLE, "the Secret %s/%s is being deleted; it is tried again",
-                           o->namespace_name, o->name);
+        return cfr_err_set(err, CFR_E_UNAVAILABLE, "the Secret %s/%s is still being deleted", o->namespace_name,
+                           o->name);
     if (cfr_json_bool(cfr_json_get(doc, "immutable"), &immutable) && immutable)
         return cfr_err_set(err, CFR_E_CONFLICT,
                            "the Secret %s/%s is immutable: delete it, or publish under another name", o->namespace_name,
@@ -193,6 +194,28 @@ int cfr_k8s_secret_apply_held(const struct cfr_k8s_secret_object *o, struct cfr_
     rc = check_identity(o, doc, err);
     if (rc == 0)
         rc = check_held(o, doc, err);
+    cfr_json_free(doc);
+    return rc;
+}
+
+int cfr_k8s_secret_apply_values(struct cfr_view body, const char *const *keys, size_t count, struct cfr_secret *values,
+                                bool *there, struct cfr_err *err)
+{
+    struct cfr_json *doc = NULL;
+    int rc;
+
+    for (size_t i = 0; i < count; i++) {
+        cfr_secret_init(&values[i], CFR_K8S_SECRET_TOTAL_MAX);
+        there[i] = false;
+    }
+    rc = cfr_json_parse(body, &doc, err);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        struct cfr_view text;
+
+        there[i] = cfr_json_string(cfr_json_get(cfr_json_get(doc, "data"), keys[i]), &text);
+        if (there[i] && text.n != 0)
+            rc = cfr_base64_decode(text, &values[i], err);
+    }
     cfr_json_free(doc);
     return rc;
 }

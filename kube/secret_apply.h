@@ -6,11 +6,12 @@
 
 #include "base/secret.h"
 
-#define CFR_K8S_SECRET_MANAGER   "credfresh" /* the field manager */
-#define CFR_K8S_SECRET_PATH_MAX  640
-#define CFR_K8S_SECRET_TOTAL_MAX 1048576 /* of all values */
-#define CFR_K8S_SECRET_KEY_MAX   253     /* characters of a key */
-#define CFR_K8S_SECRET_KEYS_MAX  64
+#define CFR_K8S_SECRET_MANAGER    "credfresh" /* the field manager */
+#define CFR_K8S_SECRET_PATH_MAX   640
+#define CFR_K8S_SECRET_ANSWER_MAX 2097152 /* of the API server: base64, annotations and fields of managers on top */
+#define CFR_K8S_SECRET_TOTAL_MAX  1048576 /* of all values */
+#define CFR_K8S_SECRET_KEY_MAX    253     /* characters of a key */
+#define CFR_K8S_SECRET_KEYS_MAX   64
 
 /* The content type of an apply, for which JSON is YAML. */
 #define CFR_K8S_SECRET_APPLY_TYPE "application/apply-patch+yaml"
@@ -54,11 +55,16 @@ int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_v
  * if it is not as it was: not of this credential and generation, or one of the keys is not the field manager's any more
  * (of no KEYS: all of them), or it is being deleted; ERR says by whom. CFR_E_ANSWER: it is not a Secret, or another. */
 int cfr_k8s_secret_apply_held(const struct cfr_k8s_secret_object *o, struct cfr_view body, struct cfr_err *err);
+/* Reads from the answer (200) to a GET of the object the values of COUNT KEYS into VALUES, which it initialises and the
+ * caller frees also after an error; THERE says which of the keys exist. CFR_E_ANSWER, CFR_E_NOMEM. */
+int cfr_k8s_secret_apply_values(struct cfr_view body, const char *const *keys, size_t count, struct cfr_secret *values,
+                                bool *there, struct cfr_err *err);
 /* Appends the apply configuration as JSON: `data` in base64, label app.kubernetes.io/managed-by, annotations
  * credfresh.io/credential, /generation and (unless it never expires) /expires. */
 int cfr_k8s_secret_apply_body(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err);
 /* Reads a 409 of an apply: names the field managers that own the fields. Sets ERR, returns CFR_E_CONFLICT; a
- * 409 without such owners (two writers at once) is CFR_E_UNAVAILABLE, CFR_E_NOMEM. */
+ * 409 without such owners (two writers at once) is CFR_E_UNAVAILABLE, unless its text is a refusal that
+ * cfr_k8s_refusal knows. CFR_E_NOMEM. */
 int cfr_k8s_secret_apply_conflict(const struct cfr_k8s_secret_object *o, struct cfr_view body, struct cfr_err *err);
 
 #endif

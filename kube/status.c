@@ -33,9 +33,9 @@ struct row {
     enum advice advice;
 };
 
-#define HINT_LATER    "the API server is unavailable; it is tried again"
+#define HINT_LATER    "the API server is unavailable; this is usually temporary"
 #define HINT_UID      "the object was deleted and created again: name its present uid, or leave the uid out"
-#define HINT_RACE     "another client wrote it at the same time; it is tried again"
+#define HINT_RACE     "another client wrote it at the same time"
 #define HINT_OTHER_SA "the pod runs with another service account: name that one, or a pod that uses this one"
 #define HINT_BIND     "a node's own credentials get tokens for pods only: bind the request to a pod, by name and uid"
 #define HINT_GONE     "the object that the token is to be bound to does not exist (any more), or is in another namespace"
@@ -48,8 +48,7 @@ static const struct row rows[] = {
     {400, "cannot bind token to object", CFR_E_REJECTED,
      "this API server binds tokens to a Pod or a Secret, a newer one also to a Node", ADVICE_NONE},
     {401, NULL, CFR_E_DENIED,
-     "the API server does not accept our own token or certificate: has it expired, and is it for this "
-     "cluster?",
+     "the API server does not accept credfresh's own token or certificate: has it expired, and is it for this cluster?",
      ADVICE_NONE},
     {403, "not found in pod spec volume", CFR_E_DENIED,
      "a node may ask only for audiences that its pod has in a volume; else the group system:nodes needs a "
@@ -68,7 +67,7 @@ static const struct row rows[] = {
      ADVICE_NONE},
     {403, "exceeded quota", CFR_E_DENIED, "the namespace's resource quota is used up", ADVICE_NONE},
     {403, "\"system:anonymous\"", CFR_E_DENIED,
-     "our token or certificate did not arrive: the API server treated the request as anonymous; check the "
+     "credfresh's token or certificate did not arrive: the API server treated the request as anonymous; check the "
      "kubeconfig's user",
      ADVICE_NONE},
     {403, NULL, CFR_E_DENIED, "RBAC or an admission rule of the cluster refuses it", ADVICE_RULE},
@@ -91,17 +90,17 @@ static const struct row rows[] = {
     {409, "does not match the UID", CFR_E_CONFLICT, HINT_UID, ADVICE_NONE},
     {409, "conflict with \"", CFR_E_CONFLICT, "others own these fields: remove them there", ADVICE_NONE},
     {409, "conflicts with \"", CFR_E_CONFLICT, "others own these fields: remove them there", ADVICE_NONE},
-    {409, "being deleted", CFR_E_UNAVAILABLE, "the object is being deleted; it is tried again", ADVICE_NONE},
+    {409, "being deleted", CFR_E_UNAVAILABLE, "the object is still being deleted", ADVICE_NONE},
     {409, NULL, CFR_E_UNAVAILABLE, HINT_RACE, ADVICE_NONE},
     {408, NULL, CFR_E_UNAVAILABLE, HINT_LATER, ADVICE_NONE},
-    {410, NULL, CFR_E_UNAVAILABLE, "what was read is too old; it is tried again", ADVICE_NONE},
+    {410, NULL, CFR_E_UNAVAILABLE, "the version that was read is too old; this is usually temporary", ADVICE_NONE},
     {405, NULL, CFR_E_REJECTED, "there is no Kubernetes API at this URL; check the server's address", ADVICE_NONE},
     {406, NULL, CFR_E_REJECTED, "the server cannot answer in JSON; check the server's address", ADVICE_NONE},
     {413, NULL, CFR_E_REJECTED, "the request is too large for the server", ADVICE_NONE},
     {415, NULL, CFR_E_REJECTED,
      "the server does not know this kind of request: server-side apply needs Kubernetes 1.18 or newer", ADVICE_NONE},
-    {422, "less than 10 minutes", CFR_E_REJECTED, "ask for a life of at least 10 minutes", ADVICE_NONE},
-    {422, "larger than 2^32", CFR_E_REJECTED, "ask for a shorter life", ADVICE_NONE},
+    {422, "less than 10 minutes", CFR_E_REJECTED, "request a lifetime of at least 10 minutes", ADVICE_NONE},
+    {422, "larger than 2^32", CFR_E_REJECTED, "request a shorter lifetime", ADVICE_NONE},
     {422, "boundObjectRef", CFR_E_REJECTED, "correct the object that the token is to be bound to", ADVICE_NONE},
     {422, "metadata.n", CFR_E_REJECTED, "correct the name or the namespace", ADVICE_NONE},
     {422, "when `immutable` is set", CFR_E_REJECTED,
@@ -109,9 +108,9 @@ static const struct row rows[] = {
     {422, "type: Invalid value", CFR_E_REJECTED,
      "the type of a Secret cannot be changed: delete it, or publish under another name", ADVICE_NONE},
     {422, "Too long", CFR_E_REJECTED, "a Secret holds at most 1 MiB", ADVICE_NONE},
-    {429, NULL, CFR_E_THROTTLED, "the API server limits the rate of calls; it is tried again", ADVICE_NONE},
-    {500, "failed to generate token", CFR_E_UNAVAILABLE,
-     "the API server could not sign the token (is its signer up?); it is tried again", ADVICE_NONE},
+    {429, NULL, CFR_E_THROTTLED, "the API server limits the rate of calls; this is usually temporary", ADVICE_NONE},
+    {500, "failed to generate token", CFR_E_UNAVAILABLE, "the API server could not sign the token (is its signer up?)",
+     ADVICE_NONE},
 };
 
 static struct row make_default_row(long status)

@@ -87,7 +87,7 @@ static int make_root(struct cfr_ca *a, const struct turn *t, struct cfr_err *err
     int rc;
 
     cfr_secret_init(&a->key, CFR_KEY_PEM_MAX);
-    rc = cfr_key_make(t->rules->key, &a->key, err);
+    rc = cfr_key_get(t->rules->made, t->rules->key, &a->key, err);
     order.key = cfr_secret_view(&a->key);
     order.signer = order.key;
     return rc != 0 ? rc : cfr_cert_make(&order, &a->generations[0].root, err);

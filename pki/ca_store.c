@@ -3,6 +3,7 @@
 #include "pki/ca.h"
 
 #include "pki/cert_private.h"
+#include "pki/key_private.h"
 
 #include "base/json.h"
 #include "base/writer.h"
@@ -132,7 +133,7 @@ static int read_head(const struct cfr_json *doc, struct cfr_ca *a, struct cfr_er
         return report_wrong("key", err);
     a->number = (uint64_t)number;
     cfr_secret_init(&a->key, CFR_KEY_PEM_MAX);
-    return cfr_secret_append(&a->key, key, err);
+    return cfr_key_private(key, &a->key, err) != 0 ? cfr_err_prefix(err, "key") : 0;
 }
 
 /* Stores of before it was written have CAs that begin when they were made. */
@@ -156,6 +157,8 @@ static int check_signatures(struct cfr_ca *a, struct cfr_err *err)
         const struct cfr_ca_generation *g = &a->generations[i];
 
         rc = cfr_cert_verify(&g->root, &g->root, err);
+        if (rc == 0 && i == 0 && g->outgoing.pem != NULL)
+            rc = report_wrong("outgoing", err);
         if (rc == 0 && i != 0)
             rc = cfr_cert_same_key(&g->root, &g->outgoing) ? cfr_cert_verify(&g->outgoing, newest, err)
                                                            : report_wrong("outgoing", err);

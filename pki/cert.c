@@ -206,7 +206,7 @@ static bool fill_certificate(X509 *x, const struct cfr_cert_order *o, const stru
            (o->ca ? add_ca(x) : add_server(x, o, EVP_PKEY_is_a(key, "RSA"))) && add_key_ids(x, c);
 }
 
-static int write_pem(X509 *x, struct cfr_cert *out, struct cfr_err *err)
+int cfr_cert_write(X509 *x, char **pem, struct cfr_err *err)
 {
     BIO *bio = BIO_new(BIO_s_mem());
     char *text = NULL;
@@ -217,7 +217,7 @@ static int write_pem(X509 *x, struct cfr_cert *out, struct cfr_err *err)
         n = BIO_get_mem_data(bio, &text);
     if (n <= 0 || text == NULL)
         rc = cfr_ossl_failed("the certificate cannot be written", err);
-    else if ((out->pem = cfr_str_dup((struct cfr_view){text, (size_t)n})) == NULL)
+    else if ((*pem = cfr_str_dup((struct cfr_view){text, (size_t)n})) == NULL)
         rc = cfr_err_nomem(err);
     BIO_free(bio);
     return rc;
@@ -237,7 +237,7 @@ static int sign_certificate(const struct cfr_cert_order *o, EVP_PKEY *key, EVP_P
     out->ends_s = o->ends_s;
     ok = x != NULL && key_id(key, out->subject_key) && key_id(signer, out->authority_key) &&
          fill_certificate(x, o, out, key) && X509_sign(x, signer, digest) > 0;
-    rc = ok ? write_pem(x, out, err) : cfr_ossl_failed("the certificate cannot be made", err);
+    rc = ok ? cfr_cert_write(x, &out->pem, err) : cfr_ossl_failed("the certificate cannot be made", err);
     X509_free(x);
     return rc;
 }

@@ -15,7 +15,7 @@ int cfr_cert_parse(struct cfr_view pem, X509 **out, struct cfr_err *err)
     *out = NULL;
     if (bio == NULL)
         return cfr_ossl_failed("the PEM reader cannot be made", err);
-    *out = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+    *out = PEM_read_bio_X509(bio, NULL, cfr_ossl_no_passphrase, NULL);
     BIO_free(bio);
     if (*out != NULL)
         return 0;
@@ -55,8 +55,6 @@ static int read_fields(X509 *x, struct cfr_cert *c, struct cfr_err *err)
 
 int cfr_cert_read(struct cfr_view pem, struct cfr_cert *out, struct cfr_err *err)
 {
-    ptrdiff_t at = cfr_view_find(pem, "-----BEGIN CERTIFICATE-----");
-    ptrdiff_t end = cfr_view_find(pem, "-----END CERTIFICATE-----\n");
     X509 *x;
     int rc = cfr_cert_parse(pem, &x, err);
 
@@ -64,15 +62,9 @@ int cfr_cert_read(struct cfr_view pem, struct cfr_cert *out, struct cfr_err *err
     if (rc != 0)
         return rc;
     rc = read_fields(x, out, err);
-    if (rc == 0 && (at < 0 || end < at))
-        rc = cfr_err_set(err, CFR_E_CONFIG, "the certificate's PEM text has no end");
-    if (rc == 0) {
-        size_t n = (size_t)(end - at) + sizeof "-----END CERTIFICATE-----\n" - 1;
-
-        out->pem = cfr_str_dup((struct cfr_view){pem.p + at, n});
-        if (out->pem == NULL)
-            rc = cfr_err_nomem(err);
-    }
+    /* Its text may have more in it than what was parsed, and would be published with that. */
+    if (rc == 0)
+        rc = cfr_cert_write(x, &out->pem, err);
     X509_free(x);
     return rc;
 }

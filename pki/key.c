@@ -20,8 +20,7 @@ int cfr_ossl_failed(const char *what, struct cfr_err *err)
     return cfr_err_set(err, memory ? CFR_E_NOMEM : CFR_E_INTERNAL, "%s", memory ? "out of memory" : what);
 }
 
-/* Without this the library would ask for the passphrase at the terminal. */
-static int no_passphrase(char *buf, int size, int writing, void *context)
+int cfr_ossl_no_passphrase(char *buf, int size, int writing, void *context)
 {
     (void)buf;
     (void)size;
@@ -37,11 +36,11 @@ int cfr_key_read(struct cfr_view pem, EVP_PKEY **out, struct cfr_err *err)
     *out = NULL;
     if (bio == NULL)
         return cfr_ossl_failed("the PEM reader cannot be made", err);
-    *out = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
+    *out = PEM_read_bio_PrivateKey(bio, NULL, cfr_ossl_no_passphrase, NULL);
     if (*out == NULL) {
         ERR_clear_error();
         (void)BIO_reset(bio);
-        *out = PEM_read_bio_PUBKEY(bio, NULL, no_passphrase, NULL);
+        *out = PEM_read_bio_PUBKEY(bio, NULL, cfr_ossl_no_passphrase, NULL);
     }
     BIO_free(bio);
     if (*out != NULL)
@@ -69,9 +68,9 @@ static EVP_PKEY *generate(enum cfr_key_kind kind)
     return NULL;
 }
 
-int cfr_key_make(enum cfr_key_kind kind, struct cfr_secret *pem, struct cfr_err *err)
+/* KEY may be NULL, which fails like one that cannot be written, with WHAT. */
+static int write_private(EVP_PKEY *key, const char *what, struct cfr_secret *pem, struct cfr_err *err)
 {
-    EVP_PKEY *key = generate(kind);
     BIO *bio = BIO_new(BIO_s_secmem()); /* wiped when it grows, and when it is freed */
     char *text = NULL;
     long n = 0;
@@ -80,10 +79,43 @@ int cfr_key_make(enum cfr_key_kind kind, struct cfr_secret *pem, struct cfr_err 
     if (key != NULL && bio != NULL && PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) == 1)
         n = BIO_get_mem_data(bio, &text);
     rc = n > 0 && text != NULL ? cfr_secret_append(pem, (struct cfr_view){text, (size_t)n}, err)
-                               : cfr_ossl_failed("the key cannot be made", err);
+                               : cfr_ossl_failed(what, err);
     BIO_free(bio);
+    return rc;
+}
+
+bool cfr_key_is_slow(enum cfr_key_kind kind)
+{
+    return kind != CFR_KEY_ECDSA_P256 && kind != CFR_KEY_ECDSA_P384;
+}
+
+int cfr_key_make(enum cfr_key_kind kind, struct cfr_secret *pem, struct cfr_err *err)
+{
+    EVP_PKEY *key = generate(kind);
+    int rc = write_private(key, "the key cannot be made", pem, err);
+
     EVP_PKEY_free(key);
     return rc;
+}
+
+int cfr_key_get(struct cfr_secret *made, enum cfr_key_kind kind, struct cfr_secret *pem, struct cfr_err *err)
+{
+    if (made == NULL)
+        return cfr_key_make(kind, pem, err);
+    cfr_secret_move(pem, made);
+    return 0;
+}
+
+int cfr_key_private(struct cfr_view pem, struct cfr_secret *out, struct cfr_err *err)
+{
+    EVP_PKEY *key;
+    int rc = cfr_key_read(pem, &key, err);
+
+    if (rc != 0)
+        return rc;
+    rc = write_private(key, "it holds no private key", out, err);
+    EVP_PKEY_free(key);
+    return rc == CFR_E_INTERNAL ? cfr_err_set(err, CFR_E_CONFIG, "it holds no private key in PEM form") : rc;
 }
 
 int cfr_key_public(struct cfr_view pem, struct cfr_str *out, struct cfr_err *err)

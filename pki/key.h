@@ -10,8 +10,15 @@
 #define CFR_KEY_KID_MAX 44 /* with its NUL */
 
 enum cfr_key_kind { CFR_KEY_ECDSA_P256, CFR_KEY_ECDSA_P384, CFR_KEY_RSA_2048, CFR_KEY_RSA_3072, CFR_KEY_RSA_4096 };
+#define CFR_KEY_KINDS 5
 
 /* Their names in configuration, in this order, NULL-terminated: ecdsa-p256 ... */
 extern const char *const cfr_key_kinds[];
+
+/* True if making a key of KIND takes from a tenth of a second to some seconds. */
+bool cfr_key_is_slow(enum cfr_key_kind kind);
+/* Appends a new key in PEM form (PKCS#8, RFC 5958) to PEM, whose limit is at least CFR_KEY_PEM_MAX. Blocks while it
+ * computes. CFR_E_NOMEM, CFR_E_INTERNAL. */
+int cfr_key_make(enum cfr_key_kind kind, struct cfr_secret *pem, struct cfr_err *err);
 
 #endif

@@ -101,22 +101,26 @@ static int read_key(const struct cfr_json *doc, const char *name, bool needed, s
                     struct cfr_err *err)
 {
     const struct cfr_json *k = cfr_json_get(doc, name);
+    struct cfr_str written = {.limit = CFR_KEY_PEM_MAX};
     char kid[CFR_KEY_KID_MAX];
-    struct cfr_view private_pem = {NULL, 0};
+    struct cfr_view pem;
     int rc;
 
     if (k == NULL)
         return needed ? report_wrong(name, err) : 0;
-    rc = read_text(k, "public", &out->public_pem, err);
+    /* Both are written again from what was parsed: whatever else the texts hold would be published with them. */
+    rc = cfr_json_string(cfr_json_get(k, "public"), &pem) ? cfr_key_public(pem, &written, err)
+                                                          : report_wrong("public", err);
+    out->public_pem = written.p;
     if (rc == 0)
         rc = cfr_key_kid(cfr_view_of(out->public_pem), out->kid, err);
     cfr_secret_init(&out->private_pem, CFR_KEY_PEM_MAX);
-    if (rc == 0 && cfr_json_string(cfr_json_get(k, "private"), &private_pem)) {
-        rc = cfr_key_kid(private_pem, kid, err);
+    if (rc == 0 && cfr_json_string(cfr_json_get(k, "private"), &pem)) {
+        rc = cfr_key_private(pem, &out->private_pem, err);
+        if (rc == 0)
+            rc = cfr_key_kid(cfr_secret_view(&out->private_pem), kid, err);
         if (rc == 0 && strcmp(kid, out->kid) != 0)
             rc = cfr_err_set(err, CFR_E_CONFIG, "the private key is not that of the public one");
-        if (rc == 0)
-            rc = cfr_secret_append(&out->private_pem, private_pem, err);
     }
     return rc != 0 ? cfr_err_prefix(err, "%s", name) : 0;
 }

@@ -35,7 +35,7 @@ static int make_cert(const struct cfr_ca *a, const struct cfr_serving_cert_order
         .dns_names = order->dns_names,
         .ip_addresses = order->ip_addresses,
     };
-    int rc = cfr_key_make(order->key, key, err);
+    int rc = cfr_key_get(order->made, order->key, key, err);
 
     cert.key = cfr_secret_view(key);
     return rc != 0 ? rc : cfr_cert_make(&cert, out, err);

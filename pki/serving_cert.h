@@ -13,6 +13,7 @@ struct cfr_serving_cert_order {
     const struct cfr_strings *ip_addresses;
     enum cfr_key_kind key;
     int64_t validity_s;
+    struct cfr_secret *made; /* a new key of KEY, moved out of; NULL = one is made here */
 };
 
 /* Appends to CERTIFICATE (PEM) a new certificate and the bridges of its chain, and to KEY (PEM, limit at least

@@ -20,20 +20,20 @@
 #define FIELD(member, kind) .key = #member, .type = CFR_FIELD_##kind, .offset = AT(member)
 static const struct cfr_field fields[] = {
     {FIELD(user_name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = USER_NAME_MAX,
-     .doc = CFR_DOC("The IAM user whose access keys these are. It has two at the most, so it may have one that is "
-                    "not credfresh's.")},
+     .doc = CFR_DOC(
+         "The IAM user whose access keys these are. It has at most two, so it may have one that is not credfresh's.")},
     {FIELD(regions, STRINGS), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = REGIONS_MAX,
-     .doc = CFR_DOC("Where consumers use the key. Each learns of a new one at its own time: it is tried in all of "
-                    "them before it is "
-                    "published. The first is published as the region.")},
+     .doc = CFR_DOC("Where consumers use the key. A new key takes effect in each at a different time, so it is tried "
+                    "in all of them before it is published. The first is published as the region.")},
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_AWS_ENDPOINT_MAX - 1,
      .doc = CFR_DOC("URL of IAM. Default: that of the regions' partition, such as https://iam.amazonaws.com.")},
     {FIELD(sts_endpoint, STRING), .min = 8, .max = CFR_AWS_ENDPOINT_MAX - 1,
-     .doc = CFR_DOC("URL of the STS that new keys are tried at; `{region}` in it is replaced by each of the regions. "
+     .doc = CFR_DOC("URL of the STS where new keys are tried; `{region}` in it is replaced by each of the regions. "
                     "Default: theirs, such as "
                     "https://sts.us-east-1.amazonaws.com.")},
     {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
-     .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
+     .doc = CFR_DOC(
+         "Certificates (PEM) to trust. Default: those in the file that `AWS_CA_BUNDLE` names, else the system's.")},
     {.key = NULL},
 };
 #undef AT
@@ -227,7 +227,11 @@ static size_t places(const void *config)
     return ((const struct cfr_rotation_aws *)config)->regions.count;
 }
 
+static const char *const grants[] = {CFR_FIELD_AWS_ACCESS_KEY_ID, CFR_FIELD_AWS_SECRET_ACCESS_KEY, CFR_FIELD_AWS_REGION,
+                                     NULL};
+
 const struct cfr_rotation_provider cfr_rotation_aws_provider = {
+    .grants = grants,
     .name = "aws",
     .table = &cfr_rotation_aws_table,
     .doc = CFR_DOC("Access keys of an IAM user."),

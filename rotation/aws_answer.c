@@ -18,9 +18,9 @@
     "the keys of `with` may not do this: allow them iam:ListAccessKeys, iam:CreateAccessKey, "                         \
     "iam:UpdateAccessKey, "                                                                                            \
     "iam:GetAccessKeyLastUsed and iam:DeleteAccessKey for {who}"
-#define ENDED   "the session that `with` has is over; is it still refreshed?"
-#define LATER   "AWS is unavailable; it is tried again"
-#define NOT_YET "AWS does not know the new key there yet; it is tried again"
+#define ENDED   "the session of `with` has expired; is it still refreshed?"
+#define LATER   "AWS is unavailable; this is usually temporary"
+#define NOT_YET "AWS does not know the new key there yet, which is normal for some seconds"
 
 static const struct cfr_error_table_row verify_rows[] = {
     {"InvalidClientTokenId", NULL, 0, CFR_E_UNAVAILABLE, NOT_YET},
@@ -42,9 +42,8 @@ static const struct cfr_error_table_row rows[] = {
     {"AccessDeniedException", NULL, 0, CFR_E_DENIED, ALLOW},
     {"NotAuthorized", NULL, 0, CFR_E_DENIED, ALLOW},
     {"InvalidClientTokenId", NULL, 0, CFR_E_DENIED,
-     "AWS does not know the keys of `with`: they were deleted or made inactive, or they are what "
-     "GetSessionToken gives, which "
-     "cannot call IAM"},
+     "AWS does not know the keys of `with`: they were deleted or made inactive, or they are session keys of "
+     "GetSessionToken, which cannot call IAM"},
     {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, ENDED},
     {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, ENDED},
     {"SignatureDoesNotMatch", "Credential should be scoped", 0, CFR_E_REJECTED,
@@ -53,8 +52,8 @@ static const struct cfr_error_table_row rows[] = {
      "the secret access key that `with` has is not the one of its key id"},
     {"InvalidAction", NULL, 0, CFR_E_REJECTED, "there is no IAM at this endpoint; check `endpoint`"},
     {"EntityTemporarilyUnmodifiable", NULL, 0, CFR_E_UNAVAILABLE,
-     "another client is changing the user; it is tried again"},
-    {"ConcurrentModification", NULL, 0, CFR_E_UNAVAILABLE, "another client is changing the user; it is tried again"},
+     "another client is changing the user at the same time"},
+    {"ConcurrentModification", NULL, 0, CFR_E_UNAVAILABLE, "another client is changing the user at the same time"},
     {"ServiceFailure", NULL, 0, CFR_E_UNAVAILABLE, LATER},
     {0},
 };

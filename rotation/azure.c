@@ -31,15 +31,16 @@ static const struct cfr_field fields[] = {
      .flags = CFR_FIELD_UNSET,
      .min = HOUR_MS,
      .max = YEARS_MS,
-     .doc = CFR_DOC("How long after it was made a secret ends by itself; longer than two rotations take. A policy of "
-                    "the tenant may limit it. "
-                    "Default: Entra ID's own, two years.")},
+     .doc = CFR_DOC(
+         "When a secret expires by itself, counted from its creation; longer than two rotations take. A policy of "
+         "the tenant may limit it. "
+         "Default: Entra ID's own, two years.")},
     {FIELD(cloud, ENUM), .fallback = "public", .choices = cloud_names,
      .doc = CFR_DOC("The cloud that the tenant is in.")},
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
      .doc = CFR_DOC("URL of Microsoft Graph. Default: that of `cloud`, such as https://graph.microsoft.com.")},
     {FIELD(authority_host, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
-     .doc = CFR_DOC("URL of the authority that new secrets are tried at. Default: that of `cloud`.")},
+     .doc = CFR_DOC("URL of the authority where new secrets are tried. Default: that of `cloud`.")},
     {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
     {.key = NULL},
@@ -192,7 +193,11 @@ static const char *subject(const void *config)
     return ((const struct cfr_rotation_azure *)config)->client_id;
 }
 
+static const char *const grants[] = {CFR_FIELD_AZURE_CLIENT_ID, CFR_FIELD_AZURE_TENANT_ID,
+                                     CFR_FIELD_AZURE_CLIENT_SECRET, CFR_FIELD_AZURE_AUTHORITY_HOST, NULL};
+
 const struct cfr_rotation_provider cfr_rotation_azure_provider = {
+    .grants = grants,
     .name = "azure",
     .table = &cfr_rotation_azure_table,
     .doc = CFR_DOC("Client secrets of an application in Microsoft Entra ID."),

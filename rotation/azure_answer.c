@@ -10,13 +10,13 @@
 
 #define SECRET_MAX 1024
 
-#define STALE      "Graph does not take the token of `with`; is it still refreshed?"
+#define STALE      "Graph does not accept the token of `with`; is it still refreshed?"
 #define ALLOW                                                                                                          \
     "grant `with` the permission Application.ReadWrite.OwnedBy (with consent) and make it an owner of "                \
     "{who}; that takes minutes"
 #define FULL  "{who} has as many client secrets as Entra ID allows; remove one that is not in use"
-#define BUSY  "Graph limits the rate of calls; it is tried again"
-#define LATER "Graph is unavailable; it is tried again"
+#define BUSY  "Graph limits the rate of calls; this is usually temporary"
+#define LATER "Graph is unavailable; this is usually temporary"
 
 static const struct cfr_error_table_row rows[] = {
     {"TooManyAppPasswords", NULL, 0, CFR_E_LIMIT, FULL},
@@ -32,7 +32,7 @@ static const struct cfr_error_table_row rows[] = {
     {"InvalidAuthenticationToken", NULL, 0, CFR_E_TOKEN_EXPIRED, STALE},
     {"Authentication_ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, STALE},
     {"Authentication_MissingOrMalformed", NULL, 0, CFR_E_REJECTED,
-     "Graph sees no token; check that no proxy takes it out"},
+     "the token did not reach Graph; check that no proxy removes it"},
     {"Authorization_IdentityNotFound", NULL, 0, CFR_E_DENIED,
      "`with` has no service principal in the tenant; make one there (az ad sp create)"},
     {"Authorization_RequestDenied", NULL, 0, CFR_E_DENIED, ALLOW},
@@ -40,7 +40,7 @@ static const struct cfr_error_table_row rows[] = {
      "there is no such application in the tenant of `with`; check `client_id` (not the object ID); a new one "
      "takes minutes"},
     {"Directory_ConcurrencyViolation", NULL, 0, CFR_E_UNAVAILABLE,
-     "another client is changing the application; it is tried again"},
+     "another client is changing the application at the same time"},
     {"Directory_ExpiredPageToken", NULL, 0, CFR_E_UNAVAILABLE, LATER},
     {"Directory_BindingRedirection", NULL, 0, CFR_E_UNAVAILABLE, LATER},
     {"Directory_ReplicaUnavailable", NULL, 0, CFR_E_UNAVAILABLE, LATER},
@@ -52,7 +52,7 @@ static const struct cfr_error_table_row rows[] = {
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no Graph at this endpoint; check `endpoint`"},
     {NULL, NULL, 401, CFR_E_TOKEN_EXPIRED, STALE},
     {NULL, NULL, 403, CFR_E_DENIED, ALLOW},
-    {NULL, NULL, 409, CFR_E_UNAVAILABLE, "another client is changing the application; it is tried again"},
+    {NULL, NULL, 409, CFR_E_UNAVAILABLE, "another client is changing the application at the same time"},
     {0},
 };
 
@@ -64,8 +64,8 @@ static bool read_key(const struct cfr_json *one, struct cfr_rotation_key *out)
            strpbrk(out->id, " /'\"") == NULL;
 }
 
-static int read_list(const struct cfr_rotation_azure *c, const struct cfr_json *doc, struct cfr_rotation_answer *out,
-                     struct cfr_err *err)
+static int read_list(const struct cfr_rotation_azure *c, const struct cfr_json *doc, int64_t now_s,
+                     struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     const struct cfr_json *list = cfr_json_get(doc, "passwordCredentials");
     struct cfr_view application = cfr_rotation_rest_text(doc, "appId");
@@ -80,6 +80,7 @@ static int read_list(const struct cfr_rotation_azure *c, const struct cfr_json *
 
         if (!read_key(one, &key))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has a secret without a proper keyId");
+        key.active = !cfr_rotation_rest_has_ended(one, "endDateTime", now_s);
         rc = cfr_rotation_rest_keep(&out->keys, &key, true, err);
     }
     return rc;
@@ -179,7 +180,7 @@ static int check_answer(const struct cfr_rotation_azure *c, const struct cfr_rot
     if (!good || error != NULL)
         return refuse(c, ask, reply, error, err);
     if (ask->op == CFR_ROTATION_LIST)
-        return read_list(c, doc, out, err);
+        return read_list(c, doc, ask->now_s, out, err);
     return ask->op == CFR_ROTATION_CREATE ? read_made(c, ask, doc, out, err) : 0;
 }
 

@@ -16,13 +16,16 @@
     .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_rotation_gcp, member)
 static const struct cfr_field fields[] = {
     {FIELD(service_account, STRING), .flags = CFR_FIELD_REQUIRED, .min = 6, .max = ACCOUNT_MAX,
-     .doc = CFR_DOC("Email address of the service account whose keys these are. It has ten at the most.")},
+     .doc = CFR_DOC("Email address of the service account whose keys these are. It has at most ten.")},
     {FIELD(project, STRING), .min = 1, .max = PROJECT_MAX,
      .doc = CFR_DOC("Id or number of the account's project. Default: as the email says, "
                     "`NAME@PROJECT.iam.gserviceaccount.com`. Required "
                     "with other emails.")},
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
      .doc = CFR_DOC("URL of the IAM API. Default: https://iam.googleapis.com.")},
+    {FIELD(sts_endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
+     .doc = CFR_DOC("URL of the token endpoint where new keys are tried. Default: the key's token_uri, which must then "
+                    "be Google's.")},
     {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
     {.key = NULL},
@@ -68,7 +71,9 @@ static int check(const void *node, struct cfr_err *err)
     if (c->service_account != NULL && c->project == NULL && project_of(c->service_account).n == 0)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "project: is missing, and the email address of service_account does not say it");
-    return cfr_rotation_rest_check_url("endpoint", c->endpoint, err);
+    if (cfr_rotation_rest_check_url("endpoint", c->endpoint, err) != 0)
+        return CFR_E_CONFIG;
+    return cfr_rotation_rest_check_url("sts_endpoint", c->sts_endpoint, err);
 }
 
 const struct cfr_table cfr_rotation_gcp_table = {
@@ -77,8 +82,7 @@ const struct cfr_table cfr_rotation_gcp_table = {
     .fields = fields,
     .check = check,
     .doc = CFR_DOC("Keys of a Google service account. `with` must be granted roles/iam.serviceAccountKeyAdmin on it. "
-                   "Deleting a key leaves "
-                   "the access tokens that were got with it valid for up to an hour."),
+                   "After a key is deleted, access tokens obtained with it are valid for up to an hour."),
 };
 
 /* ---- requests ---- */
@@ -149,6 +153,9 @@ static int trial(const void *config, const struct cfr_rotation_ask *ask, struct 
     out->provider = "gcp";
     if (c->ca_file != NULL)
         out->settings[out->setting_count++] = (struct cfr_rotation_trial_value){"ca_file", cfr_view_of(c->ca_file)};
+    if (c->sts_endpoint != NULL)
+        out->settings[out->setting_count++] =
+            (struct cfr_rotation_trial_value){"sts_endpoint", cfr_view_of(c->sts_endpoint)};
     out->contents[out->content_count++] = (struct cfr_rotation_trial_value){"credentials_file", key};
     return 0;
 }
@@ -158,7 +165,10 @@ static const char *subject(const void *config)
     return ((const struct cfr_rotation_gcp *)config)->service_account;
 }
 
+static const char *const grants[] = {CFR_FIELD_GCP_SERVICE_ACCOUNT, CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY, NULL};
+
 const struct cfr_rotation_provider cfr_rotation_gcp_provider = {
+    .grants = grants,
     .name = "gcp",
     .table = &cfr_rotation_gcp_table,
     .doc = CFR_DOC("Keys of a Google service account."),

@@ -10,8 +10,8 @@
 
 #define KEY_JSON_MAX 65536
 
-#define LATER        "Google is unavailable; it is tried again"
-#define BUSY         "Google limits the rate of calls (or the project's quota is used up); it is tried again"
+#define LATER        "Google is unavailable; this is usually temporary"
+#define BUSY         "Google limits the rate of calls (or the project's quota is used up); this is usually temporary"
 
 static const struct cfr_error_table_row rows[] = {
     {"RESOURCE_EXHAUSTED", "maximum number of keys", 0, CFR_E_LIMIT,
@@ -28,10 +28,10 @@ static const struct cfr_error_table_row rows[] = {
      "grant `with` roles/iam.serviceAccountKeyAdmin on {who}, or check its name and project; a new binding "
      "takes minutes"},
     {"UNAUTHENTICATED", NULL, 0, CFR_E_TOKEN_EXPIRED,
-     "Google does not take the token of `with`; is it still refreshed?"},
+     "Google does not accept the token of `with`; is it still refreshed?"},
     {"NOT_FOUND", NULL, 0, CFR_E_REJECTED,
      "there is no such service account in the project; check `service_account` and `project`"},
-    {"ABORTED", NULL, 0, CFR_E_UNAVAILABLE, "another client is changing the account; it is tried again"},
+    {"ABORTED", NULL, 0, CFR_E_UNAVAILABLE, "another client is changing the account at the same time"},
     {"CANCELLED", NULL, 0, CFR_E_UNAVAILABLE, LATER},
     {"DEADLINE_EXCEEDED", NULL, 0, CFR_E_UNAVAILABLE, LATER},
     {"INTERNAL", NULL, 0, CFR_E_UNAVAILABLE, LATER},
@@ -83,7 +83,7 @@ static bool read_key(const struct cfr_json *key, struct cfr_rotation_key *out)
 }
 
 /* Google leaves keys of its own, which cannot be removed, out of this list; it did not always. */
-static int read_list(const struct cfr_json *doc, struct cfr_rotation_answer *out, struct cfr_err *err)
+static int read_list(const struct cfr_json *doc, int64_t now_s, struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     const struct cfr_json *keys = cfr_json_get(doc, "keys");
     int rc = 0;
@@ -97,6 +97,7 @@ static int read_list(const struct cfr_json *doc, struct cfr_rotation_answer *out
             continue;
         if (!read_key(key, &one))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has a key without a proper name");
+        one.active = one.active && !cfr_rotation_rest_has_ended(key, "validBeforeTime", now_s);
         rc = cfr_rotation_rest_keep(&out->keys, &one, false, err);
     }
     return rc;
@@ -196,7 +197,7 @@ static int check_answer(const struct cfr_rotation_gcp *c, const struct cfr_rotat
         return cfr_err_set(err, CFR_E_ANSWER,
                            "the answer is no JSON object; check `endpoint`, and that no proxy answers instead");
     if (ask->op == CFR_ROTATION_LIST)
-        return read_list(doc, out, err);
+        return read_list(doc, ask->now_s, out, err);
     return ask->op == CFR_ROTATION_CREATE ? read_made(c, doc, out, err) : 0;
 }
 

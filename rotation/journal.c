@@ -5,7 +5,6 @@
 #include "rotation/rotation.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +18,10 @@ const char *cfr_rotation_step_name(enum cfr_rotation_step step)
 {
     return (unsigned)step < CFR_ROTATION_STEP_COUNT ? step_names[step] : "unknown";
 }
+
+#define TIME_MAX_S INT64_C(253402300799) /* 9999-12-31T23:59:59Z */
+#define COUNT_MAX  (INT64_C(1) << 53)
+#define DIGITS_MAX 16
 
 /* 64-bit numbers are text, because JSON's are doubles to most readers. */
 static void put_number(struct cfr_writer *w, const char *key, int64_t value)
@@ -67,6 +70,7 @@ int cfr_rotation_journal_write(const struct cfr_rotation_journal *j, struct cfr_
         cfr_writer_object(&w, NULL);
         put_number(&w, "since_s", j->aside[i].since_s);
         put_text(&w, "id", j->aside[i].id);
+        cfr_writer_bool(&w, "ours", j->aside[i].ours);
         cfr_writer_close(&w);
     }
     cfr_writer_close(&w);
@@ -93,16 +97,20 @@ static void copy_text(struct reader *r, const struct cfr_json *value, char *to, 
     to[text.n] = '\0';
 }
 
-static int64_t get_number(struct reader *r, const char *key)
+static int64_t get_number(struct reader *r, const char *key, int64_t max)
 {
-    char text[24] = "";
-    char *end;
-    int64_t value;
+    char text[DIGITS_MAX + 1] = "";
+    int64_t value = 0;
 
     copy_text(r, cfr_json_get(r->doc, key), text, sizeof text);
-    value = strtoll(text, &end, 10);
-    r->good = r->good && end != text && *end == '\0' && value >= 0;
-    return value;
+    r->good =
+        r->good && text[strspn(text, "0123456789")] == '\0' && cfr_view_int(cfr_view_of(text), &value) && value <= max;
+    return r->good ? value : 0;
+}
+
+static int64_t get_time(struct reader *r, const char *key)
+{
+    return get_number(r, key, TIME_MAX_S);
 }
 
 static void get_text(struct reader *r, const char *key, char *to, size_t size)
@@ -137,8 +145,9 @@ static bool is_whole(const struct cfr_rotation_journal *j)
     bool has_old =
         j->step == CFR_ROTATION_RETIRING || j->step == CFR_ROTATION_INACTIVE || j->step == CFR_ROTATION_DELETING;
 
-    return (!has_new || j->minted[0] != '\0') && (!has_old || j->old[0] != '\0') && !is_current(j, j->minted) &&
-           !is_current(j, j->old);
+    return (!has_new || j->minted[0] != '\0') && (!has_old || j->old[0] != '\0') &&
+           (j->old[0] == '\0' || (j->current[0] != '\0' && strcmp(j->old, j->minted) != 0)) &&
+           !is_current(j, j->minted) && !is_current(j, j->old);
 }
 
 static void get_aside(struct reader *r, struct cfr_rotation_journal *out)
@@ -152,8 +161,11 @@ static void get_aside(struct reader *r, struct cfr_rotation_journal *out)
         struct reader item = {cfr_json_at(aside, out->aside_count), true};
 
         get_text(&item, "id", one->id, sizeof one->id);
-        one->since_s = get_number(&item, "since_s");
-        r->good = item.good && one->id[0] != '\0' && !is_current(out, one->id);
+        one->since_s = get_time(&item, "since_s");
+        /* Journals of earlier versions do not say: such a key may be another user's. */
+        if (cfr_json_get(item.doc, "ours") != NULL)
+            item.good = item.good && cfr_json_bool(cfr_json_get(item.doc, "ours"), &one->ours);
+        r->good = item.good && one->id[0] != '\0' && !is_current(out, one->id) && strcmp(one->id, out->old) != 0;
     }
 }
 
@@ -169,24 +181,24 @@ static void decode(struct reader *r, struct cfr_rotation_journal *out)
     if (!r->good)
         return;
     out->step = get_step(r);
-    out->rotation = (uint64_t)get_number(r, "rotation");
+    out->rotation = (uint64_t)get_number(r, "rotation", COUNT_MAX);
     get_text(r, "subject", out->subject, sizeof out->subject);
     get_text(r, "name", out->name, sizeof out->name);
     get_text(r, "current", out->current, sizeof out->current);
-    out->current_s = get_number(r, "current_s");
+    out->current_s = get_time(r, "current_s");
     get_text(r, "minted", out->minted, sizeof out->minted);
-    out->minted_s = get_number(r, "minted_s");
+    out->minted_s = get_time(r, "minted_s");
     get_text(r, "old", out->old, sizeof out->old);
-    out->intent_s = get_number(r, "intent_s");
-    out->step_s = get_number(r, "step_s");
-    out->published_s = get_number(r, "published_s");
-    out->generation = (uint64_t)get_number(r, "generation");
+    out->intent_s = get_time(r, "intent_s");
+    out->step_s = get_time(r, "step_s");
+    out->published_s = get_time(r, "published_s");
+    out->generation = (uint64_t)get_number(r, "generation", COUNT_MAX);
     for (out->known_count = 0; out->known_count < cfr_json_count(known); out->known_count++)
         copy_text(r, cfr_json_at(known, out->known_count), out->known[out->known_count], CFR_ROTATION_ID_MAX);
     /* Journals of the first version have none of these. */
     if (cfr_json_get(r->doc, "current_ends_s") != NULL) {
-        out->current_ends_s = get_number(r, "current_ends_s");
-        out->minted_ends_s = get_number(r, "minted_ends_s");
+        out->current_ends_s = get_time(r, "current_ends_s");
+        out->minted_ends_s = get_time(r, "minted_ends_s");
     }
     if (cfr_json_get(r->doc, "maker") != NULL)
         get_text(r, "maker", out->maker, sizeof out->maker);
@@ -209,5 +221,6 @@ int cfr_rotation_journal_read(struct cfr_view text, struct cfr_rotation_journal 
     if (r.good && is_whole(out))
         return 0;
     *out = (struct cfr_rotation_journal){.step = CFR_ROTATION_REST};
-    return cfr_err_set(err, CFR_E_ANSWER, "it is not a journal of this version, or not a whole one");
+    return cfr_err_set(err, CFR_E_ANSWER,
+                       "it is not a journal of this version, or not a whole one, or a number in it is out of range");
 }

@@ -20,23 +20,21 @@ static const struct cfr_field fields[] = {
     {FIELD(auth_url, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
      .doc = CFR_DOC("URL of Keystone, with or without its last part `/v3`. Default: that of `with`.")},
     {FIELD(user_id, STRING), .min = 1, .max = ID_MAX,
-     .doc = CFR_DOC("Id of the user whose application credentials these are: always the one that `with` is, for "
-                    "because Keystone lets no "
-                    "user create them for another. Default: that user.")},
+     .doc = CFR_DOC("Id of the user whose application credentials these are: always that of `with`, because no user "
+                    "can create them for another. Default: that user.")},
     {FIELD(roles, STRINGS), .max = ROLES_MAX,
      .doc = CFR_DOC("Names of the roles that a new credential gets, of those that `with` has in its project. "
                     "Default: all of them.")},
     {FIELD(unrestricted, BOOL), .fallback = "false",
-     .doc = CFR_DOC("Whether a new credential may itself make and delete application credentials and trusts.")},
+     .doc = CFR_DOC("Whether a new credential may itself create and delete application credentials and trusts.")},
     {.key = "lifetime",
      .type = CFR_FIELD_DURATION,
      .offset = offsetof(struct cfr_rotation_openstack, lifetime_ms),
      .flags = CFR_FIELD_UNSET,
      .min = HOUR_MS,
      .max = YEARS_MS,
-     .doc = CFR_DOC("How long after it was made Keystone ends a credential by itself, should credfresh be gone; "
-                    "longer than two rotations "
-                    "take. Default: it never does.")},
+     .doc = CFR_DOC("When Keystone expires a credential by itself, in case credfresh is gone, counted from its "
+                    "creation; longer than two rotations take. Default: never.")},
     {FIELD(region_name, STRING), .min = 1, .max = NAME_MAX,
      .doc = CFR_DOC("Region whose services the consumer uses; written by the formats clouds-yaml and clouds-conf. "
                     "Default: that of `with`.")},
@@ -65,7 +63,7 @@ const struct cfr_table cfr_rotation_openstack_table = {
     .check = check,
     .doc = CFR_DOC("Application credentials of an OpenStack user. `with` is the same user, by a password or by an "
                    "application credential that "
-                   "is unrestricted. Deleting a credential ends the tokens that were got with it, at once."),
+                   "is unrestricted. Deleting a credential invalidates the tokens obtained with it at once."),
 };
 
 /* ---- requests ---- */
@@ -196,7 +194,18 @@ static const char *subject(const void *config)
     return c->user_id;
 }
 
+static const char *const grants[] = {CFR_FIELD_OPENSTACK_AUTH_URL,
+                                     CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_ID,
+                                     CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET,
+                                     CFR_FIELD_OPENSTACK_USER_ID,
+                                     CFR_FIELD_OPENSTACK_PROJECT_ID,
+                                     CFR_FIELD_OPENSTACK_REGION_NAME,
+                                     CFR_FIELD_OPENSTACK_INTERFACE,
+                                     CFR_FIELD_OPENSTACK_CACERT,
+                                     NULL};
+
 const struct cfr_rotation_provider cfr_rotation_openstack_provider = {
+    .grants = grants,
     .name = "openstack",
     .table = &cfr_rotation_openstack_table,
     .doc = CFR_DOC("Application credentials of an OpenStack user."),

@@ -18,18 +18,17 @@ static const struct cfr_error_table_row rows[] = {
      "leave it out"},
     {NULL, NULL, 403, CFR_E_DENIED,
      "Keystone's policy does not let `with` do this for {who}; `user_id` must be its own user"},
-    {NULL, NULL, 401, CFR_E_TOKEN_EXPIRED, "Keystone does not take the token of `with`; is it still refreshed?"},
+    {NULL, NULL, 401, CFR_E_TOKEN_EXPIRED, "Keystone does not accept the token of `with`; is it still refreshed?"},
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no such user in this Keystone; check `user_id` and `auth_url`"},
     {NULL, "role", 400, CFR_E_REJECTED,
-     "a new credential can have only the roles that the token of `with` has in its project, and those not by "
-     "a group; check "
-     "`roles`, and that `with` has a project"},
+     "a new credential can have only the roles that the token of `with` has in its project, not those through a group; "
+     "check `roles`, and that `with` has a project"},
     {NULL, "expires_at", 400, CFR_E_REJECTED,
-     "the time is over before it begins; check this machine's clock and `lifetime`"},
+     "the time of expiry has passed already; check this machine's clock and `lifetime`"},
     {NULL, NULL, 400, CFR_E_REJECTED,
      "Keystone does not understand the request; `with` must have a token for a project"},
     {NULL, NULL, 409, CFR_E_CONFLICT,
-     "there is one of this name: the request was taken twice on its way; it is looked for, and removed"},
+     "one of this name exists already: the request arrived twice; credfresh looks for it and removes it"},
     {0},
 };
 
@@ -53,7 +52,7 @@ static bool read_key(const struct cfr_json *one, struct cfr_rotation_key *out)
     return cfr_rotation_rest_copy(out->id, sizeof out->id, cfr_rotation_rest_text(one, "id")) && is_id(out->id);
 }
 
-static int read_list(const struct cfr_json *doc, struct cfr_rotation_answer *out, struct cfr_err *err)
+static int read_list(const struct cfr_json *doc, int64_t now_s, struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     const struct cfr_json *list = cfr_json_get(doc, "application_credentials");
     int rc = 0;
@@ -65,6 +64,7 @@ static int read_list(const struct cfr_json *doc, struct cfr_rotation_answer *out
 
         if (!read_key(one, &key))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has an application credential without a proper id");
+        key.active = !cfr_rotation_rest_has_ended(one, "expires_at", now_s);
         rc = cfr_rotation_rest_keep(&out->keys, &key, true, err);
     }
     return rc;
@@ -175,7 +175,7 @@ static int check_answer(const struct cfr_rotation_openstack *c, const struct cfr
     if (reply->status != wanted || error != NULL)
         return refuse(c, ask, reply, error, err);
     if (ask->op == CFR_ROTATION_LIST)
-        return read_list(doc, out, err);
+        return read_list(doc, ask->now_s, out, err);
     return ask->op == CFR_ROTATION_CREATE ? read_made(c, ask, doc, out, err) : 0;
 }
 

@@ -85,6 +85,7 @@ struct cfr_rotation_provider {
     const char *name;              /* the key under `mint:` */
     const struct cfr_table *table; /* its configuration */
     const char *doc;               /* of the key, for the reference page */
+    const char *const *grants;     /* the fields of a key that was made, NULL-terminated */
     bool names;                    /* keys carry a name of ours, by which a lost one is found again */
     bool deactivates;              /* knows DEACTIVATE */
     bool tells_use;                /* knows LAST_USED */

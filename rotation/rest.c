@@ -110,6 +110,13 @@ int64_t cfr_rotation_rest_time(const struct cfr_json *object, const char *key)
     return cfr_time_parse(cfr_rotation_rest_text(object, key), &when_s) && when_s < NEVER_S ? when_s : 0;
 }
 
+bool cfr_rotation_rest_has_ended(const struct cfr_json *object, const char *key, int64_t now_s)
+{
+    int64_t end_s = cfr_rotation_rest_time(object, key);
+
+    return end_s != 0 && end_s <= now_s;
+}
+
 bool cfr_rotation_rest_copy(char *to, size_t size, struct cfr_view text)
 {
     bool fits = text.n != 0 && text.n < size && cfr_view_printable(text);

@@ -32,6 +32,8 @@ struct cfr_writer cfr_rotation_rest_body(struct cfr_wire_request *out, struct cf
 struct cfr_view cfr_rotation_rest_text(const struct cfr_json *object, const char *key);
 /* A member's instant in Unix seconds; 0 where there is none, and after the year 9998, which means never. */
 int64_t cfr_rotation_rest_time(const struct cfr_json *object, const char *key);
+/* True if a member has an instant that is not after NOW_S: the cloud lists keys that have expired, too. */
+bool cfr_rotation_rest_has_ended(const struct cfr_json *object, const char *key, int64_t now_s);
 /* Copies TEXT to TO, which is empty if TEXT is too long or not printable. True if it was copied. */
 bool cfr_rotation_rest_copy(char *to, size_t size, struct cfr_view text);
 /* The longest list of keys is limited: where they have names, those of others are left out of a longer one.

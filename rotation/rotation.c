@@ -63,30 +63,50 @@ enum cfr_rotation_key_state cfr_rotation_look_up(const struct cfr_rotation_keys 
     return CFR_ROTATION_KEY_DELETED;
 }
 
+bool cfr_rotation_is_refused(const struct cfr_rotation_rotation *r)
+{
+    return r->key_state == CFR_ROTATION_KEY_DEACTIVATED || r->key_state == CFR_ROTATION_KEY_DELETED;
+}
+
 bool cfr_rotation_must_replace(const struct cfr_rotation_rotation *r)
 {
-    return r->rules.replace &&
-           (r->key_state == CFR_ROTATION_KEY_DEACTIVATED || r->key_state == CFR_ROTATION_KEY_DELETED);
+    return r->rules.replace && cfr_rotation_is_refused(r);
+}
+
+/* What is published is not about to change. */
+static bool is_settled(const struct cfr_rotation_journal *j)
+{
+    return j->current[0] != '\0' &&
+           (j->step == CFR_ROTATION_REST || j->step == CFR_ROTATION_PUBLISHED || j->step == CFR_ROTATION_RETIRING ||
+            j->step == CFR_ROTATION_INACTIVE || j->step == CFR_ROTATION_DELETING);
+}
+
+/* When lists tell whether the published key is there: a young one may be missing from them. */
+static int64_t known_s(const struct cfr_rotation_rotation *r)
+{
+    return r->journal.current_s + r->rules.settle_s;
 }
 
 int64_t cfr_rotation_lookup_s(const struct cfr_rotation_rotation *r, int64_t now_s)
 {
-    const struct cfr_rotation_journal *j = &r->journal;
-    int64_t known_s = j->current_s + r->rules.settle_s;
-    bool settled =
-        j->step == CFR_ROTATION_REST || j->step == CFR_ROTATION_PUBLISHED || j->step == CFR_ROTATION_INACTIVE;
-
-    if (!settled || j->current[0] == '\0')
+    if (!is_settled(&r->journal))
         return INT64_MAX;
-    /* Lists lag: a young key may be missing from them. */
-    if (now_s < known_s)
-        return known_s;
+    if (now_s < known_s(r))
+        return known_s(r);
     return r->looked_s == 0 || now_s < r->looked_s ? now_s : r->looked_s + r->look_pause_s;
 }
 
+/* Keys that are aside are looked at more often, so that what an operator does with them is noticed soon. */
 static int64_t lookup_pause_s(const struct cfr_rotation_rotation *r)
 {
-    return LOOKUP_S - (int64_t)(r->rules.spread * LOOKUP_S / 10);
+    return r->journal.aside_count != 0 ? FULL_S : LOOKUP_S - (int64_t)(r->rules.spread * LOOKUP_S / 10);
+}
+
+/* Whether a list without the published key says something: it does not while the key is young, nor right after the
+ * list before it. */
+static bool counts(const struct cfr_rotation_rotation *r, int64_t now_s)
+{
+    return now_s >= known_s(r) && (r->looked_s == 0 || now_s < r->looked_s || now_s >= r->looked_s + LOOK_AGAIN_S);
 }
 
 /* One list may be that of a server that lags behind: only two in a row, with a pause between them, are certain. */
@@ -94,6 +114,8 @@ static void note_lookup(struct cfr_rotation_rotation *r, const struct cfr_rotati
 {
     enum cfr_rotation_key_state found = cfr_rotation_look_up(keys, r->journal.current);
 
+    if (!is_settled(&r->journal) || (found != CFR_ROTATION_KEY_ACTIVE && !counts(r, now_s)))
+        return;
     if (found == CFR_ROTATION_KEY_ACTIVE) {
         r->misses = 0;
         r->key_state = found;
@@ -133,7 +155,7 @@ static bool wait_or_look_up(struct cfr_rotation_rotation *r, const struct cfr_ro
     return false;
 }
 
-/* ---- rest, and the way into a rotation ---- */
+/* ---- the way into a rotation ---- */
 
 int64_t cfr_rotation_due_s(const struct cfr_rotation_journal *j, const struct cfr_rotation_rules *rules)
 {
@@ -177,24 +199,79 @@ static bool is_stale(const struct cfr_rotation_rotation *r, int64_t now_s, int64
     return r->listed_s == 0 || now_s >= r->listed_s + age_s || now_s < r->listed_s;
 }
 
+/* ---- keys that are put aside ---- */
+
+static void forget_aside(struct cfr_rotation_journal *j, size_t at)
+{
+    j->aside_count--;
+    memmove(&j->aside[at], &j->aside[at + 1], (j->aside_count - at) * sizeof j->aside[0]);
+}
+
+/* The oldest makes room: it stays as it is in the cloud. */
+static void put_aside(struct cfr_rotation_journal *j, const char *id, bool ours, int64_t now_s)
+{
+    if (j->aside_count == CFR_ROTATION_ASIDE_MAX)
+        forget_aside(j, 0);
+    copy(j->aside[j->aside_count].id, CFR_ROTATION_ID_MAX, id);
+    j->aside[j->aside_count].ours = ours;
+    j->aside[j->aside_count++].since_s = now_s;
+}
+
+/* Where ID is among those aside; aside_count if it is not. */
+static size_t find_aside(const struct cfr_rotation_journal *j, const char *id)
+{
+    size_t at = 0;
+
+    while (at < j->aside_count && strcmp(j->aside[at].id, id) != 0)
+        at++;
+    return at;
+}
+
+/* The key of ours that is to be deleted next; aside_count if there is none. */
+static size_t next_aside(const struct cfr_rotation_journal *j)
+{
+    size_t found = j->aside_count;
+
+    for (size_t i = 0; i < j->aside_count; i++) {
+        if (j->aside[i].ours && (found == j->aside_count || j->aside[i].since_s < j->aside[found].since_s))
+            found = i;
+    }
+    return found;
+}
+
 int64_t cfr_rotation_aside_due_s(const struct cfr_rotation_rotation *r)
 {
     int64_t wait_s = r->rules.inactive_s > r->rules.settle_s ? r->rules.inactive_s : r->rules.settle_s;
+    size_t at = next_aside(&r->journal);
 
-    return r->journal.aside_count == 0 ? INT64_MAX : r->journal.aside[0].since_s + wait_s;
+    return at == r->journal.aside_count ? INT64_MAX : r->journal.aside[at].since_s + wait_s;
 }
 
-static void forget_aside(struct cfr_rotation_journal *j)
+/* At rest, what was deleted is forgotten, and what may be another user's once that one has activated it again. */
+static bool review_aside(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys, int64_t now_s)
 {
-    j->aside_count--;
-    memmove(&j->aside[0], &j->aside[1], j->aside_count * sizeof j->aside[0]);
+    struct cfr_rotation_journal *j = &r->journal;
+    bool changed = false;
+
+    for (size_t i = j->step == CFR_ROTATION_REST ? j->aside_count : 0; i-- > 0;) {
+        enum cfr_rotation_key_state found = cfr_rotation_look_up(keys, j->aside[i].id);
+        bool taken = found == CFR_ROTATION_KEY_ACTIVE && !j->aside[i].ours && r->provider->deactivates;
+
+        if (now_s >= j->aside[i].since_s + r->rules.settle_s && (found == CFR_ROTATION_KEY_DELETED || taken)) {
+            forget_aside(j, i);
+            changed = true;
+        }
+    }
+    return changed;
 }
 
-/* Removes the oldest that is aside, unless it was made active again. *DONE: there is nothing to do about
- * it. */
+/* Retires the key of ours that is aside and due, if there is one: *DONE is false then. */
 static bool tidy(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out,
                  bool *done)
 {
+    struct cfr_rotation_journal *j = &r->journal;
+    size_t at = next_aside(j);
+
     *done = f->now_s < cfr_rotation_aside_due_s(r);
     if (*done)
         return false;
@@ -202,16 +279,20 @@ static bool tidy(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
         act(out, CFR_ROTATION_ACT_LIST, NULL);
         return false;
     }
-    copy(r->suspect, sizeof r->suspect, r->journal.aside[0].id);
-    for (size_t i = 0; i < r->seen.count; i++) {
-        if (strcmp(r->seen.key[i].id, r->suspect) == 0 && !r->seen.key[i].active) {
-            act(out, CFR_ROTATION_ACT_DELETE, r->suspect);
-            return false;
-        }
+    if (cfr_rotation_look_up(&r->seen, j->current) != CFR_ROTATION_KEY_ACTIVE) {
+        j->aside[at].since_s = f->now_s;
+        return true;
     }
-    forget_aside(&r->journal);
-    return true;
+    copy(r->suspect, sizeof r->suspect, j->aside[at].id);
+    act(out,
+        cfr_rotation_look_up(&r->seen, r->suspect) == CFR_ROTATION_KEY_ACTIVE && r->provider->deactivates
+            ? CFR_ROTATION_ACT_DEACTIVATE
+            : CFR_ROTATION_ACT_DELETE,
+        r->suspect);
+    return false;
 }
+
+/* ---- rest ---- */
 
 static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
@@ -248,11 +329,17 @@ static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
 
 /* ---- a key that may or may not exist ---- */
 
+/* Back to where the rotation began: an old key that is kept waits there for another one to be made. */
+static bool give_up(struct cfr_rotation_rotation *r, int64_t now_s)
+{
+    return enter(r, r->journal.old[0] != '\0' ? CFR_ROTATION_PUBLISHED : CFR_ROTATION_REST, now_s);
+}
+
 static bool intent(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
     /* It took long to write it down, and nothing was sent: what was listed then says nothing about now. */
     if (r->begun && (f->now_s < r->journal.intent_s || f->now_s > r->journal.intent_s + LOOK_AGAIN_S))
-        return enter(r, CFR_ROTATION_REST, f->now_s);
+        return give_up(r, f->now_s);
     if (r->begun) {
         act(out, CFR_ROTATION_ACT_CREATE, NULL);
         return false;
@@ -264,15 +351,6 @@ static bool intent(struct cfr_rotation_rotation *r, const struct cfr_rotation_fa
     r->journal.minted_s = f->now_s;
     r->journal.minted_ends_s = f->pending_ends_s;
     return enter(r, CFR_ROTATION_MINTED, f->now_s);
-}
-
-static bool is_aside(const struct cfr_rotation_journal *j, const char *id)
-{
-    for (size_t i = 0; i < j->aside_count; i++) {
-        if (strcmp(j->aside[i].id, id) == 0)
-            return true;
-    }
-    return false;
 }
 
 /* Of a key without a name: whether it can be the one whose answer was lost. */
@@ -289,7 +367,8 @@ static bool may_be_ours(const struct cfr_rotation_rotation *r, const struct cfr_
 {
     const struct cfr_rotation_journal *j = &r->journal;
 
-    if (is_known(j, key->id) || is_aside(j, key->id) || strcmp(key->id, j->current) == 0)
+    if (is_known(j, key->id) || find_aside(j, key->id) != j->aside_count || strcmp(key->id, j->current) == 0 ||
+        strcmp(key->id, j->old) == 0)
         return false;
     /* After UNDOING it is known which one it is. */
     if (j->minted[0] != '\0')
@@ -297,9 +376,10 @@ static bool may_be_ours(const struct cfr_rotation_rotation *r, const struct cfr_
     return r->provider->names ? strcmp(key->name, j->name) == 0 : may_be_lost(r, key);
 }
 
-/* A secret that was lost was never used; one that was undone was used by us alone. Where it is not certain that the key
- * is ours, it can be activated again for a while. */
-static void suspect(struct cfr_rotation_rotation *r, const char *id, struct cfr_rotation_todo *out)
+/* Deletes the key ID if it is ours for certain: by the name that was written down before it was made, or because its
+ * answer came. That it was made while an answer was lost proves nothing: it is deactivated and put aside, or left as it
+ * is where the cloud cannot do that. One in use is not the lost one, whose secret is unknown. */
+static bool suspect(struct cfr_rotation_rotation *r, const char *id, int64_t now_s, struct cfr_rotation_todo *out)
 {
     bool certain = r->provider->names || strcmp(id, r->journal.minted) == 0;
 
@@ -307,11 +387,16 @@ static void suspect(struct cfr_rotation_rotation *r, const char *id, struct cfr_
         copy(r->suspect, sizeof r->suspect, id);
         r->judged = certain || !r->provider->tells_use;
     }
+    if (r->judged && !certain && !r->provider->deactivates) {
+        put_aside(&r->journal, id, false, now_s);
+        return true;
+    }
     act(out,
-        !r->judged                                                       ? CFR_ROTATION_ACT_LAST_USED
-        : certain || r->provider->tells_use || !r->provider->deactivates ? CFR_ROTATION_ACT_DELETE
-                                                                         : CFR_ROTATION_ACT_DEACTIVATE,
+        !r->judged ? CFR_ROTATION_ACT_LAST_USED
+        : certain  ? CFR_ROTATION_ACT_DELETE
+                   : CFR_ROTATION_ACT_DEACTIVATE,
         r->suspect);
+    return false;
 }
 
 static bool lost(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
@@ -331,14 +416,12 @@ static bool lost(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
         return false;
     }
     for (size_t i = 0; i < r->seen.count; i++) {
-        if (may_be_ours(r, &r->seen.key[i])) {
-            suspect(r, r->seen.key[i].id, out);
-            return false;
-        }
+        if (may_be_ours(r, &r->seen.key[i]))
+            return suspect(r, r->seen.key[i].id, f->now_s, out);
     }
     if (settled) {
         r->journal.minted[0] = '\0';
-        return enter(r, CFR_ROTATION_REST, f->now_s);
+        return give_up(r, f->now_s);
     }
     wait_until(out, r->listed_s + LOOK_AGAIN_S < end_s ? r->listed_s + LOOK_AGAIN_S : end_s);
     return false;
@@ -384,6 +467,27 @@ static bool verified(struct cfr_rotation_rotation *r, const struct cfr_rotation_
 
 /* ---- the old key ---- */
 
+/* The published key is gone: the old one is kept, and another one is made next to it. */
+static bool replace(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
+{
+    const struct cfr_rotation_journal *j = &r->journal;
+
+    if (f->alone || !(f->wanted || r->rules.replace || f->now_s >= cfr_rotation_due_s(j, &r->rules)))
+        return wait_or_look_up(r, f, out, INT64_MAX);
+    if (is_stale(r, f->now_s, LOOK_AGAIN_S)) {
+        act(out, CFR_ROTATION_ACT_LIST, NULL);
+        return false;
+    }
+    if (!cfr_rotation_is_full(r))
+        return begin(r, f);
+    /* Nothing works with it, and the old one may be the last that does. */
+    if (cfr_rotation_look_up(&r->seen, j->current) == CFR_ROTATION_KEY_DEACTIVATED)
+        act(out, CFR_ROTATION_ACT_DELETE, j->current);
+    else
+        wait_until(out, r->listed_s + FULL_S);
+    return false;
+}
+
 static bool published(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
                       struct cfr_rotation_todo *out)
 {
@@ -394,6 +498,8 @@ static bool published(struct cfr_rotation_rotation *r, const struct cfr_rotation
 
     if (j->old[0] == '\0')
         return enter(r, CFR_ROTATION_REST, f->now_s);
+    if (cfr_rotation_is_refused(r))
+        return replace(r, f, out);
     if (f->now_s < least_s || f->now_s < held_s)
         return wait_or_look_up(r, f, out, least_s > held_s ? least_s : held_s);
     if (!f->used_by_all && f->now_s < most_s)
@@ -401,26 +507,59 @@ static bool published(struct cfr_rotation_rotation *r, const struct cfr_rotation
     return enter(r, CFR_ROTATION_RETIRING, f->now_s);
 }
 
+/* *SURE: a list of this step, which is not old, has the published key as an active one. */
+static bool confirm(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out,
+                    bool *sure)
+{
+    bool stale = is_stale(r, f->now_s, LOOK_AGAIN_S);
+
+    *sure = !stale && cfr_rotation_look_up(&r->seen, r->journal.current) == CFR_ROTATION_KEY_ACTIVE;
+    if (stale)
+        act(out, CFR_ROTATION_ACT_LIST, NULL);
+    else if (!*sure && cfr_rotation_is_refused(r))
+        return enter(r, CFR_ROTATION_PUBLISHED, f->now_s);
+    else if (!*sure)
+        wait_until(out, r->listed_s + LOOK_AGAIN_S);
+    return false;
+}
+
 static bool retiring(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
+    bool sure;
+    bool save;
+
     if (!r->provider->deactivates)
         return enter(r, CFR_ROTATION_DELETING, f->now_s);
-    act(out, CFR_ROTATION_ACT_DEACTIVATE, r->journal.old);
-    return false;
+    save = confirm(r, f, out, &sure);
+    if (sure)
+        act(out, CFR_ROTATION_ACT_DEACTIVATE, r->journal.old);
+    return save;
 }
 
 static bool inactive(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
     int64_t end_s = r->journal.step_s + r->rules.inactive_s;
 
+    if (cfr_rotation_is_refused(r))
+        return enter(r, CFR_ROTATION_PUBLISHED, f->now_s);
     if (!r->journal.late_use && !r->judged && r->provider->tells_use) {
         act(out, CFR_ROTATION_ACT_LAST_USED, r->journal.old);
         return false;
     }
     /* A request for another key needs its room, and was made knowing that. */
-    if (!r->journal.late_use || f->now_s >= end_s || f->wanted || cfr_rotation_must_replace(r))
+    if (!r->journal.late_use || f->now_s >= end_s || f->wanted)
         return enter(r, CFR_ROTATION_DELETING, f->now_s);
     return wait_or_look_up(r, f, out, end_s);
+}
+
+static bool deleting(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
+{
+    bool sure;
+    bool save = confirm(r, f, out, &sure);
+
+    if (sure)
+        act(out, CFR_ROTATION_ACT_DELETE, r->journal.old);
+    return save;
 }
 
 void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, bool *save,
@@ -457,7 +596,7 @@ void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotatio
         *save = inactive(r, f, out);
         break;
     case CFR_ROTATION_DELETING:
-        act(out, CFR_ROTATION_ACT_DELETE, r->journal.old);
+        *save = deleting(r, f, out);
         break;
     default: /* UNDOING */
         act(out, CFR_ROTATION_ACT_DELETE, r->journal.minted);
@@ -472,13 +611,12 @@ bool cfr_rotation_listed(struct cfr_rotation_rotation *r, const struct cfr_rotat
     bool lookup = r->looking_up;
 
     r->looking_up = false;
-    if (now_s >= cfr_rotation_lookup_s(r, now_s))
-        note_lookup(r, keys, now_s);
-    if (lookup)
-        return false;
-    r->seen = *keys;
-    r->listed_s = now_s;
-    return false;
+    note_lookup(r, keys, now_s);
+    if (!lookup) {
+        r->seen = *keys;
+        r->listed_s = now_s;
+    }
+    return review_aside(r, keys, now_s);
 }
 
 bool cfr_rotation_is_new(const struct cfr_rotation_rotation *r, const char *id)
@@ -497,7 +635,7 @@ bool cfr_rotation_made(struct cfr_rotation_rotation *r, const struct cfr_rotatio
 
 bool cfr_rotation_refused(struct cfr_rotation_rotation *r, int64_t now_s)
 {
-    return enter(r, CFR_ROTATION_REST, now_s);
+    return give_up(r, now_s);
 }
 
 bool cfr_rotation_unknown(struct cfr_rotation_rotation *r, int64_t now_s)
@@ -517,7 +655,11 @@ bool cfr_rotation_published(struct cfr_rotation_rotation *r, uint64_t generation
 {
     struct cfr_rotation_journal *j = &r->journal;
 
-    copy(j->old, CFR_ROTATION_ID_MAX, j->current);
+    /* The former one was gone, and the one before it is kept as the old one. */
+    if (j->old[0] != '\0' && r->key_state != CFR_ROTATION_KEY_DELETED)
+        put_aside(j, j->current, true, now_s);
+    else if (j->old[0] == '\0')
+        copy(j->old, CFR_ROTATION_ID_MAX, j->current);
     copy(j->current, CFR_ROTATION_ID_MAX, j->minted);
     j->current_s = j->minted_s;
     j->current_ends_s = j->minted_ends_s;
@@ -534,14 +676,14 @@ bool cfr_rotation_published(struct cfr_rotation_rotation *r, uint64_t generation
 bool cfr_rotation_deactivated(struct cfr_rotation_rotation *r, int64_t now_s)
 {
     struct cfr_rotation_journal *j = &r->journal;
+    size_t at = find_aside(j, r->suspect);
 
-    if (j->step != CFR_ROTATION_LOST)
+    if (j->step != CFR_ROTATION_LOST && j->step != CFR_ROTATION_REST)
         return enter(r, CFR_ROTATION_INACTIVE, now_s);
-    /* More than there is room for: the oldest stays deactivated. */
-    if (j->aside_count == CFR_ROTATION_ASIDE_MAX)
-        forget_aside(j);
-    copy(j->aside[j->aside_count].id, CFR_ROTATION_ID_MAX, r->suspect);
-    j->aside[j->aside_count++].since_s = now_s;
+    if (j->step == CFR_ROTATION_LOST)
+        put_aside(j, r->suspect, false, now_s);
+    else if (at < j->aside_count)
+        j->aside[at].since_s = now_s;
     r->suspect[0] = '\0';
     return true;
 }
@@ -565,22 +707,39 @@ bool cfr_rotation_used(struct cfr_rotation_rotation *r, int64_t used_s, int64_t 
     return true;
 }
 
+static void forget_seen(struct cfr_rotation_keys *seen, const char *id)
+{
+    for (size_t i = 0; i < seen->count; i++) {
+        if (strcmp(seen->key[i].id, id) == 0)
+            seen->key[i--] = seen->key[--seen->count];
+    }
+}
+
 bool cfr_rotation_deleted(struct cfr_rotation_rotation *r, int64_t now_s)
 {
     struct cfr_rotation_journal *j = &r->journal;
+    size_t at = find_aside(j, r->suspect);
+    bool tidied = j->step == CFR_ROTATION_REST && at < j->aside_count;
 
-    if (j->step == CFR_ROTATION_LOST || j->step == CFR_ROTATION_REST) {
+    switch (j->step) {
+    case CFR_ROTATION_REST:
+    case CFR_ROTATION_LOST:
         r->listed_s = 0;
         r->try_s = now_s + LOOK_AGAIN_S;
         r->suspect[0] = '\0';
-        if (j->step == CFR_ROTATION_REST)
-            forget_aside(j);
-        return j->step == CFR_ROTATION_REST;
-    }
-    /* Gone may mean that it was not known yet where it was asked for: it is looked for until the lists have
-     * settled. */
-    if (j->step == CFR_ROTATION_UNDOING)
+        if (tidied)
+            forget_aside(j, at);
+        return tidied;
+    case CFR_ROTATION_PUBLISHED: /* to make room */
+        forget_seen(&r->seen, j->current);
+        r->key_state = CFR_ROTATION_KEY_DELETED;
+        return false;
+    case CFR_ROTATION_UNDOING:
+        /* Gone may mean that it was not known yet where it was asked for: it is looked for until the lists have
+         * settled. */
         return enter(r, CFR_ROTATION_LOST, now_s);
-    j->old[0] = '\0';
-    return enter(r, CFR_ROTATION_REST, now_s);
+    default:
+        j->old[0] = '\0';
+        return enter(r, CFR_ROTATION_REST, now_s);
+    }
 }

@@ -5,10 +5,14 @@
  * or late, leaves a journal from which the rotation goes on or is undone.
  *
  *   rest -> intent -> minted -> verified -> published -> retiring -> (inactive) -> deleting -> rest
- *              |        |  not usable in time
- *              v        v
- *            lost <- undoing            (a key that may have been made is found and removed, or deactivated
- * where it may be another user's; what is published stays)
+ *              |        |  not usable in time   ^ |          |            |            |
+ *              v        v                       | v          |            |            |
+ *            lost <- undoing                 intent <--------+------------+------------+ the published key is gone
+ *
+ * The published key must be listed as active before the old one is deactivated, and again before it is deleted. If it
+ * was deleted or deactivated meanwhile, the old one is kept, and another key is made from `published`. In `lost`, a key
+ * that may have been made is looked for: one that is ours for certain is deleted, any other is deactivated and put
+ * aside. What is published stays.
  *
  * test/model/mint.pml is the same machine for spin; test_mint_rotation compares their steps. */
 #ifndef CFR_ROTATION_ROTATION_H
@@ -17,7 +21,7 @@
 #include "base/str.h"
 #include "rotation/provider.h"
 
-#define CFR_ROTATION_WORDS_MAX 192
+#define CFR_ROTATION_WORDS_MAX 384
 /* How the text of a wait begins that time alone does not end. */
 #define CFR_ROTATION_WAITS_ROOM     "room: "
 #define CFR_ROTATION_WAITS_OPERATOR "an operator: "
@@ -36,7 +40,7 @@
     X(INACTIVE, "inactive")   /* it is, and its last use is looked at */                                               \
     X(DELETING, "deleting")   /* it is being deleted */                                                                \
     X(UNDOING, "undoing")     /* the new one never worked, and is being deleted */                                     \
-    X(LOST, "lost")           /* whether one was made is unknown: it is looked for, and removed */
+    X(LOST, "lost")           /* whether one was made is unknown: it is looked for */
 
 enum cfr_rotation_step {
 #define X(name, text) CFR_ROTATION_##name,
@@ -45,11 +49,11 @@ enum cfr_rotation_step {
         CFR_ROTATION_STEP_COUNT
 };
 
-/* A key that may be a lost one or another user's: it is deactivated, so that its user can bring it
- * back. */
+/* A key that is put aside: deactivated, where the cloud can do that, so that its user can activate it again. */
 struct cfr_rotation_aside {
     char id[CFR_ROTATION_ID_MAX];
     int64_t since_s;
+    bool ours; /* it was published once, and is deleted in the end; any other may be another user's, and never is */
 };
 
 /* What the cloud's list says of the published key; certain once two lists in a row, with a pause between them, agree.
@@ -72,7 +76,8 @@ struct cfr_rotation_journal {
     char minted[CFR_ROTATION_ID_MAX];  /* the new one, from MINTED to VERIFIED, in UNDOING, and in LOST after it */
     int64_t minted_s;
     int64_t minted_ends_s;
-    char old[CFR_ROTATION_ID_MAX];                          /* from PUBLISHED on; "" = there was none */
+    char old[CFR_ROTATION_ID_MAX]; /* from PUBLISHED on, and while a key is made because the published one is gone; ""
+                                      = there was none */
     char known[CFR_ROTATION_KEYS_MAX][CFR_ROTATION_ID_MAX]; /* keys that existed before INTENT: never ours to remove */
     size_t known_count;
     char maker[CFR_ROTATION_MAKER_MAX]; /* of the key that was last made, and so of a lost one; "" = not known */
@@ -93,8 +98,8 @@ struct cfr_rotation_rules {
     int64_t grace_most_s;  /* and at most this long for consumers that do not acknowledge */
     int64_t verify_wait_s; /* after the last of the successes in a row */
     int64_t verify_most_s; /* a new key that is not accepted everywhere by then is undone */
-    int64_t inactive_s;    /* a key that was used in the second half of the grace, or that may be another
-                              user's, stays deactivated this long before it is deleted */
+    int64_t inactive_s;    /* a key that was used in the second half of the grace, or one of ours that is aside, stays
+                              deactivated this long before it is deleted */
     int64_t settle_s; /* how long after INTENT a key whose answer was lost may still turn up; a key is not looked up
                          before it is that old */
     bool replace;     /* a published key that was deleted or deactivated is replaced at once */
@@ -154,8 +159,8 @@ struct cfr_rotation_rotation {
     unsigned misses;                   /* lists in a row without the published key as an active one */
     int64_t looked_s;                  /* when it was looked up last; 0 = not by this run */
     int64_t look_pause_s;              /* until the next lookup */
-    char suspect[CFR_ROTATION_ID_MAX]; /* in LOST: the key that the last use was asked of, or that is being
-                                      removed; at REST: the one of those aside that was looked at last */
+    char suspect[CFR_ROTATION_ID_MAX]; /* in LOST: the key that the last use was asked of, or that is being removed or
+                                          put aside; at REST: the one of those aside that is being retired */
 };
 
 /* The next action. It may change the journal: *SAVE is then true, the caller writes it down and asks again
@@ -169,7 +174,9 @@ bool cfr_rotation_listed(struct cfr_rotation_rotation *r, const struct cfr_rotat
 void cfr_rotation_lookup_failed(struct cfr_rotation_rotation *r, int64_t now_s);
 /* When the published key is looked up next, Unix seconds; INT64_MAX while there is none, or it is about to change. */
 int64_t cfr_rotation_lookup_s(const struct cfr_rotation_rotation *r, int64_t now_s);
-/* The published key is deleted or deactivated for certain, and is to be replaced for that. */
+/* The published key is deleted or deactivated for certain. */
+bool cfr_rotation_is_refused(const struct cfr_rotation_rotation *r);
+/* It is, and is to be replaced for that. */
 bool cfr_rotation_must_replace(const struct cfr_rotation_rotation *r);
 /* What KEYS, a list that was just made, say of the key ID: ACTIVE, DEACTIVATED or DELETED. */
 enum cfr_rotation_key_state cfr_rotation_look_up(const struct cfr_rotation_keys *keys, const char *id);
@@ -186,6 +193,8 @@ bool cfr_rotation_deactivated(struct cfr_rotation_rotation *r, int64_t now_s);
 bool cfr_rotation_used(struct cfr_rotation_rotation *r, int64_t used_s, int64_t now_s);
 bool cfr_rotation_deleted(struct cfr_rotation_rotation *r, int64_t now_s);
 
+/* By the last list the cloud has no room for another key. */
+bool cfr_rotation_is_full(const struct cfr_rotation_rotation *r);
 /* When the next rotation is due, Unix seconds; 0 = now, because nothing is published. */
 int64_t cfr_rotation_due_s(const struct cfr_rotation_journal *j, const struct cfr_rotation_rules *rules);
 /* As it is written down: "published". */

@@ -31,26 +31,95 @@ static void list_seen(const struct cfr_rotation_rotation *r, char *out, size_t s
         n += (size_t)snprintf(out + n, size - n, "%s%.40s", i == 0 ? "" : ", ", r->seen.key[i].id);
 }
 
+/* The oldest that may be another user's; NULL if there is none. */
+static const struct cfr_rotation_aside *find_foreign(const struct cfr_rotation_journal *j)
+{
+    for (size_t i = 0; i < j->aside_count; i++) {
+        if (!j->aside[i].ours)
+            return &j->aside[i];
+    }
+    return NULL;
+}
+
+/* The cloud has no room for another key. */
+static void describe_room(const struct cfr_rotation_rotation *r, char out[CFR_ROTATION_WORDS_MAX])
+{
+    const struct cfr_rotation_aside *foreign = find_foreign(&r->journal);
+    char ids[88];
+
+    list_seen(r, ids, sizeof ids);
+    (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
+                   CFR_ROTATION_WAITS_ROOM "the cloud allows %u keys and there are %s; remove one that is not used",
+                   r->provider->most, ids);
+    if (foreign != NULL)
+        (void)snprintf(out + strlen(out), CFR_ROTATION_WORDS_MAX - strlen(out),
+                       ": %.40s was put aside, because it may be a lost key or another user's", foreign->id);
+}
+
+static void describe_aside(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
+                           char out[CFR_ROTATION_WORDS_MAX])
+{
+    const struct cfr_rotation_aside *foreign = find_foreign(&r->journal);
+    char words[CFR_TIME_WORDS_MAX];
+
+    if (foreign != NULL)
+        (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
+                       CFR_ROTATION_WAITS_OPERATOR
+                       "%.130s may be a lost key or another user's, so it %s and never deleted: delete it, or %s",
+                       foreign->id, r->provider->deactivates ? "is deactivated" : "is left as it is",
+                       r->provider->deactivates ? "activate it if it is in use" : "leave it if it is in use");
+    else
+        (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
+                       "%.130s, which was published before and is put aside, to be deleted in %s",
+                       r->journal.aside[0].id, cfr_time_words((cfr_rotation_aside_due_s(r) - f->now_s) * 1000, words));
+}
+
+/* The published key is gone, or not listed yet: the old one is kept. */
+static void describe_kept(const struct cfr_rotation_rotation *r, char out[CFR_ROTATION_WORDS_MAX])
+{
+    const struct cfr_rotation_journal *j = &r->journal;
+
+    if (!cfr_rotation_is_refused(r))
+        (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
+                       "the cloud to list the published key %.40s as active; until then the old key %.40s is kept",
+                       j->current, j->old);
+    else if (r->rules.replace)
+        (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
+                       "another key: the published key %.40s was %s in the cloud, so the old key %.40s is kept",
+                       j->current, cfr_rotation_key_state_name(r->key_state), j->old);
+    else
+        (void)snprintf(
+            out, CFR_ROTATION_WORDS_MAX,
+            CFR_ROTATION_WAITS_OPERATOR
+            "the published key %.40s was %s in the cloud, so the old key %.40s is kept: run `credfresh rotate`",
+            j->current, cfr_rotation_key_state_name(r->key_state), j->old);
+}
+
+static bool is_kept(const struct cfr_rotation_rotation *r)
+{
+    enum cfr_rotation_step step = r->journal.step;
+    bool retired = step == CFR_ROTATION_RETIRING || step == CFR_ROTATION_DELETING;
+
+    return (step == CFR_ROTATION_PUBLISHED && r->journal.old[0] != '\0' && cfr_rotation_is_refused(r)) ||
+           (retired && r->listed_s != 0 &&
+            cfr_rotation_look_up(&r->seen, r->journal.current) != CFR_ROTATION_KEY_ACTIVE);
+}
+
 void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
                         char out[CFR_ROTATION_WORDS_MAX])
 {
     const struct cfr_rotation_journal *j = &r->journal;
     char words[CFR_TIME_WORDS_MAX];
-    char ids[88];
     int64_t left_s = j->published_s + r->rules.grace_s - f->now_s;
+    bool rests = j->step == CFR_ROTATION_REST || j->step == CFR_ROTATION_PUBLISHED;
 
     out[0] = '\0';
-    if (j->step == CFR_ROTATION_REST && r->listed_s != 0 && cfr_rotation_is_full(r)) {
-        list_seen(r, ids, sizeof ids);
-        (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
-                       CFR_ROTATION_WAITS_ROOM "the cloud allows %u keys and there are %s; remove one that is not used",
-                       r->provider->most, ids);
+    if (rests && r->listed_s != 0 && cfr_rotation_is_full(r)) {
+        describe_room(r, out);
+    } else if (is_kept(r)) {
+        describe_kept(r, out);
     } else if (j->step == CFR_ROTATION_REST && j->aside_count != 0) {
-        (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
-                       CFR_ROTATION_WAITS_OPERATOR
-                       "%.40s may be a lost key or another's; it is deactivated, and removed in %s unless it "
-                       "is made active again",
-                       j->aside[0].id, cfr_time_words((cfr_rotation_aside_due_s(r) - f->now_s) * 1000, words));
+        describe_aside(r, f, out);
     } else if (j->step == CFR_ROTATION_MINTED && r->successes >= r->provider->verify_count) {
         left_s = r->verified_s + r->rules.verify_wait_s - f->now_s;
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX, "verify_wait, %s more: the cloud accepts the new key",
@@ -78,6 +147,6 @@ void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_
                        j->old);
     } else if (j->step == CFR_ROTATION_LOST) {
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
-                       "a key that may have been made while its answer was lost, to remove it");
+                       "a key that may have been made while its answer was lost, to find it");
     }
 }

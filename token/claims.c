@@ -257,6 +257,37 @@ bool cfr_claims_has_audience(const struct cfr_claims *c, const char *audience)
     return false;
 }
 
+/* `kubernetes.default.svc` and the like, with or without a scheme, a port and a path. */
+static bool is_kubernetes_service(struct cfr_view audience)
+{
+    static const char name[] = "kubernetes.default";
+    static const char *const schemes[] = {"https://", "http://"};
+
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        size_t n = strlen(schemes[i]);
+
+        if (cfr_view_starts(audience, schemes[i]))
+            audience = (struct cfr_view){audience.p + n, audience.n - n};
+    }
+    if (!cfr_view_starts(audience, name) || audience.n == sizeof name - 1)
+        return cfr_view_is(audience, name);
+    audience.p += sizeof name - 1;
+    return audience.p[0] == '.' || audience.p[0] == ':' || audience.p[0] == '/';
+}
+
+bool cfr_claims_is_for_api_server(const struct cfr_claims *c)
+{
+    size_t n = cfr_claims_audience_count(c);
+
+    for (size_t i = 0; i < n; i++) {
+        struct cfr_view audience = cfr_claims_audience(c, i);
+
+        if (audience.n == 0 || cfr_view_eq(audience, c->iss) || is_kubernetes_service(audience))
+            return true;
+    }
+    return n == 0;
+}
+
 int64_t cfr_claims_expires(const struct cfr_claims *c)
 {
     return c->warnafter != 0 && c->warnafter < c->exp ? c->warnafter : c->exp;

@@ -33,6 +33,10 @@ size_t cfr_claims_audience_count(const struct cfr_claims *c);
 /* `aud` may be a string or an array (RFC 7519, 4.1.3). */
 struct cfr_view cfr_claims_audience(const struct cfr_claims *c, size_t index);
 bool cfr_claims_has_audience(const struct cfr_claims *c, const char *audience);
+/* True if the Kubernetes API server that issued the token takes it as a login, as far as the token shows it: it has no
+ * audience, or one of the API server's usual ones: its issuer (the default of --api-audiences), or the name of the
+ * service `kubernetes`. */
+bool cfr_claims_is_for_api_server(const struct cfr_claims *c);
 /* The moment from which the token is of no use: the earlier of exp and warnafter (a token whose life the API
  * server extended carries the latter). */
 int64_t cfr_claims_expires(const struct cfr_claims *c);

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define HINT_CLOCK "the request's time or signature was refused; check this machine's clock (15 min are tolerated)"
-#define HINT_BUSY  "AWS limits the rate of calls; it is tried again"
-#define HINT_LATER "AWS is unavailable; it is tried again"
+#define HINT_BUSY  "AWS limits the rate of calls; this is usually temporary"
+#define HINT_LATER "AWS is unavailable; this is usually temporary"
 
 static const struct cfr_wire_aws_partition partitions[] = {
     {.name = "aws",
@@ -181,7 +181,7 @@ static void region_of_host(const char *host, char region[CFR_AWS_REGION_MAX])
         return;
     memcpy(region, p, n);
     region[n] = '\0';
-    if (cfr_wire_aws_partition(region) == NULL)
+    if (!cfr_wire_aws_region_ok(cfr_view_of(region)) || cfr_wire_aws_partition(region) == NULL)
         region[0] = '\0';
 }
 
@@ -285,6 +285,7 @@ int cfr_wire_aws_request(const struct cfr_wire_aws_call *p, struct cfr_wire_requ
     int rc = set_url(p->endpoint, out, err);
 
     out->method = "POST";
+    out->ca_variable = CFR_WIRE_AWS_CA_VARIABLE;
     if (rc == 0)
         rc = cfr_wire_request_header(out, "Content-Type", cfr_view_of(p->content_type), err);
     if (rc == 0 && p->accept != NULL)

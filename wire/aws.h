@@ -11,8 +11,10 @@
 #include "base/error_table.h"
 #include "wire/request.h"
 
-#define CFR_AWS_REGION_MAX   64  /* with its NUL */
-#define CFR_AWS_ENDPOINT_MAX 512 /* longest custom endpoint, with its NUL */
+#define CFR_AWS_REGION_MAX       64  /* with its NUL */
+#define CFR_AWS_ENDPOINT_MAX     512 /* longest custom endpoint, with its NUL */
+
+#define CFR_WIRE_AWS_CA_VARIABLE "AWS_CA_BUNDLE" /* names the CA file, as for the SDKs */
 
 struct cfr_wire_aws_partition {
     const char *name; /* as in ARNs */
@@ -59,8 +61,8 @@ struct cfr_wire_aws_call {
     int64_t now_s;
 };
 
-/* Completes OUT, whose body is there already, as a POST: method, URL, headers and signature. CFR_E_INTERNAL for empty
- * keys or an endpoint without region. */
+/* Completes OUT, whose body is there already, as a POST: method, URL, headers, signature and ca_variable.
+ * CFR_E_INTERNAL for empty keys or an endpoint without region. */
 int cfr_wire_aws_request(const struct cfr_wire_aws_call *call, struct cfr_wire_request *out, struct cfr_err *err);
 
 /* The errors that every service may answer with: clock, throttling, outages. Ends with a row without a hint. A service

@@ -18,7 +18,9 @@ struct cfr_wire_request {
     struct cfr_secret headers[CFR_WIRE_HEADERS_MAX]; /* "Name: value", each */
     size_t header_count;
     struct cfr_secret body;
-    const char *ca_file;           /* borrowed from the configuration; NULL = the system's */
+    const char *ca_file;           /* borrowed from the configuration; NULL = that of ca_variable */
+    const char *ca_variable;       /* literal: the environment variable that names the CA file where ca_file is NULL;
+                                    * NULL, or not set = the system's CA */
     const char *answer_header;     /* literal: the header of the answer that parse wants to see; NULL = none */
     struct cfr_secret client_cert; /* PEM chain, leaf first, to show in the TLS handshake; empty = none */
     struct cfr_secret client_key;  /* PEM */

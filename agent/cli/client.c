@@ -49,7 +49,7 @@ static void on_answer(void *ctx, const struct cfr_http_answer *answer)
     c->out->status = answer->status;
     c->rc = cfr_secret_append(&c->out->text, answer->body, c->err);
     if (c->rc == 0 && cfr_view_starts(answer->content_type, "application/json"))
-        c->rc = cfr_json_parse(cfr_secret_view(&c->out->text), &c->out->json, c->err);
+        c->rc = cfr_json_parse_own(cfr_secret_view(&c->out->text), &c->out->json, c->err);
 }
 
 static int check_socket(const char *socket, struct cfr_err *err)

@@ -155,7 +155,10 @@ bool cfr_cli_parse(const struct cfr_cli_command *c, int argc, char **argv, struc
 {
     const char *config = getenv("CREDFRESH_CONFIG");
 
-    *o = (struct cfr_cli_options){.socket = getenv("CREDFRESH_SOCKET"), .timeout_ms = -1};
+    *o = (struct cfr_cli_options){.socket = getenv("CREDFRESH_SOCKET"),
+                                  .log_level = getenv("CREDFRESH_LOG_LEVEL"),
+                                  .log_format = getenv("CREDFRESH_LOG_FORMAT"),
+                                  .timeout_ms = -1};
     if (!parse_options(c, argc, argv, o))
         return false;
     if (o->config_option != NULL)

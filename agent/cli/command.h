@@ -51,6 +51,9 @@ struct cfr_cli_options {
     const char *audience;
     const char *field;
     const char *format;
+    const char *log_level;  /* --log-level, $CREDFRESH_LOG_LEVEL, or NULL */
+    const char *log_format; /* --log-format, $CREDFRESH_LOG_FORMAT, or NULL */
+    bool quiet;
     const char *trust_policy; /* files of the cloud's side, for doctor; NULL = none */
     const char *federated_credential;
     const char *pool_provider;

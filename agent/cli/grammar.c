@@ -30,10 +30,12 @@
     }
 /* -c of a command that only looks up the control socket in the file. */
 #define SOCKETS OPTION('s'), OPTION_AS('c', CFR_CLI_HIDDEN)
+/* Of a command that logs. */
+#define LOGGING CHOICE_OF('L', "error|warn|info|debug"), CHOICE_OF('M', "text|json")
 
 const struct cfr_cli_command cfr_cli_commands[] = {
-    {"run", "keep all credentials fresh, in the foreground", PARTS(OPTION('c'))},
-    {"once", "get and publish every credential once, run the hooks, exit", PARTS(OPTION('c'), OPTION('t'))},
+    {"run", "keep all credentials fresh, in the foreground", PARTS(OPTION('c'), LOGGING)},
+    {"once", "get and publish every credential once, run the hooks, exit", PARTS(OPTION('c'), OPTION('t'), LOGGING)},
     {"check", "check the configuration; --online also does every exchange", PARTS(OPTION('c'), OPTION('o'))},
     {"doctor", "diagnose everything around the credentials; changes nothing",
      PARTS(OPTION('c'), ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REPEATED), OPTION('j'), OPTION('O'), OPTION('t'),
@@ -47,7 +49,7 @@ const struct cfr_cli_command cfr_cli_commands[] = {
     {"reload", "make the running agent reload its configuration", PARTS(SOCKETS)},
     {"image-credential-provider", "log in to image registries for the kubelet, which runs this", PARTS(OPTION('c'))},
     {"exec", "run a command with credentials that are kept fresh",
-     PARTS(OPTION('c'), OPTION_AS('n', CFR_CLI_REPEATED), OPTION('t'),
+     PARTS(OPTION('c'), OPTION_AS('n', CFR_CLI_REPEATED), OPTION('t'), OPTION('q'), LOGGING,
            ARGUMENT("COMMAND", CFR_CLI_PROGRAM, CFR_CLI_REQUIRED),
            ARGUMENT("ARGUMENT", CFR_CLI_TEXT, CFR_CLI_REPEATED))},
     {"quit", "make the running agent exit", PARTS(SOCKETS)},
@@ -111,6 +113,11 @@ const struct cfr_cli_option cfr_cli_option_table[] = {
      "directory of the published documents; default: DIR/web"},
     {"confirm", 'C', false, NULL, CFR_CLI_TEXT, SET(oidc.confirm), "every signer uses the new key now"},
     {"continue", 'N', false, NULL, CFR_CLI_TEXT, SET(oidc.only_continue), "continue a rotation, but start none"},
+    {"log-level", 'L', false, "LEVEL", CFR_CLI_TEXT, STRING(log_level),
+     "the least important events to log; default: $CREDFRESH_LOG_LEVEL, else the configuration's"},
+    {"log-format", 'M', false, "FORMAT", CFR_CLI_TEXT, STRING(log_format),
+     "the format of the log; default: $CREDFRESH_LOG_FORMAT, else the configuration's"},
+    {"quiet", 'q', true, NULL, CFR_CLI_TEXT, SET(quiet), "log errors only"},
     {"help", 'h', true, NULL, CFR_CLI_TEXT, SET(help), "print this command's usage"},
     {NULL, 0, false, NULL, CFR_CLI_TEXT, CFR_CLI_SET, 0, NULL},
 };

@@ -65,11 +65,45 @@ int cfr_cmd_help(const struct cfr_cli_options *o)
     return CFR_EXIT_OK;
 }
 
+/* -1 if TEXT is none of NAMES. */
+static int find_name(const char *const *names, const char *text)
+{
+    for (int i = 0; names[i] != NULL; i++) {
+        if (strcmp(names[i], text) == 0)
+            return i;
+    }
+    return -1;
+}
+
+bool cfr_cmd_log_options(const struct cfr_cli_options *o, struct cfr_daemon_options *out)
+{
+    static enum cfr_log_level level;
+    static enum cfr_log_format format;
+    int at = o->quiet ? CFR_LOG_ERROR : o->log_level != NULL ? find_name(cfr_log_levels, o->log_level) : CFR_LOG_INFO;
+
+    if (at < 0) {
+        cfr_cli_complain("unknown log level \"%s\": use error, warn, info or debug (--log-level, CREDFRESH_LOG_LEVEL)",
+                         o->log_level);
+        return false;
+    }
+    level = (enum cfr_log_level)at;
+    out->log_level = o->quiet || o->log_level != NULL ? &level : NULL;
+    at = o->log_format != NULL ? find_name(cfr_log_formats, o->log_format) : CFR_LOG_TEXT;
+    if (at < 0) {
+        cfr_cli_complain("unknown log format \"%s\": use text or json (--log-format, CREDFRESH_LOG_FORMAT)",
+                         o->log_format);
+        return false;
+    }
+    format = (enum cfr_log_format)at;
+    out->log_format = o->log_format != NULL ? &format : NULL;
+    return true;
+}
+
 int cfr_cmd_run(const struct cfr_cli_options *o)
 {
     struct cfr_daemon_options options = {.config_path = o->config};
 
-    return cfr_daemon_run(&options);
+    return cfr_cmd_log_options(o, &options) ? cfr_daemon_run(&options) : CFR_EXIT_USAGE;
 }
 
 int cfr_cmd_once(const struct cfr_cli_options *o)
@@ -80,7 +114,7 @@ int cfr_cmd_once(const struct cfr_cli_options *o)
         .timeout_ms = o->timeout_ms >= 0 ? o->timeout_ms : 60000,
     };
 
-    return cfr_daemon_run(&options);
+    return cfr_cmd_log_options(o, &options) ? cfr_daemon_run(&options) : CFR_EXIT_USAGE;
 }
 
 /* The kubelet names a provider by its file, and may pass no argument. */

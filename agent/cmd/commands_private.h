@@ -4,9 +4,13 @@
 #define CFR_AGENT_CMD_COMMANDS_PRIVATE_H
 
 #include "agent/cli/command.h"
+#include "agent/daemon/daemon.h"
 
 /* Runs the subcommand of the command line. */
 int cfr_cmd_main(int argc, char **argv);
+
+/* What the command line says of the log. False, and it is printed why, if it is no level or format. */
+bool cfr_cmd_log_options(const struct cfr_cli_options *o, struct cfr_daemon_options *out);
 
 int cfr_cmd_run(const struct cfr_cli_options *o);
 int cfr_cmd_once(const struct cfr_cli_options *o);

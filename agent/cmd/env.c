@@ -19,6 +19,8 @@ static bool exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
+static const struct cfr_sdk_env_place here = {cfr_env_get, exists};
+
 /* TEXT between single quotes, within which a shell leaves everything but these alone. */
 static void add_quoted(struct cfr_str *out, const char *text)
 {
@@ -34,6 +36,15 @@ static void add_quoted(struct cfr_str *out, const char *text)
 
 static bool write_sh(const struct cfr_sdk_env *e, struct cfr_str *out)
 {
+    struct cfr_str names = {.limit = 65536};
+    struct cfr_view rest;
+    struct cfr_view name;
+
+    cfr_sdk_env_overriding(e, &here, &names);
+    rest = cfr_str_view(&names);
+    while (cfr_view_line(&rest, &name))
+        cfr_str_addf(out, "unset %.*s\n", (int)name.n, name.p);
+    cfr_str_free(&names);
     for (size_t i = 0; i < e->count; i++) {
         cfr_str_addf(out, "export %s=", e->items[i].name);
         if (e->items[i].from_file)
@@ -94,7 +105,12 @@ static bool write_json(const struct cfr_sdk_env *e, struct cfr_str *out)
 static const struct {
     const char *name;
     bool (*write)(const struct cfr_sdk_env *e, struct cfr_str *out); /* false if something had to be left out */
-} formats[] = {{"sh", write_sh}, {"env", write_env}, {"json", write_json}};
+    const char *remedy;                                              /* for a variable that takes precedence */
+} formats[] = {
+    {"sh", write_sh, "the printed commands unset it"},
+    {"env", write_env, "unset it"},
+    {"json", write_json, "unset it"},
+};
 
 /* The index of the format, or -1. */
 static int format_of(const char *name)
@@ -107,7 +123,7 @@ static int format_of(const char *name)
     return -1;
 }
 
-static void warn(const struct cfr_sdk_env *e)
+static void warn(const struct cfr_sdk_env *e, const char *remedy)
 {
     struct cfr_str lines = {.limit = 65536};
     struct cfr_view rest;
@@ -121,7 +137,7 @@ static void warn(const struct cfr_sdk_env *e)
         cfr_cli_complain("hint: %.*s", (int)line.n, line.p);
     cfr_str_free(&lines);
     lines.limit = 65536;
-    cfr_sdk_env_warn(e, &(struct cfr_sdk_env_place){cfr_env_get, exists}, true, &lines);
+    cfr_sdk_env_warn(e, &here, remedy, &lines);
     rest = cfr_str_view(&lines);
     while (cfr_view_line(&rest, &line))
         cfr_cli_complain("warning: %.*s", (int)line.n, line.p);
@@ -137,7 +153,7 @@ static int print(const struct cfr_sdk_env *e, int format)
     cfr_str_free(&out);
     if (!good)
         cfr_cli_complain("cannot write the variables");
-    warn(e);
+    warn(e, formats[format].remedy);
     return good && whole && e->count != 0 ? CFR_EXIT_OK : CFR_EXIT_FAILED;
 }
 

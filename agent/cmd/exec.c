@@ -24,6 +24,7 @@ static const char *const cloud_names[CLOUDS] = {"AWS", "Google Cloud", "Azure", 
 /* One call of the command. */
 struct launch {
     const struct cfr_cli_options *o;
+    struct cfr_daemon_options agent;
     struct cfr_config *config;
     struct cfr_cli_names given;
     struct cfr_strings names;  /* of GIVEN, borrowed */
@@ -87,7 +88,7 @@ static int add_variables(struct launch *l, const char *credential, const struct 
         const struct cfr_sdk_env_variable *v = &from->items[i];
         enum cloud cloud = cloud_of(v->way);
 
-        if (v->from_file)
+        if (v->from_file && !l->o->quiet)
             cfr_cli_complain(
                 "%s: %s is not set, because the environment would then hold a secret: serve the credential in "
                 "another shape, or publish it as a file",
@@ -96,7 +97,7 @@ static int add_variables(struct launch *l, const char *credential, const struct 
             continue;
         if (is_ours(l, credential, cloud)) {
             rc = cfr_sdk_env_set(&l->env, v->way, v->name, v->value, err);
-        } else if (!reported[cloud]) {
+        } else if (!reported[cloud] && !l->o->quiet) {
             reported[cloud] = true;
             cfr_cli_complain("%s: the variables of %s are those of %s already; choose with --name", credential,
                              cloud_names[cloud], l->owner[cloud]);
@@ -110,7 +111,7 @@ static int add_credential(struct launch *l, const struct cfr_config_credential *
     struct cfr_sdk_env env = {.count = 0};
     int rc = cfr_config_sdk_environment(l->config, c, &env, err);
 
-    for (size_t i = 0; rc == 0 && i < env.note_count; i++)
+    for (size_t i = 0; rc == 0 && !l->o->quiet && i < env.note_count; i++)
         cfr_cli_complain("%s: %s", c->name, env.notes[i]);
     if (rc == 0)
         rc = add_variables(l, c->name, &env, err);
@@ -149,7 +150,7 @@ static bool is_kept(const struct launch *l, const char *assignment)
     name[n] = '\0';
     if (strcmp(name, SOCKET) == 0 || cfr_sdk_env_find(&l->env, name) != NULL)
         return false;
-    why = cfr_sdk_env_wins(&l->env, name, assignment + n + 1);
+    why = cfr_sdk_env_overrides(&l->env, name, assignment + n + 1);
     if (why != NULL)
         cfr_cli_complain("%s is taken out of the environment: %s", name, why);
     return why == NULL;
@@ -187,7 +188,7 @@ static int make_environment(struct launch *l, struct cfr_err *err)
     return good ? 0 : cfr_err_nomem(err);
 }
 
-/* What is left: files that SDKs look into first, proxies. */
+/* What is left: files that SDKs read first, proxies. */
 static void warn(const struct launch *l)
 {
     const struct cfr_sdk_env_place place = {cfr_env_get, exists};
@@ -195,12 +196,10 @@ static void warn(const struct launch *l)
     struct cfr_view rest;
     struct cfr_view line;
 
-    cfr_sdk_env_warn(&l->env, &place, false, &text);
+    cfr_sdk_env_warn(&l->env, &place, NULL, &text);
     rest = cfr_str_view(&text);
-    while (cfr_view_line(&rest, &line)) {
-        if (cfr_view_find(line, " is set and wins: ") < 0)
-            cfr_cli_complain("%.*s", (int)line.n, line.p);
-    }
+    while (cfr_view_line(&rest, &line))
+        cfr_cli_complain("%.*s", (int)line.n, line.p);
     cfr_str_free(&text);
 }
 
@@ -209,8 +208,10 @@ static void warn(const struct launch *l)
 static int be_agent(void *ctx, int ready_fd)
 {
     const struct launch *l = ctx;
-    struct cfr_daemon_options options = {.config_path = l->o->config, .ready_fd = ready_fd, .gate = &l->names};
+    struct cfr_daemon_options options = l->agent;
 
+    options.ready_fd = ready_fd;
+    options.gate = &l->names;
     cfr_daemon_harden();
     return cfr_daemon_run(&options);
 }
@@ -246,11 +247,13 @@ static int launch(struct launch *l)
 
 int cfr_cmd_exec(const struct cfr_cli_options *o)
 {
-    struct launch l = {.o = o, .given = o->names};
+    struct launch l = {.o = o, .given = o->names, .agent = {.config_path = o->config}};
     struct cfr_err err = {0};
     int status = CFR_EXIT_CONFIG;
     int rc;
 
+    if (!cfr_cmd_log_options(o, &l.agent))
+        return CFR_EXIT_USAGE;
     cfr_json_setup();
     l.names = (struct cfr_strings){l.given.items, l.given.count};
     rc = load(&l, &err);
@@ -259,7 +262,8 @@ int cfr_cmd_exec(const struct cfr_cli_options *o)
     if (rc == 0)
         rc = make_environment(&l, &err);
     if (rc == 0) {
-        warn(&l);
+        if (!o->quiet)
+            warn(&l);
         status = launch(&l);
     } else {
         cfr_cli_complain("%s", err.text);

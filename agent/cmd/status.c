@@ -13,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BAR 20
+#define BAR       20
+#define SHOWN_MAX 2200 /* the longest identity fits */
 
 struct paint {
     const char *good;
@@ -32,6 +33,19 @@ static struct cfr_view get_text(const struct cfr_json *object, const char *key, 
 
     (void)cfr_json_string(cfr_json_get(object, key), &v);
     return v;
+}
+
+/* For a terminal. */
+struct shown {
+    char text[SHOWN_MAX];
+};
+
+static struct shown get_shown(const struct cfr_json *object, const char *key, const char *otherwise)
+{
+    struct shown s = {.text = ""};
+
+    (void)cfr_view_show(get_text(object, key, otherwise), s.text, sizeof s.text);
+    return s;
 }
 
 static int64_t get_time(const struct cfr_json *object, const char *key)
@@ -100,13 +114,13 @@ static void print_hooks(const struct cfr_json *hooks, const char *what, const st
 
     for (size_t i = 0; i < cfr_json_count(hooks); i++) {
         const struct cfr_json *h = cfr_json_at(hooks, i);
-        struct cfr_view name = get_text(h, "name", "");
-        struct cfr_view result = get_text(h, "result", "");
-        struct cfr_view error = get_text(h, "error", "");
-        bool failed = cfr_view_is(result, "failed");
+        struct shown name = get_shown(h, "name", "");
+        struct shown result = get_shown(h, "result", "");
+        struct shown error = get_shown(h, "error", "");
+        bool failed = strcmp(result.text, "failed") == 0;
 
-        (void)printf("    %s%s%.*s: %.*s%s%.*s%s\n", failed ? p->warn : p->dim, what, (int)name.n, name.p,
-                     (int)result.n, result.p, error.n != 0 ? ", " : "", (int)error.n, error.p, p->off);
+        (void)printf("    %s%s%s: %s%s%s%s\n", failed ? p->warn : p->dim, what, name.text, result.text,
+                     error.text[0] != '\0' ? ", " : "", error.text, p->off);
     }
 }
 
@@ -114,10 +128,10 @@ static void print_consumers(const struct cfr_json *consumers, const struct paint
 {
     for (size_t i = 0; i < cfr_json_count(consumers); i++) {
         const struct cfr_json *k = cfr_json_at(consumers, i);
-        struct cfr_view name = get_text(k, "name", "");
+        struct shown name = get_shown(k, "name", "");
         bool behind = get_flag(k, "behind");
 
-        (void)printf("    %sconsumer %.*s: ", behind ? p->warn : p->dim, (int)name.n, name.p);
+        (void)printf("    %sconsumer %s: ", behind ? p->warn : p->dim, name.text);
         if (get_number(k, "generation") != 0)
             (void)printf("generation %" PRId64, get_number(k, "generation"));
         else
@@ -128,33 +142,33 @@ static void print_consumers(const struct cfr_json *consumers, const struct paint
 
 static void print_mint(const struct cfr_json *m, const struct paint *p)
 {
-    struct cfr_view state = get_text(m, "state", "");
-    struct cfr_view waits = get_text(m, "waits_for", "");
-    struct cfr_view error = get_text(m, "error", "");
-    bool failed = cfr_view_is(state, "UPDATE_FAILED");
+    struct shown state = get_shown(m, "state", "");
+    struct shown waits = get_shown(m, "waits_for", "");
+    struct shown error = get_shown(m, "error", "");
+    bool failed = strcmp(state.text, "UPDATE_FAILED") == 0;
 
-    if (state.n == 0)
+    if (state.text[0] == '\0')
         return;
-    (void)printf("    %srotation %.*s, step %.*s%s\n", failed ? p->warn : p->dim, (int)state.n, state.p,
-                 (int)get_text(m, "step", "?").n, get_text(m, "step", "?").p, p->off);
-    if (waits.n != 0)
-        (void)printf("    %swaits for %.*s%s\n", p->dim, (int)waits.n, waits.p, p->off);
-    if (error.n != 0)
-        (void)printf("    %s%.*s%s\n", p->warn, (int)error.n, error.p, p->off);
+    (void)printf("    %srotation %s, step %s%s\n", failed ? p->warn : p->dim, state.text,
+                 get_shown(m, "step", "?").text, p->off);
+    if (waits.text[0] != '\0')
+        (void)printf("    %swaits for %s%s\n", p->dim, waits.text, p->off);
+    if (error.text[0] != '\0')
+        (void)printf("    %s%s%s\n", p->warn, error.text, p->off);
 }
 
 static void print_notes(const struct cfr_json *c, const struct paint *p, int64_t now_s)
 {
     const struct cfr_json *error = cfr_json_get(c, "last_error");
     const struct cfr_json *token = cfr_json_get(c, "token");
-    struct cfr_view identity = get_text(c, "identity", "");
-    struct cfr_view message = get_text(error, "message", "");
+    struct shown identity = get_shown(c, "identity", "");
+    struct shown message = get_shown(error, "message", "");
     char words[CFR_TIME_WORDS_MAX];
 
-    if (identity.n != 0)
-        (void)printf("    %s%.*s%s\n", p->dim, (int)identity.n, identity.p, p->off);
-    if (message.n != 0)
-        (void)printf("    %s%.*s (%s ago, %" PRId64 " in a row)%s\n", p->bad, (int)message.n, message.p,
+    if (identity.text[0] != '\0')
+        (void)printf("    %s%s%s\n", p->dim, identity.text, p->off);
+    if (message.text[0] != '\0')
+        (void)printf("    %s%s (%s ago, %" PRId64 " in a row)%s\n", p->bad, message.text,
                      cfr_time_words((now_s - get_time(error, "at")) * 1000, words),
                      get_number(c, "consecutive_failures"), p->off);
     if (get_flag(token, "overdue"))
@@ -173,15 +187,15 @@ static void print_notes(const struct cfr_json *c, const struct paint *p, int64_t
 
 static void print_credential(const struct cfr_json *c, const struct paint *p, int64_t now_s)
 {
-    struct cfr_view name = get_text(c, "name", "?");
-    struct cfr_view state = get_text(c, "state", "?");
+    struct shown name = get_shown(c, "name", "?");
+    struct shown state = get_shown(c, "state", "?");
     char life[BAR + 3];
     char left[CFR_TIME_WORDS_MAX];
     char next[CFR_TIME_WORDS_MAX];
 
     bar(c, now_s, life);
-    (void)printf("%-24.*s %s%-10.*s%s %6" PRId64 "  %s%s%s  %-12s %-12s\n", (int)name.n, name.p, life_colour(c, p),
-                 (int)state.n, state.p, p->off, get_number(c, "generation"), life_colour(c, p), life, p->off,
+    (void)printf("%-24s %s%-10s%s %6" PRId64 "  %s%s%s  %-12s %-12s\n", name.text, life_colour(c, p), state.text,
+                 p->off, get_number(c, "generation"), life_colour(c, p), life, p->off,
                  get_flag(c, "published")
                      ? get_time(c, "expires") == 0 ? "never" : in_words(get_time(c, "expires"), now_s, left)
                      : "-",
@@ -191,31 +205,45 @@ static void print_credential(const struct cfr_json *c, const struct paint *p, in
 
 static void print_authority(const struct cfr_json *a, const struct paint *p, int64_t now_s)
 {
-    struct cfr_view error = get_text(a, "error", "");
+    struct shown error = get_shown(a, "error", "");
     char rotates[CFR_TIME_WORDS_MAX];
 
     if (!cfr_json_is_object(a))
         return;
     (void)printf("service CA %" PRId64 ", of %" PRId64 " that are trusted; rotates in %s\n", get_number(a, "number"),
                  get_number(a, "generations"), in_words(get_time(a, "rotates"), now_s, rotates));
-    if (error.n != 0)
-        (void)printf("    %s%.*s%s\n", p->bad, (int)error.n, error.p, p->off);
+    if (error.text[0] != '\0')
+        (void)printf("    %s%s%s\n", p->bad, error.text, p->off);
+}
+
+/* Only what is not in force: the rest is as it should be. */
+static void print_sandbox(const struct cfr_json *parts, const struct paint *p)
+{
+    for (size_t i = 0; i < cfr_json_count(parts); i++) {
+        const struct cfr_json *one = cfr_json_at(parts, i);
+        struct cfr_view part = get_text(one, "part", "");
+        struct cfr_view why = get_text(one, "why_not", "");
+
+        if (!get_flag(one, "on"))
+            (void)printf("%ssandbox without %.*s: %.*s%s\n", p->bad, (int)part.n, part.p, (int)why.n, why.p, p->off);
+    }
 }
 
 static void print_table(const struct cfr_json *doc, const struct paint *p)
 {
     const struct cfr_json *list = cfr_json_get(doc, "credentials");
     const struct cfr_json *agent = cfr_json_get(doc, "agent");
-    struct cfr_view refused = get_text(cfr_json_get(agent, "config"), "error", "");
+    struct shown refused = get_shown(cfr_json_get(agent, "config"), "error", "");
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
 
-    if (refused.n != 0)
-        (void)printf("%sthe last reload was refused: %.*s%s\n", p->bad, (int)refused.n, refused.p, p->off);
+    if (refused.text[0] != '\0')
+        (void)printf("%sthe last reload was refused: %s%s\n", p->bad, refused.text, p->off);
     (void)printf("%-24s %-10s %6s  %-22s  %-12s %-12s\n", "CREDENTIAL", "STATE", "GEN", "LIFE", "EXPIRES IN",
                  "NEXT IN");
     for (size_t i = 0; i < cfr_json_count(list); i++)
         print_credential(cfr_json_at(list, i), p, now_s);
     print_authority(cfr_json_get(doc, "service_ca"), p, now_s);
+    print_sandbox(cfr_json_get(doc, "sandbox"), p);
 }
 
 static int show(const struct cfr_cli_options *o, const char *socket)

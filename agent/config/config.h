@@ -32,6 +32,7 @@
 #define CFR_CONFIG_MATCHES_MAX     64 /* of an image credential */
 
 #define CFR_CONFIG_ENDPOINTS_MAX   16
+#define CFR_CONFIG_FROM_MAX        16 /* networks of an endpoint */
 #define CFR_CONFIG_ALLOWED_MAX     64 /* users or groups of a credential */
 
 #define CFR_MINT_OLD_SUFFIX        ".old"   /* of the files that hold what was published before */
@@ -76,8 +77,9 @@ struct cfr_config_token {
 struct cfr_config_mounted {
     struct cfr_node node;
     char *directory;
-    int kind;     /* enum cfr_mounted_kind; 0 = whatever it is */
-    bool pass_on; /* no exchange, whatever the cloud can do */
+    char *token_directory; /* where the token files may be that it names */
+    int kind;              /* enum cfr_mounted_kind; 0 = whatever it is */
+    bool pass_on;          /* no exchange, whatever the cloud can do */
 };
 
 /* The provider that the token is exchanged with. */
@@ -99,13 +101,18 @@ struct cfr_config_file {
     char *session_name;
     char *token_path;
     char *region;
-    char *command;   /* aws-config: credential_process */
-    char *key;       /* secret-key: of the mounted Secret; NULL = the file's name */
-    char *scope;     /* azure-token-json: which of the exchange's scopes */
-    char *cloud;     /* clouds-yaml, clouds-conf: the entry's name */
-    char *cacert;    /* clouds-yaml, clouds-conf: path of the CA for the consumer */
-    int clouds_auth; /* clouds-yaml: 0 the credential itself, 1 the token */
-    bool in_place;   /* single file only */
+    char *command;              /* aws-config: credential_process */
+    char *key;                  /* secret-key: of the mounted Secret; NULL = the file's name */
+    char *scope;                /* azure-token-json: which of the exchange's scopes */
+    char *cloud;                /* clouds-yaml, clouds-conf: the entry's name */
+    char *cacert;               /* clouds-yaml, clouds-conf: path of the CA for the consumer */
+    int clouds_auth;            /* clouds-yaml: 0 the credential itself, 1 the token */
+    int sts_regional_endpoints; /* aws-config: index into cfr_config_sts_endpoints, 0 = not written */
+    char *field;                /* field: as users name it */
+    char *template_text;        /* template */
+    int values;                 /* template: enum cfr_format_values */
+    char *server;               /* kubeconfig: URL of the API server */
+    bool in_place;              /* single file only */
 };
 
 /* A Secret of the cluster as a target. */
@@ -138,6 +145,7 @@ struct cfr_config_publish {
 struct cfr_config_hook_kind {
     struct cfr_variant variant; /* its `row` is left out */
     bool runs_program;
+    bool (*finds_process)(const void *config); /* by its executable, of whatever user; NULL for never */
     /* The header in which the consumer answers with the generation in use, or NULL; NULL for a kind without answers. */
     const char *(*acknowledge_header)(const void *config);
 };
@@ -179,8 +187,9 @@ struct cfr_config_mint {
 /* One address, and the shapes that are spoken there. */
 struct cfr_config_endpoint {
     struct cfr_node node;
-    char *listen;           /* ADDRESS:PORT as the user wrote it, a loopback or link-local literal */
-    struct cfr_list shapes; /* of struct cfr_one_of, whose rows are struct cfr_sdk_shape */
+    char *listen;            /* ADDRESS:PORT as the user wrote it, a loopback or link-local literal */
+    struct cfr_strings from; /* networks (wire/cidr.h) of other machines and pods that may connect */
+    struct cfr_list shapes;  /* of struct cfr_one_of, whose rows are struct cfr_sdk_shape */
 };
 
 /* Who may have a credential from the token socket, besides root and the agent's own user. */
@@ -255,14 +264,25 @@ struct cfr_config_exit {
     int64_t linger_ms;
 };
 
+/* What the agent gives up at its start. */
+struct cfr_config_sandbox {
+    struct cfr_node node;
+    bool no_new_privs;
+    bool capabilities;
+    bool seccomp;
+    bool landlock;
+};
+
 struct cfr_config {
     struct cfr_node node;
     int64_t version;
     char *state_dir;
-    char *control_socket; /* never NULL after loading: <state_dir>/control.sock by default */
-    char *token_socket;   /* NULL = none */
-    char *listen;         /* ADDRESS:PORT for health and metrics; NULL = none */
+    char *control_socket;            /* never NULL after loading: <state_dir>/control.sock by default */
+    char *token_socket;              /* NULL = none */
+    char *listen;                    /* ADDRESS:PORT for health and metrics; NULL = none */
+    struct cfr_strings listen_hosts; /* names by which clients may ask there */
     struct cfr_config_log *log;
+    struct cfr_config_sandbox *sandbox; /* NULL: all of it */
     int64_t max_concurrent_exchanges;
     int64_t keep_previous_ms;
     int64_t stop_grace_ms;
@@ -326,5 +346,9 @@ void cfr_config_each_client_secret(const struct cfr_config *config,
 
 /* True if something that is published holds the subject token, so that its life counts too. */
 bool cfr_config_publishes_token(const struct cfr_config_credential *c);
+/* True if something that is published has the API server's URL, CA or the namespace, which a requested token brings. */
+bool cfr_config_publishes_cluster(const struct cfr_config_credential *c);
+/* What `sts_regional_endpoints` may be; the first means that nothing is written. */
+extern const char *const cfr_config_sts_endpoints[];
 
 #endif

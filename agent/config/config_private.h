@@ -17,4 +17,7 @@ enum cfr_config_fate cfr_config_secret_fate(const struct cfr_config_credential *
  * there: what a mounted Secret leads to is not. */
 bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs);
 
+/* The INDEX-th field that FILE is made of, as far as its format, `field` and `template` say; NULL after the last. */
+const struct cfr_grant_name *cfr_config_file_field(const struct cfr_config_file *file, size_t index);
+
 #endif

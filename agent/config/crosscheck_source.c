@@ -6,13 +6,12 @@
 
 #include "agent/config/schema_private.h"
 #include "agent/config/kinds.h"
+#include "agent/http/client.h"
 #include "files/file.h"
 #include "files/format/format.h"
 #include "rotation/provider.h"
 
 #include <string.h>
-
-#define CA_FILE_MAX 4194304
 
 void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
@@ -120,8 +119,8 @@ static bool lacks_token_path(const struct cfr_config_credential *c, const struct
     const void *config;
     const struct cfr_sts_provider *provider = cfr_config_provider(c, &config);
 
-    if (!format->needs_token_path || token_path != NULL || c->secret != NULL || provider == NULL ||
-        !cfr_sts_needs_token(provider, config))
+    if (!format->needs_token_path || format->holds_token || token_path != NULL || c->secret != NULL ||
+        provider == NULL || !cfr_sts_needs_token(provider, config))
         return false;
     for (size_t i = 0; others != NULL && i < others->count; i++) {
         if (cfr_formats[((const struct cfr_config_file *)others->items)[i].format].is_token)
@@ -130,42 +129,74 @@ static bool lacks_token_path(const struct cfr_config_credential *c, const struct
     return true;
 }
 
-/* OTHERS: the files of the same directory, one of which may be the token; NULL for none. */
-static void check_format(const struct cfr_config_credential *c, int format, const char *token_path,
-                         const struct cfr_list *others, const char *key, int line, struct cfr_config_diagnostics *ps)
+/* What C lacks of the fields that F is made of. */
+static void check_fields(const struct cfr_config_credential *c, const struct cfr_config_file *f, const char *key,
+                         struct cfr_config_diagnostics *ps)
 {
-    const struct cfr_format *f = &cfr_formats[format];
+    const char *format = cfr_formats[f->format].name;
+    const struct cfr_grant_name *row;
+    size_t i = 0;
 
-    if (cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON && !f->passes_on && c->token == NULL)
-        cfr_config_diagnostics_add(ps, line,
-                                   "credential %s: publish.%s.format: %s cannot be made of a Secret that is passed on "
-                                   "as it is; write secret-key or json%s",
-                                   c->name, key, f->name, c->secret->pass_on ? ", or remove `pass_on`" : "");
-    else if (cfr_config_secret_fate(c) == CFR_CONFIG_EXCHANGED && f->needs != NULL &&
-             strcmp(f->needs, CFR_FIELD_SECRET_PREFIX) == 0)
+    while ((row = cfr_config_file_field(f, i)) != NULL && cfr_config_may_have(c, row->field))
+        i++;
+    if (row == NULL)
+        return;
+    if (strcmp(row->field, CFR_FIELD_SECRET_PREFIX) == 0 && cfr_config_secret_fate(c) == CFR_CONFIG_EXCHANGED)
         cfr_config_diagnostics_add(
-            ps, line,
+            ps, f->node.line,
             "credential %s: publish.%s.format: %s needs a Secret that is passed on, and this one "
             "is exchanged; write another format, or `pass_on: true`",
-            c->name, key, f->name);
-    else if (lacks_token_path(c, f, token_path, others))
+            c->name, key, format);
+    else if (strcmp(row->field, CFR_FIELD_SECRET_PREFIX) == 0)
         cfr_config_diagnostics_add(
-            ps, line,
+            ps, f->node.line,
+            "credential %s: publish.%s.format: %s needs a mounted Secret; write `secret:`, or another format", c->name,
+            key, format);
+    else if (cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON && c->token == NULL)
+        cfr_config_diagnostics_add(ps, f->node.line,
+                                   "credential %s: publish.%s.format: %s needs %s, and a Secret that is passed on has "
+                                   "its own keys only; name one as secret:KEY%s",
+                                   c->name, key, format, cfr_grant_public_name(row->field),
+                                   c->secret->pass_on ? ", or remove `pass_on`" : "");
+    else if (cfr_view_starts(cfr_view_of(row->field), CFR_FIELD_KUBERNETES_PREFIX))
+        cfr_config_diagnostics_add(ps, f->node.line,
+                                   "credential %s: publish.%s.format: %s needs %s, which only a token that is "
+                                   "requested from the API server brings; write `token.request`, without `file`",
+                                   c->name, key, format, cfr_grant_public_name(row->field));
+    else
+        cfr_config_diagnostics_add(ps, f->node.line, "credential %s: publish.%s.format: %s needs %s, which %s", c->name,
+                                   key, format, cfr_grant_public_name(row->field),
+                                   c->mint != NULL
+                                       ? "a minted key does not have; write a format of its cloud"
+                                       : "this credential does not have; add an `exchange:` that gives it, or write "
+                                         "format token");
+}
+
+/* OTHERS: the files of the same directory, one of which may be the token; NULL for none. */
+static void check_format(const struct cfr_config_credential *c, const struct cfr_config_file *file,
+                         const struct cfr_list *others, const char *key, struct cfr_config_diagnostics *ps)
+{
+    const struct cfr_format *f = &cfr_formats[file->format];
+
+    if (cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON && !f->passes_on && c->token == NULL)
+        cfr_config_diagnostics_add(ps, file->node.line,
+                                   "credential %s: publish.%s.format: %s cannot be made of a Secret that is passed on "
+                                   "as it is; write secret-key, template or json%s",
+                                   c->name, key, f->name, c->secret->pass_on ? ", or remove `pass_on`" : "");
+    else if (lacks_token_path(c, f, file->token_path, others))
+        cfr_config_diagnostics_add(
+            ps, file->node.line,
             "credential %s: publish.%s.format: %s needs the path of a token; write `token_path`, "
             "where the consumer finds its own%s",
             c->name, key, f->name, others != NULL ? ", or add a file with format token to the directory" : "");
-    else if (!cfr_config_may_have(c, f->needs) && strcmp(f->needs, CFR_FIELD_SECRET_PREFIX) == 0)
-        cfr_config_diagnostics_add(
-            ps, line,
-            "credential %s: publish.%s.format: %s needs a mounted Secret; write `secret:`, or another "
-            "format",
-            c->name, key, f->name);
-    else if (!cfr_config_may_have(c, f->needs))
-        cfr_config_diagnostics_add(
-            ps, line, "credential %s: publish.%s.format: %s needs %s, which %s", c->name, key, f->name, f->needs,
-            c->mint != NULL ? "a minted key does not have; write a format of its cloud"
-                            : "this credential does not have; add an `exchange:` that gives it, or write "
-                              "format token");
+    else if ((f->options & CFR_FORMAT_SERVER) != 0 && file->server == NULL &&
+             !cfr_config_may_have(c, CFR_FIELD_KUBERNETES_SERVER))
+        cfr_config_diagnostics_add(ps, file->node.line,
+                                   "credential %s: publish.%s.format: %s needs the API server's URL; write `server`, "
+                                   "or request the token from it",
+                                   c->name, key, f->name);
+    else
+        check_fields(c, file, key, ps);
 }
 
 /* A target that names nothing holds whatever the Secret holds. */
@@ -201,18 +232,19 @@ static void check_formats(const struct cfr_config_credential *c, struct cfr_conf
         for (size_t j = 0; j < p->files.count; j++) {
             const struct cfr_config_file *f = (const struct cfr_config_file *)p->files.items + j;
 
-            check_format(c, f->format, f->token_path, &p->files, "files", f->node.line, ps);
+            check_format(c, f, &p->files, "files", ps);
         }
         if (p->file != NULL)
-            check_format(c, p->file->format, p->file->token_path, NULL, "file", p->file->node.line, ps);
+            check_format(c, p->file, NULL, "file", ps);
         if (kind != NULL)
             kind->describe(config, &use);
         if (use.format >= 0)
-            check_format(c, use.format, NULL, NULL, kind->variant.key, use.line, ps);
+            check_format(c, &(struct cfr_config_file){.node = {use.line}, .format = use.format}, NULL,
+                         kind->variant.key, ps);
         for (size_t j = 0; p->secret != NULL && j < p->secret->keys.count; j++) {
             const struct cfr_config_file *f = (const struct cfr_config_file *)p->secret->keys.items + j;
 
-            check_format(c, f->format, f->token_path, NULL, "secret.keys", f->node.line, ps);
+            check_format(c, f, NULL, "secret.keys", ps);
         }
         check_all_keys(c, p, ps);
     }
@@ -269,7 +301,7 @@ static void check_ca_file(struct ca_walk *w, const char *path, int line)
 
     if (w->good != NULL && strcmp(w->good, path) == 0)
         return;
-    cfr_secret_init(&content, CA_FILE_MAX);
+    cfr_secret_init(&content, CFR_HTTP_CA_FILE_MAX);
     rc = cfr_file_read(path, &content, &err);
     if (rc == CFR_E_NOMEM)
         w->ps->nomem = true;

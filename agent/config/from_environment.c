@@ -4,11 +4,14 @@
 
 #include "files/file.h"
 #include "sts/gcp/credential_file.h"
+#include "wire/url.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define FILE_MAX          262144
 #define DEFAULT_DIRECTORY "/run/secrets/credfresh"
+#define OPENSHIFT_TOKEN   "/var/run/secrets/openshift/serviceaccount/token" /* where operators mount theirs */
 
 /* A configuration being written. */
 struct draft {
@@ -79,18 +82,33 @@ static const char *aws_region(const struct draft *d)
     return region != NULL ? region : get(d, "AWS_DEFAULT_REGION");
 }
 
-/* The order of the SDKs: a role with a token goes before a container endpoint. */
-static int draft_aws(struct draft *d)
+/* The role, from the SDKs' variable or from that of OLM. */
+static const char *aws_role(const struct draft *d)
 {
     const char *role = get(d, "AWS_ROLE_ARN");
+
+    return role != NULL ? role : get(d, "ROLEARN");
+}
+
+/* The order of the SDKs: a role with a token precedes a container endpoint. */
+static int draft_aws(struct draft *d)
+{
+    const bool olm = get(d, "AWS_ROLE_ARN") == NULL && get(d, "ROLEARN") != NULL;
+    const char *role = aws_role(d);
     const char *token = get(d, "AWS_WEB_IDENTITY_TOKEN_FILE");
+    const char *from = "AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE";
 
     if (role == NULL && token == NULL)
         return 0;
+    if (olm)
+        from =
+            token != NULL ? "ROLEARN and AWS_WEB_IDENTITY_TOKEN_FILE" : "ROLEARN, and where operators have their token";
+    if (olm && token == NULL)
+        token = OPENSHIFT_TOKEN;
     if (role == NULL || token == NULL)
         return report_missing(d, role != NULL ? "AWS_ROLE_ARN" : "AWS_WEB_IDENTITY_TOKEN_FILE",
                               role != NULL ? "AWS_WEB_IDENTITY_TOKEN_FILE" : "AWS_ROLE_ARN");
-    begin(d, "aws", "AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE");
+    begin(d, "aws", from);
     cfr_str_addz(d->out, "    token:\n");
     put(d, "      file", token);
     cfr_str_addz(d->out, "    exchange:\n      aws:\n");
@@ -106,7 +124,7 @@ static int draft_aws_container(struct draft *d)
     const char *uri = get(d, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
     const char *token = get(d, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
 
-    if (uri == NULL || get(d, "AWS_ROLE_ARN") != NULL)
+    if (uri == NULL || aws_role(d) != NULL)
         return 0;
     if (token == NULL)
         return report_missing(d, "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
@@ -136,22 +154,37 @@ static int put_azure_proof(struct draft *d, const char *token)
     return 0;
 }
 
+/* OLM's variables have names that other programs may use too, so that one alone says nothing. */
+static bool is_azure_of_olm(const struct draft *d)
+{
+    return get(d, "AZURE_CLIENT_ID") == NULL && get(d, "AZURE_TENANT_ID") == NULL && get(d, "CLIENTID") != NULL &&
+           get(d, "TENANTID") != NULL;
+}
+
 static int draft_azure(struct draft *d)
 {
-    const char *client = get(d, "AZURE_CLIENT_ID");
-    const char *tenant = get(d, "AZURE_TENANT_ID");
+    const bool olm = is_azure_of_olm(d);
+    const char *client = get(d, olm ? "CLIENTID" : "AZURE_CLIENT_ID");
+    const char *tenant = get(d, olm ? "TENANTID" : "AZURE_TENANT_ID");
     const char *token = get(d, "AZURE_FEDERATED_TOKEN_FILE");
     int rc;
 
+    if (olm && token == NULL)
+        token = OPENSHIFT_TOKEN;
     if (client == NULL && token == NULL)
         return 0;
     if (client == NULL)
         return report_missing(d, "AZURE_FEDERATED_TOKEN_FILE", "AZURE_CLIENT_ID");
     if (tenant == NULL)
         return report_missing(d, "AZURE_CLIENT_ID", "AZURE_TENANT_ID");
-    begin(d, "azure",
-          token != NULL ? "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE"
-                        : "AZURE_CLIENT_ID and AZURE_TENANT_ID");
+    if (olm)
+        begin(d, "azure",
+              get(d, "SUBSCRIPTIONID") != NULL ? "CLIENTID and TENANTID; a token needs no SUBSCRIPTIONID"
+                                               : "CLIENTID and TENANTID");
+    else
+        begin(d, "azure",
+              token != NULL ? "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE"
+                            : "AZURE_CLIENT_ID and AZURE_TENANT_ID");
     if (token != NULL)
         cfr_str_addz(d->out, "    token:\n");
     put(d, "      file", token);
@@ -190,6 +223,27 @@ static void put_google_token(struct draft *d, const struct cfr_gcp_file *file)
     cfr_str_addz(d->out, "\n");
 }
 
+/* What Google's tools know by these names: the file alone does not decide where tokens go. */
+static void put_google_hosts(struct draft *d, const struct cfr_gcp_file *file)
+{
+    const char *sts = get(d, "CLOUDSDK_API_ENDPOINT_OVERRIDES_STS");
+    char url[CFR_URL_MAX + 16];
+
+    put(d, "        universe_domain", get(d, "GOOGLE_CLOUD_UNIVERSE_DOMAIN"));
+    if (file->type == CFR_GCP_FILE_SERVICE_ACCOUNT) {
+        put(d, "        sts_endpoint", get(d, "CLOUDSDK_AUTH_TOKEN_HOST"));
+    } else if (sts != NULL) {
+        size_t n = strlen(sts);
+
+        while (n != 0 && sts[n - 1] == '/')
+            n--;
+        (void)snprintf(url, sizeof url, "%.*s/v1/token", (int)n, sts);
+        put(d, "        sts_endpoint", url);
+    }
+    if (file->service_account.n != 0)
+        put(d, "        iam_endpoint", get(d, "CLOUDSDK_API_ENDPOINT_OVERRIDES_IAMCREDENTIALS"));
+}
+
 static int draft_google(struct draft *d)
 {
     const char *path = get(d, "GOOGLE_APPLICATION_CREDENTIALS");
@@ -205,6 +259,7 @@ static int draft_google(struct draft *d)
         put_google_token(d, &file);
         cfr_str_addz(d->out, "    exchange:\n      gcp:\n");
         put(d, "        credentials_file", path);
+        put_google_hosts(d, &file);
         put_publish(d, "gcp");
         put_file(d, "access-token", "gcp-access-token");
         put_file(d, "token.json", "gcp-token-json");
@@ -322,6 +377,6 @@ int cfr_config_environment_yaml(const char *(*env)(const char *), struct cfr_str
             err, CFR_E_MISSING,
             "there is no configuration file, and nothing in the environment to work from: neither AWS_ROLE_ARN "
             "with AWS_WEB_IDENTITY_TOKEN_FILE, nor AWS_CONTAINER_CREDENTIALS_FULL_URI, AZURE_CLIENT_ID, "
-            "GOOGLE_APPLICATION_CREDENTIALS or OS_AUTH_URL");
+            "GOOGLE_APPLICATION_CREDENTIALS, OS_AUTH_URL, ROLEARN, or CLIENTID with TENANTID");
     return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* With no configuration file: the configuration that follows from the environment which the clouds' webhooks inject and
- * their SDKs read. */
+/* With no configuration file: the configuration that follows from the environment which the clouds' webhooks and
+ * OpenShift's OLM inject, and SDKs read. */
 #ifndef CFR_AGENT_CONFIG_FROM_ENVIRONMENT_H
 #define CFR_AGENT_CONFIG_FROM_ENVIRONMENT_H
 

@@ -56,6 +56,9 @@ int cfr_config_check_profile(const struct cfr_config_file *file, struct cfr_err 
 #define CFR_CONFIG_DOC_REGION                                                                                          \
     "With formats aws-config, env, clouds-yaml and clouds-conf: the region that it names. Default: the region of "     \
     "the exchange."
+#define CFR_CONFIG_DOC_STS_ENDPOINTS                                                                                   \
+    "With format aws-config: what it says of the same name, for SDKs that would otherwise ask the global STS "         \
+    "endpoint. Default: it says nothing."
 #define CFR_CONFIG_DOC_COMMAND                                                                                         \
     "With format aws-config: the command for `credential_process`, with absolute paths and without shell "             \
     "syntax."

@@ -88,12 +88,75 @@ void cfr_config_mint_subject(const struct cfr_config_mint *c, char out[CFR_ROTAT
                    whose != NULL ? whose : (c->with != NULL ? c->with : ""));
 }
 
-static bool list_holds_token(const struct cfr_list *files)
+const char *const cfr_config_sts_endpoints[] = {"unset", "regional", "legacy", NULL};
+
+/* The row of a grant's FIELD; NULL for NULL. */
+static const struct cfr_grant_name *row_of(const char *field)
+{
+    for (const struct cfr_grant_name *row = cfr_grant_names; field != NULL && row->field != NULL; row++) {
+        if (strcmp(row->field, field) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+const struct cfr_grant_name *cfr_config_file_field(const struct cfr_config_file *file, size_t index)
+{
+    const struct cfr_grant_name *needs = row_of(cfr_formats[file->format].needs);
+    struct cfr_view rest = cfr_view_of(file->template_text);
+    struct cfr_view name = {NULL, 0};
+
+    if (needs != NULL && index-- == 0)
+        return needs;
+    if (file->field != NULL)
+        return index == 0 ? cfr_grant_find_name(cfr_view_of(file->field)) : NULL;
+    while (cfr_format_template_field(&rest, &name)) {
+        if (index-- == 0)
+            return cfr_grant_find_name(name);
+    }
+    return NULL;
+}
+
+/* True if FILE is made of a field that begins with PREFIX. */
+static bool file_has(const struct cfr_config_file *file, const char *prefix)
+{
+    const struct cfr_grant_name *row;
+
+    for (size_t i = 0; (row = cfr_config_file_field(file, i)) != NULL; i++) {
+        if (cfr_view_starts(cfr_view_of(row->field), prefix))
+            return true;
+    }
+    return false;
+}
+
+static bool holds_token(const struct cfr_config_file *file)
+{
+    return cfr_formats[file->format].holds_token || file_has(file, CFR_FIELD_TOKEN);
+}
+
+static bool holds_cluster(const struct cfr_config_file *file)
+{
+    return (cfr_formats[file->format].options & CFR_FORMAT_SERVER) != 0 || file_has(file, CFR_FIELD_KUBERNETES_PREFIX);
+}
+
+static bool any_of_list(const struct cfr_list *files, bool (*is)(const struct cfr_config_file *file))
 {
     const struct cfr_config_file *all = files->items;
+    size_t i = 0;
 
-    for (size_t i = 0; i < files->count; i++) {
-        if (cfr_formats[all[i].format].holds_token)
+    while (i < files->count && !is(&all[i]))
+        i++;
+    return i < files->count;
+}
+
+/* True if a file or a key of a Secret that C is published as is one that IS says. */
+static bool any_file(const struct cfr_config_credential *c, bool (*is)(const struct cfr_config_file *file))
+{
+    const struct cfr_config_publish *all = c->publish.items;
+
+    for (size_t i = 0; i < c->publish.count; i++) {
+        if (any_of_list(&all[i].files, is) || (all[i].file != NULL && is(all[i].file)) ||
+            (all[i].secret != NULL && any_of_list(&all[i].secret->keys, is)))
             return true;
     }
     return false;
@@ -101,14 +164,12 @@ static bool list_holds_token(const struct cfr_list *files)
 
 bool cfr_config_publishes_token(const struct cfr_config_credential *c)
 {
-    const struct cfr_config_publish *all = c->publish.items;
+    return any_file(c, holds_token);
+}
 
-    for (size_t i = 0; i < c->publish.count; i++) {
-        if (list_holds_token(&all[i].files) || (all[i].file != NULL && cfr_formats[all[i].file->format].holds_token) ||
-            (all[i].secret != NULL && list_holds_token(&all[i].secret->keys)))
-            return true;
-    }
-    return false;
+bool cfr_config_publishes_cluster(const struct cfr_config_credential *c)
+{
+    return any_file(c, holds_cluster);
 }
 
 enum cfr_config_fate cfr_config_secret_fate(const struct cfr_config_credential *c)
@@ -124,14 +185,22 @@ enum cfr_config_fate cfr_config_secret_fate(const struct cfr_config_credential *
                                                        : CFR_CONFIG_PASSED_ON;
 }
 
+/* What a rotated key has. */
+static bool may_mint(const struct cfr_config_mint *mint, const char *needs)
+{
+    const void *config;
+    const struct cfr_rotation_provider *provider = cfr_config_mint_provider(mint, &config);
+    size_t i = 0;
+
+    while (provider != NULL && provider->grants[i] != NULL && strcmp(provider->grants[i], needs) != 0)
+        i++;
+    return provider == NULL || provider->grants[i] != NULL;
+}
+
 bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs)
 {
     const struct cfr_sts_provider *provider = cfr_config_provider(c, NULL);
-    const void *ignored;
-    const char *family = c->mint != NULL            ? cfr_config_mint_provider(c->mint, &ignored)->name
-                         : provider == NULL         ? NULL
-                         : provider->family != NULL ? provider->family
-                                                    : provider->name;
+    const char *family = provider == NULL ? NULL : provider->family != NULL ? provider->family : provider->name;
     const void *config;
     const struct cfr_config_source_kind *source = cfr_config_source_kind(c, &config);
     struct cfr_variant kind;
@@ -139,8 +208,12 @@ bool cfr_config_may_have(const struct cfr_config_credential *c, const char *need
 
     if (needs == NULL)
         return true;
+    if (c->mint != NULL)
+        return may_mint(c->mint, needs);
     if (strcmp(needs, CFR_FIELD_SECRET_PREFIX) == 0)
         return c->secret != NULL && cfr_config_secret_fate(c) != CFR_CONFIG_EXCHANGED;
+    if (cfr_view_starts(cfr_view_of(needs), CFR_FIELD_KUBERNETES_PREFIX))
+        return c->token != NULL && c->token->request != NULL && c->token->file == NULL;
     if (cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON)
         return c->token != NULL && strcmp(needs, CFR_FIELD_TOKEN) == 0;
     if (family == NULL && cfr_config_secret_fate(c) == CFR_CONFIG_EXCHANGED)
@@ -156,12 +229,14 @@ bool cfr_config_may_have(const struct cfr_config_credential *c, const char *need
     if (c->secret != NULL && family == NULL)
         return true;
     if (strcmp(needs, CFR_FIELD_TOKEN) == 0)
-        return c->mint == NULL && (provider == NULL || c->token != NULL || c->secret != NULL);
+        return provider == NULL || c->token != NULL || c->secret != NULL;
     if (strcmp(needs, CFR_FIELD_REGISTRY_AUTHS) == 0)
         return provider != NULL || c->secret != NULL;
-    if (needs[0] == CFR_FIELD_PRIVATE_PREFIX && c->mint == NULL)
+    /* The long-lived secrets of the others come from rotated keys only. */
+    if (needs[0] == CFR_FIELD_PRIVATE_PREFIX && strcmp(needs, CFR_FIELD_OPENSTACK_PASSWORD) != 0 &&
+        strcmp(needs, CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET) != 0)
         return false;
-    needs += needs[0] == CFR_FIELD_PRIVATE_PREFIX ? 1 : 0;
+    needs = cfr_grant_public_name(needs);
     return family != NULL && strncmp(needs, family, n) == 0 && needs[n] == '_';
 }
 

@@ -15,7 +15,7 @@ static const struct cfr_field hook_fields[] = {
     {FIELD_AS("timeout", timeout_ms, DURATION), .fallback = "30s", .min = 100, .max = 10 * CFR_MINUTE_MS,
      .doc = CFR_DOC("How long it may take; an exec's process group is then killed.")},
     {FIELD(on_first, ENUM), .fallback = "run", .choices = on_first,
-     .doc = CFR_DOC("Whether it runs also after the very first publish, when consumers may not have started yet.")},
+     .doc = CFR_DOC("Whether it also runs after the very first publish, when consumers may not have started yet.")},
     {.key = NULL},
 };
 #undef AT
@@ -32,20 +32,19 @@ static const struct cfr_table hook_table = {
 #define AT(member) offsetof(struct cfr_config_acknowledge, member)
 static const struct cfr_field acknowledge_fields[] = {
     {FIELD(file, STRING), .flags = CFR_FIELD_PATH,
-     .doc = CFR_DOC("A file in which the consumer writes the number of the generation that it has in use, or that it "
-                    "touches when it "
-                    "has taken up what is published. The consumer makes it; its directory is the consumer's, not a "
-                    "published one.")},
+     .doc = CFR_DOC(
+         "A file to which the consumer writes the number of the generation that it uses, or that it touches when it "
+         "uses what is published. The consumer creates it, in a directory of its own, not in a published one.")},
     {FIELD(hooks, BOOL), .fallback = "false",
-     .doc = CFR_DOC("What follows is about the consumers behind the hooks with `acknowledge_header`.")},
+     .doc = CFR_DOC("The following keys are about the consumers that answer hooks with `acknowledge_header`.")},
     {FIELD(wait, BOOL), .fallback = "false",
      .doc = CFR_DOC("Keep the previous generation until this consumer has acknowledged the present one, even after "
                     "`keep_previous`.")},
     {FIELD_AS("limit", limit_ms, DURATION), .fallback = CFR_ACK_LIMIT, .min = CFR_SECOND_MS, .max = 7 * CFR_DAY_MS,
-     .doc = CFR_DOC("How long after a publish `wait` keeps it at the most.")},
+     .doc = CFR_DOC("How long after a publish `wait` keeps it at most.")},
     {FIELD_AS("behind_after", behind_after_ms, DURATION), .fallback = CFR_ACK_BEHIND_AFTER, .min = CFR_SECOND_MS,
      .max = 7 * CFR_DAY_MS,
-     .doc = CFR_DOC("A consumer that has not acknowledged a generation for so long stays behind: it is logged, and "
+     .doc = CFR_DOC("A consumer that has not acknowledged a generation for this long is behind: it is logged, and "
                     "`credfresh_consumer_behind` is 1.")},
     {.key = NULL},
 };
@@ -56,7 +55,7 @@ static const struct cfr_table acknowledge_table = {
     .size = sizeof(struct cfr_config_acknowledge),
     .fields = acknowledge_fields,
     .check = cfr_config_rules_acknowledge,
-    .doc = CFR_DOC("How a consumer says that it has a generation in use: by exactly one of `file` and `hooks`."),
+    .doc = CFR_DOC("How a consumer acknowledges a generation: exactly one of `file` and `hooks`."),
 };
 
 #define AT(member) offsetof(struct cfr_config_credential, member)
@@ -67,33 +66,31 @@ static const struct cfr_field credential_fields[] = {
     {FIELD(required, BOOL), .flags = CFR_FIELD_REDO_NOTHING, .fallback = "true",
      .doc = CFR_DOC("Whether `/readyz` and the service manager wait for it.")},
     {FIELD(token, MAP), .table = &cfr_config_token_table,
-     .doc =
-         CFR_DOC("The token that it begins with. Not needed by an exchange that begins with something else (a client "
-                 "secret, a key), nor with a `secret` that says where the token is.")},
-    {FIELD(secret, MAP), .table = &cfr_config_mounted_table, .doc = CFR_DOC("A mounted Secret that it begins with.")},
+     .doc = CFR_DOC("The token to exchange. Not needed by an exchange of something else (a client secret, a key), nor "
+                    "with a `secret` that names the token's file.")},
+    {FIELD(secret, MAP), .table = &cfr_config_mounted_table, .doc = CFR_DOC("A mounted Secret as the source.")},
     {FIELD(exchange, MAP), .table = &cfr_config_exchange_table,
      .doc =
          CFR_DOC("What the token is exchanged for. Default: nothing, the token itself is published; with a `secret`, "
                  "whatever follows from the Secret. Keys set here take precedence over the Secret's.")},
     {FIELD(source, ANY_OF), .variant = cfr_config_source_variant},
     {FIELD(mint, MAP), .flags = CFR_FIELD_REDO_HOOKS, .table = &cfr_config_mint_table,
-     .doc = CFR_DOC("A long-lived key that is made and replaced, with all that follows. Default: none.")},
+     .doc = CFR_DOC("A long-lived key that credfresh creates and rotates. Default: none.")},
     {FIELD(publish, ONE_OR_LIST), .flags = CFR_FIELD_REDO_PUBLISH, .table = &cfr_config_publish_table, .min = 1,
      .max = CFR_CONFIG_TARGETS_MAX,
      .doc = CFR_DOC("Where it is written. Required, unless an endpoint serves the credential or it has `allow`.")},
     {FIELD(allow, MAP), .flags = CFR_FIELD_REDO_NOTHING, .table = &cfr_config_allow_table,
-     .doc = CFR_DOC(
-         "Keep it in memory for `token_socket` and `credfresh get`, and say who may have it. Default: only root and "
-         "the "
-         "user that credfresh runs as, when they ask.")},
+     .doc = CFR_DOC("Keep it in memory for `token_socket` and `credfresh get`, and list the users that may get it. "
+                    "Default: only root and the user that credfresh runs as.")},
     {FIELD(reload, LIST), .flags = CFR_FIELD_REDO_HOOKS, .table = &hook_table, .min = 1, .max = CFR_CONFIG_HOOKS_MAX,
      .doc = CFR_DOC("What is notified after a publish, in this order. Default: nothing.")},
     {FIELD(acknowledge, ONE_OR_LIST), .flags = CFR_FIELD_REDO_HOOKS, .table = &acknowledge_table, .min = 1,
      .max = CFR_CONFIG_ACKNOWLEDGE_MAX,
-     .doc = CFR_DOC("How consumers say which generation they have in use. Default: they do not say.")},
+     .doc = CFR_DOC("How consumers report the generation that they use. Default: not at all.")},
     {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .flags = CFR_FIELD_UNSET | CFR_FIELD_REDO_NOTHING, .min = 0,
      .max = 7 * CFR_DAY_MS,
-     .doc = CFR_DOC("How long the generation before stays readable in a directory. Default: that of the whole file.")},
+     .doc =
+         CFR_DOC("How long the previous generation stays readable in a directory. Default: that of the whole file.")},
     {.key = NULL},
 };
 #undef AT
@@ -109,7 +106,7 @@ const struct cfr_table cfr_config_credential_table = {
 #define AT(member) offsetof(struct cfr_config_log, member)
 static const struct cfr_field log_fields[] = {
     {FIELD(level, ENUM), .fallback = "info", .choices = cfr_log_levels,
-     .doc = CFR_DOC("The least important events that are logged.")},
+     .doc = CFR_DOC("The lowest level that is logged.")},
     {FIELD(format, ENUM), .fallback = "text", .choices = cfr_log_formats,
      .doc = CFR_DOC("One line for each event on standard error, as text or as a JSON object.")},
     {.key = NULL},
@@ -130,12 +127,11 @@ static const struct cfr_field exit_fields[] = {
          "The process by its name: the last component of its executable, or what `ps` shows as its command (at most 15 "
          "characters, for a script the script's). In a pod the containers must share their process namespace.")},
     {FIELD(pid_file, STRING), .flags = CFR_FIELD_PATH,
-     .doc = CFR_DOC(
-         "A file that holds its process id. One that was there before the agent began counts only while the process "
-         "runs.")},
+     .doc =
+         CFR_DOC("A file that holds its process id. A file older than the agent counts only while its process runs.")},
     {FIELD_AS("linger", linger_ms, DURATION), .fallback = "2s", .min = 0, .max = CFR_HOUR_MS,
      .doc =
-         CFR_DOC("How long no such process may run, after one did, before the agent ends: it may be started again.")},
+         CFR_DOC("How long after the end of the process the agent waits for it to be started again, before it exits.")},
     {.key = NULL},
 };
 #undef AT
@@ -146,8 +142,34 @@ static const struct cfr_table exit_table = {
     .fields = exit_fields,
     .check = cfr_config_rules_exit,
     .doc = CFR_DOC(
-        "Makes `credfresh run` end when another process has ended, with status 0: for Jobs on clusters without native "
+        "Makes `credfresh run` exit with status 0 when another process has ended: for Jobs on clusters without native "
         "sidecars. Exactly one of `process` and `pid_file`."),
+};
+
+#define AT(member) offsetof(struct cfr_config_sandbox, member)
+static const struct cfr_field sandbox_fields[] = {
+    {FIELD(no_new_privs, BOOL), .fallback = "true",
+     .doc = CFR_DOC(
+         "Neither the agent nor a hook that it starts gains rights from a program, as by the set-user-id bit.")},
+    {FIELD(capabilities, BOOL), .fallback = "true",
+     .doc = CFR_DOC("The agent gives up the capabilities that its configuration does not need. Hooks have what it was "
+                    "started with.")},
+    {FIELD(seccomp, BOOL), .fallback = "true",
+     .doc = CFR_DOC("The agent can make only the system calls that it needs: it can run no program, trace none, and "
+                    "mount nothing. Hooks are started by a separate process, to which this does not apply.")},
+    {FIELD(landlock, BOOL), .fallback = "true",
+     .doc = CFR_DOC("The agent can write only in `state_dir` and where it publishes, and run no program. A new "
+                    "configuration that publishes elsewhere needs a restart.")},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table sandbox_table = {
+    .name = "sandbox",
+    .size = sizeof(struct cfr_config_sandbox),
+    .fields = sandbox_fields,
+    .doc = CFR_DOC("What the agent gives up at its start. Everything is on by default; what the kernel or the "
+                   "container does not support is left out, and `credfresh status` says so. A change needs a restart."),
 };
 
 #define AT(member) offsetof(struct cfr_config, member)
@@ -156,8 +178,8 @@ static const struct cfr_field root_fields[] = {
      .doc = CFR_DOC("The version of this file's layout: 1.")},
     {FIELD(state_dir, STRING), .flags = CFR_FIELD_PATH, .fallback = "/run/credfresh",
      .doc = CFR_DOC(
-         "Where credfresh keeps what it knows across restarts; made with mode 0700. It never holds credentials "
-         "but one: with `mint`, the pending secret of a new key, in plain JSON with mode 0600, until that key is "
+         "Where credfresh keeps what it knows across restarts; made with mode 0700. It never holds credentials, with "
+         "one exception: with `mint`, the pending secret of a new key, in plain JSON with mode 0600, until that key is "
          "published. With `ec2_imds` it also holds a random key, mode 0600, that signs the session tokens "
          "of that endpoint. Two agents never share one.")},
     {FIELD(control_socket, STRING), .flags = CFR_FIELD_PATH, .min = 1, .max = SOCKET_PATH_MAX,
@@ -169,21 +191,26 @@ static const struct cfr_field root_fields[] = {
                     "credentials from the kernel. Default: "
                     "none.")},
     {FIELD(listen, STRING), .min = 1, .max = 64,
-     .doc = CFR_DOC("ADDRESS:PORT, [ADDRESS]:PORT or :PORT for `/livez`, `/readyz` and `/metrics`. Default: none.")},
+     .doc = CFR_DOC("ADDRESS:PORT, [ADDRESS]:PORT or :PORT for the status page, `/livez`, `/readyz` and "
+                    "`/metrics`. Default: none.")},
+    {FIELD(listen_hosts, STRINGS), .min = 1, .max = 16,
+     .doc = CFR_DOC(
+         "Host names that clients may use for `listen`, such as a node's name in DNS. Addresses, `localhost`, names "
+         "without a dot and names that end in .svc, .local or .internal are always accepted. Others are refused, "
+         "because web pages could make browsers use them.")},
     {FIELD(log, MAP), .table = &log_table, .doc = CFR_DOC("Logging.")},
+    {FIELD(sandbox, MAP), .table = &sandbox_table,
+     .doc = CFR_DOC("What the agent gives up. Default: all that it can.")},
     {FIELD(max_concurrent_exchanges, INT), .fallback = "16", .min = 1, .max = 1024,
      .doc = CFR_DOC(
-         "How many exchanges may be under way at once. Where there are several providers, one has three quarters of "
-         "it at "
-         "most.")},
+         "How many exchanges may run at once. With several providers, each may use at most three quarters of them.")},
     {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .fallback = "10m", .min = 0, .max = 7 * CFR_DAY_MS,
-     .doc = CFR_DOC("How long the generation before stays readable in a directory; then it is wiped.")},
+     .doc = CFR_DOC("How long the previous generation stays readable in a directory; then it is wiped.")},
     {FIELD_AS("stop_grace", stop_grace_ms, DURATION), .fallback = "5s", .min = 0, .max = 5 * CFR_MINUTE_MS,
-     .doc =
-         CFR_DOC("How long, once it has to end, the agent may take to finish the exchanges, deliveries and hooks under "
-                 "way.")},
+     .doc = CFR_DOC(
+         "How long the agent may take, once it has to end, to finish running exchanges, deliveries and hooks.")},
     {FIELD(exit_with, MAP), .table = &exit_table,
-     .doc = CFR_DOC("A process whose end is the agent's end. Default: none.")},
+     .doc = CFR_DOC("A process with which the agent ends. Default: none.")},
     {FIELD(service_ca, MAP), .table = &cfr_config_service_ca_table,
      .doc = CFR_DOC(
          "A certification authority for servers, which issues what credentials with `certificate` or `ca_bundle` "
@@ -194,9 +221,8 @@ static const struct cfr_field root_fields[] = {
     {FIELD(endpoints, LIST), .table = &cfr_config_endpoint_table, .min = 1, .max = CFR_CONFIG_ENDPOINTS_MAX,
      .doc = CFR_DOC("Local addresses where credentials are served in the shapes of the clouds' SDKs. Default: none.")},
     {FIELD(image_credentials, LIST), .table = &cfr_config_image_table, .min = 1, .max = CFR_CONFIG_IMAGES_MAX,
-     .doc = CFR_DOC(
-         "Logins to registries for the kubelet, which runs `credfresh image-credential-provider`. The first that "
-         "fits an image counts. `credfresh run` has nothing to do with them.")},
+     .doc = CFR_DOC("Logins to registries for the kubelet, which runs `credfresh image-credential-provider`. The first "
+                    "that matches an image counts. `credfresh run` ignores them.")},
     {.key = NULL},
 };
 #undef AT

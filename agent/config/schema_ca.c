@@ -6,9 +6,9 @@
 #define AT(member) offsetof(struct cfr_config_force, member)
 static const struct cfr_field force_fields[] = {
     {FIELD(reason, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = CFR_CA_REASON_MAX,
-     .doc = CFR_DOC("Why, in any words. Each reason rotates once, however long it stays configured.")},
+     .doc = CFR_DOC("The reason, in any words. Each reason rotates once, however long it stays configured.")},
     {FIELD_AS("validity", validity_ms, DURATION), .min = 10 * CFR_SECOND_MS, .max = 3650 * CFR_DAY_MS,
-     .doc = CFR_DOC("How long the CA that is made for it lives. Default: as long as every other.")},
+     .doc = CFR_DOC("Lifetime of the CA that is created for it. Default: that of every other CA.")},
     {.key = NULL},
 };
 #undef AT
@@ -23,30 +23,23 @@ static const struct cfr_table force_table = {
 #define AT(member) offsetof(struct cfr_config_service_ca, member)
 static const struct cfr_field service_ca_fields[] = {
     {FIELD(store, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
-     .doc = CFR_DOC(
-         "Directory of the CA's key, made with mode 0700. It must outlive the machine's restarts, and belongs in its "
-         "backups: without it nothing can be issued that consumers trust.")},
+     .doc = CFR_DOC("Directory of the CA's key, made with mode 0700. It must survive restarts of the machine, and "
+                    "belongs in its backups: without it nothing can be issued that consumers trust.")},
     {FIELD(subject, STRING), .fallback = "credfresh service CA", .min = 1, .max = CFR_CA_SUBJECT_MAX,
-     .doc = CFR_DOC(
-         "Common name of the first CA. All later ones have the same, so that it cannot be changed here any more.")},
+     .doc = CFR_DOC("Common name of the first CA. All later CAs have the same name, so it cannot be changed later.")},
     {FIELD(key, ENUM), .fallback = "ecdsa-p256", .choices = cfr_key_kinds,
-     .doc = CFR_DOC(
-         "Kind of the CA's key, from the next rotation on. An RSA key holds up everything else while it is made, up "
-         "to some "
-         "seconds.")},
+     .doc = CFR_DOC("Kind of the CA's key, from the next rotation on. An RSA key takes up to some seconds to make.")},
     {FIELD_AS("validity", validity_ms, DURATION), .fallback = "790d", .min = 20 * CFR_SECOND_MS,
-     .max = 3650 * CFR_DAY_MS, .doc = CFR_DOC("How long a CA lives, from the next rotation on: 26 months.")},
+     .max = 3650 * CFR_DAY_MS, .doc = CFR_DOC("Lifetime of a CA, from the next rotation on: 26 months.")},
     {FIELD_AS("rotate_below", rotate_below_ms, DURATION), .fallback = "395d", .min = 10 * CFR_SECOND_MS,
      .max = 3650 * CFR_DAY_MS,
-     .doc =
-         CFR_DOC("A CA with less than this left is replaced, but not before half of its life; and the replaced one is "
-                 "trusted for at "
-                 "least this long.")},
-    {FIELD(generations, INT), .fallback = "3", .min = 2, .max = CFR_CA_GENERATIONS_MAX,
      .doc = CFR_DOC(
-         "How many CAs the bundle holds at the most, the newest included, while what they issued lives: a consumer "
-         "may miss "
-         "one rotation less.")},
+         "A CA with less than this left is replaced, but not before half of its lifetime; and the replaced one is "
+         "trusted for at "
+         "least this long.")},
+    {FIELD(generations, INT), .fallback = "3", .min = 2, .max = CFR_CA_GENERATIONS_MAX,
+     .doc = CFR_DOC("The largest number of CAs in the bundle, including the newest. A consumer may miss one rotation "
+                    "less than this.")},
     {FIELD(force, MAP), .table = &force_table, .doc = CFR_DOC("A rotation now. Default: none.")},
     {.key = NULL},
 };

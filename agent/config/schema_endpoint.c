@@ -6,9 +6,15 @@
 static const struct cfr_field endpoint_fields[] = {
     {FIELD(listen, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 64,
      .doc = CFR_DOC(
-         "ADDRESS:PORT: a loopback address (127.0.0.0/8, [::1]), or one that the SDKs know: 169.254.170.2, "
+         "ADDRESS:PORT: a loopback address (127.0.0.0/8, [::1]), or one that SDKs use by default: 169.254.170.2, "
          "169.254.170.23, [fd00:ec2::23], 169.254.169.254, [fd00:ec2::254], which an interface of this machine must "
          "have.")},
+    {FIELD(from, STRINGS), .min = 1, .max = CFR_CONFIG_FROM_MAX,
+     .doc = CFR_DOC("Networks, such as 10.244.0.0/16, whose addresses may connect as well. Default: none; only "
+                    "processes that share this machine's network (or this pod's) may. Only with shapes whose clients "
+                    "send a secret: `aws_container` "
+                    "and "
+                    "`azure_app_service`.")},
     {FIELD(shapes, ANY_OF), .variant = cfr_sdk_shape_variant},
     {.key = NULL},
 };
@@ -19,10 +25,8 @@ const struct cfr_table cfr_config_endpoint_table = {
     .size = sizeof(struct cfr_config_endpoint),
     .fields = endpoint_fields,
     .check = cfr_config_rules_endpoint,
-    .doc = CFR_DOC(
-        "A local address where credentials are served in the shapes that the clouds' SDKs speak, from memory. One "
-        "address "
-        "may speak several."),
+    .doc = CFR_DOC("A local address where credentials are served from memory in the shapes that the clouds' SDKs "
+                   "support. One address may serve several."),
 };
 
 #define AT(member) offsetof(struct cfr_config_allow, member)
@@ -39,6 +43,6 @@ const struct cfr_table cfr_config_allow_table = {
     .name = "list of who may ask",
     .size = sizeof(struct cfr_config_allow),
     .fields = allow_fields,
-    .doc =
-        CFR_DOC("Who may have the credential from `token_socket`, besides root and the user that credfresh runs as."),
+    .doc = CFR_DOC("The users that may get the credential from `token_socket`, in addition to root and the user that "
+                   "credfresh runs as."),
 };

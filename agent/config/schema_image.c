@@ -9,11 +9,12 @@ static const struct cfr_field image_fields[] = {
                     "letter or a "
                     "digit.")},
     {FIELD(match, STRINGS), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = CFR_CONFIG_MATCHES_MAX,
-     .doc = CFR_DOC("Which images it is for, by the rule of the kubelet's `matchImages`: `*.dkr.ecr.*.amazonaws.com`, "
-                    "`europe-docker.pkg.dev/project`, `registry.example.net:5000`. `*` matches characters within one "
-                    "part of the host's name.")},
+     .doc = CFR_DOC(
+         "The images to which it applies, with the syntax of the kubelet's `matchImages`: `*.dkr.ecr.*.amazonaws.com`, "
+         "`europe-docker.pkg.dev/project`, `registry.example.net:5000`. `*` matches characters within one "
+         "part of the host's name.")},
     {FIELD(exchange, MAP), .flags = CFR_FIELD_REQUIRED, .table = &cfr_config_exchange_table,
-     .doc = CFR_DOC("Who gives the login: a provider that knows registries (aws, aws_container, gcp, azure). Where "
+     .doc = CFR_DOC("The provider of the login, one that supports registries (aws, aws_container, gcp, azure). Where "
                     "it names no "
                     "registry (`ecr`, `artifact_registry`, `acr`) it logs in to that of the image.")},
     {FIELD(token, MAP), .table = &cfr_config_token_table,
@@ -21,17 +22,15 @@ static const struct cfr_field image_fields[] = {
                     "fails, if "
                     "the exchange needs a token.")},
     {FIELD(audience, STRING), .min = 1, .max = 512,
-     .doc = CFR_DOC("What the `aud` of the token in the kubelet's request must contain. Default: not looked at.")},
+     .doc = CFR_DOC("What the `aud` of the token in the kubelet's request must contain. Default: not checked.")},
     {FIELD_AS("cache", cache_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0, .max = 7 * CFR_DAY_MS,
-     .doc = CFR_DOC("The longest time that the kubelet may keep the login; 0s means not at all. It never keeps it "
-                    "until less "
-                    "than ten minutes before its end. Default: as long as that.")},
+     .doc = CFR_DOC("The longest time that the kubelet may keep the login; 0s means not at all. It always ends ten "
+                    "minutes before the login expires. Default: until then.")},
     {FIELD(annotations, PAIRS), .min = 1, .max = 16,
      .doc = CFR_DOC("Keys of the provider whose value an annotation of the pod's service account gives, such as "
                     "`role_arn: "
-                    "eks.amazonaws.com/role-arn`. Where the request has no such annotation, what `exchange` says "
-                    "counts. Only "
-                    "texts, and none that names a file or says where requests go.")},
+                    "eks.amazonaws.com/role-arn`. Without such an annotation, the value in `exchange` counts. Only "
+                    "text keys, and none that names a file or the destination of requests.")},
     {.key = NULL},
 };
 #undef AT
@@ -42,6 +41,5 @@ const struct cfr_table cfr_config_image_table = {
     .fields = image_fields,
     .check = cfr_config_rules_image,
     .doc = CFR_DOC("A login to a registry, for the kubelet to pull images with (`credfresh "
-                   "image-credential-provider`). Nothing "
-                   "of it is written to a disk."),
+                   "image-credential-provider`). It is never written to a disk."),
 };

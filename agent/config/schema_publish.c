@@ -11,7 +11,16 @@
 #define DOC_TOKEN_PATH                                                                                                 \
     "With formats aws-config, azure-env and gcp-external-account: where the consumer's SDK finds the token that it "   \
     "exchanges by itself, such as the path of a projected volume. azure-env and gcp-external-account default to the "  \
-    "file with format token of the same directory; elsewhere, as in a Secret of the cluster, they need it."
+    "file with format token of the same directory; elsewhere, as in a Secret of the cluster, they need it. With "      \
+    "kubeconfig: the token's file; without one the kubeconfig holds the token itself."
+#define DOC_TEMPLATE                                                                                                   \
+    "With format template: the text. `${NAME}` is the value of a field, `$${` the text `${`; there is nothing else. "  \
+    "An unknown field is an error here, and one without a value leaves in place what is published. The fields are "    \
+    "listed at the end of this page."
+#define DOC_VALUES                                                                                                     \
+    "With format template: `line` inserts values as they are and refuses those that are not one line of text, `json` " \
+    "escapes them for the inside of double quotes in JSON or YAML, `raw` inserts them as they are, such as "           \
+    "certificates."
 
 #define AT(member) offsetof(struct cfr_config_file, member)
 /* The rows that everything with a format shares. */
@@ -34,6 +43,15 @@
         {FIELD(clouds_auth, ENUM), .fallback = "credential", .choices = clouds_auths,                                  \
          .doc = CFR_DOC("With format clouds-yaml: what the consumer authenticates with, the credential itself or "     \
                         "only the Keystone token.")},                                                                  \
+        {FIELD(sts_regional_endpoints, ENUM), .fallback = "unset", .choices = cfr_config_sts_endpoints,                \
+         .doc = CFR_DOC(CFR_CONFIG_DOC_STS_ENDPOINTS)},                                                                \
+        {FIELD(field, STRING), .min = 1, .max = 600,                                                                   \
+         .doc = CFR_DOC("With format field: which. The fields are listed at the end of this page.")},                  \
+        {FIELD_AS("template", template_text, STRING), .min = 1, .max = 65536, .doc = CFR_DOC(DOC_TEMPLATE)},           \
+        {FIELD(values, ENUM), .fallback = "line", .choices = cfr_format_values_names, .doc = CFR_DOC(DOC_VALUES)},     \
+        {FIELD(server, STRING), .min = 1, .max = 1024,                                                                 \
+         .doc = CFR_DOC("With format kubeconfig: the API server's URL as its reader has it. Default: the one that "    \
+                        "the token was requested from.")},                                                             \
     {                                                                                                                  \
         FIELD(command, STRING), .min = 1, .max = 4096, .doc = CFR_DOC(CFR_CONFIG_DOC_COMMAND)                          \
     }
@@ -110,10 +128,10 @@ static const struct cfr_field secret_fields[] = {
     {FIELD(keys, LIST), .table = &key_table, .min = 1, .max = CFR_CONFIG_FILES_MAX,
      .doc = CFR_DOC("What it holds. May be left out with a mounted Secret that is passed on: then each of its keys.")},
     {FIELD(adopt, BOOL), .fallback = "false",
-     .doc = CFR_DOC(
-         "Take over a Secret that another program made, and fields of ours that another manager owns. Default: both "
-         "are "
-         "refused.")},
+     .doc = CFR_DOC("Take over a Secret that another program created, and credfresh's fields that another manager "
+                    "owns. Default: both "
+                    "are "
+                    "refused.")},
     {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC("How to reach the API server. Default: as the pod that credfresh runs in.")},
     {FIELD(context, STRING), .min = 1, .max = 253,
@@ -130,15 +148,15 @@ static const struct cfr_table secret_table = {
     .doc = CFR_DOC(
         "A Secret of the cluster, for consumers in other pods and for image pulls: written by server-side apply as "
         "field manager `credfresh`. An immutable one, one of another type, and one that another program made are "
-        "refused. Takes the verbs get and patch on it, and create if it does not exist yet; resourceNames may limit "
+        "refused. Requires the verbs get and patch on it, and create if it does not exist yet; resourceNames may limit "
         "all three."),
 };
 
 #define AT(member) offsetof(struct cfr_config_publish, member)
 static const struct cfr_field publish_fields[] = {
     {FIELD(directory, STRING), .flags = CFR_FIELD_PATH,
-     .doc = CFR_DOC("A directory in the layout of a Kubernetes volume: `NAME` is a link to `..data/NAME`, and "
-                    "`..data` a link that is swapped. It belongs to credfresh alone.")},
+     .doc = CFR_DOC("A directory in the layout of a Kubernetes volume: `NAME` is a link to `..data/NAME`, and `..data` "
+                    "a link that is swapped. No other program may write there.")},
     {FIELD(directory_mode, MODE),
      .doc = CFR_DOC("Permission bits of `directory`, octal and in quotes. Default: \"0755\", so that consumers of "
                     "other groups reach the files that their own modes let them read.")},

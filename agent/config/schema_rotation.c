@@ -7,31 +7,33 @@
 static const struct cfr_field mint_fields[] = {
     {FIELD(provider, ONE_OF), .variant = cfr_rotation_variant},
     {FIELD(with, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
-     .doc = CFR_DOC("The credential of this file that may make and remove such keys. It need not be published.")},
+     .doc = CFR_DOC("The credential of this file that may create and remove such keys. It need not be published.")},
     {FIELD_AS("expire_after", expire_after_ms, DURATION), .fallback = "720h", .min = CFR_MINUTE_MS,
      .max = 3650 * CFR_DAY_MS,
-     .doc = CFR_DOC("The age at which a key is replaced, or up to a tenth earlier, so that a fleet does not move in "
-                    "step.")},
+     .doc = CFR_DOC(
+         "The age at which a key is replaced, or up to a tenth earlier, so that a fleet does not rotate at once.")},
     {FIELD_AS("grace", grace_ms, DURATION), .fallback = "10m", .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS,
-     .doc = CFR_DOC("How long the old key works on at least, once the new one is published.")},
+     .doc = CFR_DOC("How long the old key continues to work at least, once the new one is published.")},
     {FIELD_AS("grace_most", grace_most_ms, DURATION), .fallback = "24h", .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS,
-     .doc = CFR_DOC("How long it works on at most for consumers that acknowledge (`acknowledge`) and have not yet.")},
-    {FIELD_AS("settle", settle_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS, .max = CFR_DAY_MS,
      .doc =
-         CFR_DOC("How long a key may take to turn up whose answer was lost; so long it is looked for, to remove it.")},
+         CFR_DOC("How long it continues to work at most for consumers that have yet to acknowledge (`acknowledge`).")},
+    {FIELD_AS("settle", settle_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS, .max = CFR_DAY_MS,
+     .doc = CFR_DOC("How long to search for a new key if the response to its creation was lost. Lists may omit keys "
+                    "that are younger.")},
     {FIELD_AS("inactive", inactive_ms, DURATION), .fallback = "24h", .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS,
      .doc = CFR_DOC("How long an old key that was still used in the second half of its grace stays deactivated "
                     "before it is deleted: "
-                    "a consumer that has not taken the new one fails while the old one can still be brought back.")},
+                    "a consumer without the new key fails while the old one can still be reactivated. A published key "
+                    "that was deactivated in the cloud and replaced is deleted after the same time.")},
     {FIELD_AS("verify_wait", verify_wait_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0, .max = CFR_HOUR_MS,
-     .doc = CFR_DOC("How long to wait with a new key after it was accepted everywhere, several times in a row. "
-                    "Default: 60s for "
-                    "`gcp`, 30s for `azure`, whose new keys are known late in some places, 10s for the others.")},
+     .doc = CFR_DOC(
+         "How long to hold back a new key after it was accepted everywhere, several times in a row. Default: 60s for "
+         "`gcp`, 30s for `azure`, whose new keys take effect late in some places, 10s for the others.")},
     {FIELD_AS("verify_timeout", verify_timeout_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS, .max = CFR_DAY_MS,
      .doc = CFR_DOC("A new key that is not accepted everywhere by then is removed, and the old one stays.")},
     {FIELD(verify, BOOL), .fallback = "true",
-     .doc = CFR_DOC("Whether a published key that was deleted or deactivated in the cloud is replaced at once. It is "
-                    "looked up at start and each hour either way, and reported if it was.")},
+     .doc = CFR_DOC("Whether a published key that was deleted or deactivated in the cloud is replaced at once. In any "
+                    "case it is looked up at start and each hour, and a missing one is reported.")},
     {.key = NULL},
 };
 #undef AT
@@ -41,9 +43,8 @@ const struct cfr_table cfr_config_mint_table = {
     .size = sizeof(struct cfr_config_mint),
     .fields = mint_fields,
     .check = cfr_config_rules_mint,
-    .doc = CFR_DOC("A long-lived key that credfresh makes, and replaces before it is old: the new one is published "
-                   "before the old one "
-                   "ends. See docs/rotation.md. It is published on this machine only, in files; a directory "
-                   "also has `" CFR_ROTATION_FILE
-                   "` and, for each file, what it held before under its name with `" CFR_MINT_OLD_SUFFIX "`."),
+    .doc = CFR_DOC("A long-lived key that credfresh creates and rotates: the new one is published before the old one "
+                   "is removed. See docs/rotation.md. A directory also has `" CFR_ROTATION_FILE
+                   "` and, for each file, what it held before under its name with `" CFR_MINT_OLD_SUFFIX
+                   "`; so has a Secret of the cluster for its keys."),
 };

@@ -60,6 +60,8 @@ int cfr_config_rules_root(const void *node, struct cfr_err *err)
                            "listen: %.64s is no address and port; write one such as \"127.0.0.1:9464\", "
                            "\"[::1]:9464\" or \":9464\" for all addresses",
                            c->listen);
+    if (c->listen == NULL && c->listen_hosts.count != 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "listen_hosts: has no effect without `listen`; write that, or remove it");
     if (c->credentials.count == 0 && c->image_credentials.count == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "credentials: is missing here; this configuration needs it");
     return 0;

@@ -4,6 +4,7 @@
 
 #include "agent/config/config.h"
 #include "base/str.h"
+#include "wire/cidr.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -66,6 +67,31 @@ static int check_listen(const char *listen, struct cfr_err *err)
     return check_port(colon + 1, err);
 }
 
+/* Other machines are served only where they show a secret. */
+static int check_from(const struct cfr_config_endpoint *e, struct cfr_err *err)
+{
+    const struct cfr_sdk_shape *shape;
+    struct cfr_cidr network;
+    void *config;
+    int rc;
+
+    for (size_t i = 0; i < e->from.count; i++) {
+        rc = cfr_cidr_parse(e->from.items[i], &network, err);
+        if (rc != 0)
+            return cfr_err_prefix(err, "from: \"%.64s\"", e->from.items[i]);
+    }
+    for (size_t i = 0; e->from.count != 0 && (shape = cfr_config_shape_at(e, i, &config)) != NULL; i++) {
+        if (shape->client_secret == NULL || shape->client_secret(config) == NULL)
+            return cfr_err_set(
+                err, CFR_E_CONFIG,
+                "from: clients of `%s` show no secret, so every process of these networks would have the "
+                "credentials; remove `from`, or serve `aws_container` or `azure_app_service` here and `%s` "
+                "at another address without `from`",
+                shape->name, shape->name);
+    }
+    return 0;
+}
+
 int cfr_config_rules_endpoint(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_endpoint *e = node;
@@ -73,8 +99,10 @@ int cfr_config_rules_endpoint(const void *node, struct cfr_err *err)
     struct cfr_variant v;
     int rc;
 
-    if (e->shapes.count != 0)
-        return check_listen(e->listen, err);
+    if (e->shapes.count != 0) {
+        rc = check_listen(e->listen, err);
+        return rc != 0 ? rc : check_from(e, err);
+    }
     for (size_t i = 0; (v = cfr_sdk_shape_variant(i)).key != NULL; i++)
         cfr_str_addf(&keys, "%s`%s`", i != 0 ? ", " : "", v.key);
     rc =

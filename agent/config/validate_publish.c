@@ -5,6 +5,7 @@
 #include "agent/config/schema_private.h"
 #include "agent/config/kinds.h"
 #include "files/format/format.h"
+#include "wire/url.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +56,29 @@ static int check_aws_config(const char *role_arn, const char *token_path, const 
     return 0;
 }
 
+/* What the format's own keys have to name. */
+static int check_named(const struct cfr_config_file *f, const struct cfr_format *format, struct cfr_err *err)
+{
+    struct cfr_url url;
+    int rc = 0;
+
+    if ((format->options & CFR_FORMAT_FIELD) != 0 && f->field == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "format: field needs `field`, which says which one");
+    if ((format->options & CFR_FORMAT_TEMPLATE) != 0 && f->template_text == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "format: template needs `template`, the text with its fields");
+    if (f->field != NULL)
+        rc = cfr_format_field_check(f->field, err);
+    if (rc != 0)
+        return cfr_err_prefix(err, "field");
+    if (f->template_text != NULL)
+        rc = cfr_format_template_check(f->template_text, err);
+    if (rc != 0)
+        return cfr_err_prefix(err, "template");
+    if (f->server != NULL && cfr_url_parse(f->server, &url, err) != 0)
+        return cfr_err_prefix(err, "server");
+    return 0;
+}
+
 static int check_section(const struct cfr_format *format, const char *profile, struct cfr_err *err)
 {
     char section[CFR_FORMAT_SECTION_MAX];
@@ -77,12 +101,19 @@ int cfr_config_rules_file(const void *node, struct cfr_err *err)
         {"cloud", f->cloud != NULL, CFR_FORMAT_CLOUD},
         {"cacert", f->cacert != NULL, CFR_FORMAT_CACERT},
         {"clouds_auth", f->clouds_auth != 0, CFR_FORMAT_CLOUDS_AUTH},
+        {"sts_regional_endpoints", f->sts_regional_endpoints != 0, CFR_FORMAT_STS_ENDPOINTS},
+        {"field", f->field != NULL, CFR_FORMAT_FIELD},
+        {"template", f->template_text != NULL, CFR_FORMAT_TEMPLATE},
+        {"values", f->values != 0, CFR_FORMAT_TEMPLATE},
+        {"server", f->server != NULL, CFR_FORMAT_SERVER},
     };
     int rc;
 
     if (f->profile != NULL && !format->profile)
         return cfr_err_set(err, CFR_E_CONFIG, "profile: format %s has no profiles; remove it", format->name);
     rc = check_options(options, sizeof options / sizeof options[0], format, false, err);
+    if (rc == 0)
+        rc = check_named(f, format, err);
     if (rc == 0 && check_section(format, f->profile, err) != 0)
         rc = cfr_err_prefix(err, "profile");
     if (rc == 0 && format->config_file)
@@ -99,6 +130,7 @@ int cfr_config_check_profile(const struct cfr_config_file *p, struct cfr_err *er
         {"token_path", p->token_path != NULL, CFR_FORMAT_TOKEN_PATH},
         {"region", p->region != NULL, CFR_FORMAT_REGION},
         {"command", p->command != NULL, CFR_FORMAT_COMMAND},
+        {"sts_regional_endpoints", p->sts_regional_endpoints != 0, CFR_FORMAT_STS_ENDPOINTS},
     };
     int rc;
 

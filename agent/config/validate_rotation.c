@@ -22,32 +22,32 @@ int cfr_config_rules_mint(const void *node, struct cfr_err *err)
     return 0;
 }
 
-/* Refuses file names that credfresh itself writes in a rotated directory. */
-static int check_files(const struct cfr_config_publish *p, struct cfr_err *err)
+/* Refuses names that credfresh itself writes next to what is rotated. KEY is that of FILES, of which each name may have
+ * LONGEST characters. */
+static int check_files(const char *key, const struct cfr_list *list, size_t longest, struct cfr_err *err)
 {
-    const struct cfr_config_file *files = p->files.items;
+    const struct cfr_config_file *files = list->items;
     const size_t n = sizeof CFR_MINT_OLD_SUFFIX - 1;
 
-    if (p->files.count > CFR_MINT_FILES_MAX)
+    if (list->count > CFR_MINT_FILES_MAX)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "publish.files: a minted key has %d at the most; write a second target for the others",
+                           "%s: a minted key has %d at the most; write a second target for the others", key,
                            CFR_MINT_FILES_MAX);
-    for (size_t i = 0; i < p->files.count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         size_t length = files[i].name != NULL ? strlen(files[i].name) : 0;
 
         if (length > n && strcmp(files[i].name + length - n, CFR_MINT_OLD_SUFFIX) == 0)
             return cfr_err_set(err, CFR_E_CONFIG,
-                               "publish.files: %.200s ends with " CFR_MINT_OLD_SUFFIX
+                               "%s: %.200s ends with " CFR_MINT_OLD_SUFFIX
                                ", where what was published before is put; choose another name",
-                               files[i].name);
+                               key, files[i].name);
         if (length != 0 && strcmp(files[i].name, CFR_ROTATION_FILE) == 0)
             return cfr_err_set(err, CFR_E_CONFIG,
-                               "publish.files: " CFR_ROTATION_FILE
-                               " is where the time of minting is put; choose another name");
-        if (length > 255 - n)
-            return cfr_err_set(err, CFR_E_CONFIG,
-                               "publish.files: %.40s... is too long for its copy with " CFR_MINT_OLD_SUFFIX,
-                               files[i].name);
+                               "%s: " CFR_ROTATION_FILE " is where the time of minting is put; choose another name",
+                               key);
+        if (length > longest - n)
+            return cfr_err_set(err, CFR_E_CONFIG, "%s: %.40s... is too long for its copy with " CFR_MINT_OLD_SUFFIX,
+                               key, files[i].name);
     }
     return 0;
 }
@@ -74,13 +74,8 @@ int cfr_config_rules_minted(const struct cfr_config_credential *c, struct cfr_er
     for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
         const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
 
-        if (p->secret != NULL)
-            rc = cfr_err_set(err, CFR_E_CONFIG,
-                             "publish.secret: a key that is minted is published on this machine only; write "
-                             "`directory`, `file` or "
-                             "`profile`");
-        else
-            rc = check_files(p, err);
+        rc = p->secret != NULL ? check_files("publish.secret.keys", &p->secret->keys, 253, err)
+                               : check_files("publish.files", &p->files, 255, err);
     }
     return rc;
 }

@@ -38,6 +38,7 @@ static void fill_status(struct cfr_daemon *a, struct cfr_api_status *out)
         .config_ok = a->config_error == NULL,
         .config_error = a->config_error,
         .stopping = a->stopping,
+        .sandbox = a->sandbox.parts,
         .count = a->count,
         .get = get_credential,
         .get_endpoint = get_endpoint,
@@ -111,9 +112,17 @@ void cfr_daemon_on_control(void *ctx, const struct cfr_httpd_peer *peer, const s
 void cfr_daemon_on_health(void *ctx, const struct cfr_httpd_peer *peer, const struct cfr_httpd_request *request,
                           struct cfr_httpd_response *response)
 {
+    const struct cfr_daemon *a = ctx;
     struct cfr_api_status status;
 
     (void)peer;
+    if (!cfr_api_routes_is_host(request->host, a->config->listen_hosts.items, a->config->listen_hosts.count)) {
+        cfr_api_routes_error(403, "host",
+                             "the Host header does not name this address; ask by an IP address, or write the name in "
+                             "`listen_hosts`",
+                             response);
+        return;
+    }
     fill_status(ctx, &status);
     cfr_api_routes_health(request, &status, response);
 }

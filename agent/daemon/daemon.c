@@ -5,6 +5,7 @@
 #include "agent/cli/exit.h"
 #include "agent/daemon/daemon_private.h"
 #include "agent/loop/env.h"
+#include "agent/loop/launcher.h"
 #include "agent/loop/sd_notify.h"
 #include "agent/daemon/lookup_private.h"
 #include "agent/source/token_file.h"
@@ -37,9 +38,13 @@ void cfr_daemon_harden(void)
 
 static int open_signals(struct cfr_err *err)
 {
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
     sigset_t set;
     int fd;
 
+    /* Inherited as ignored, it would never come: no end of a hook would be noticed. */
+    if (sigaction(SIGCHLD, &standard, NULL) != 0)
+        return cfr_err_sys(err, errno, "cannot set what SIGCHLD does");
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
@@ -50,6 +55,18 @@ static int open_signals(struct cfr_err *err)
         return cfr_err_sys(err, errno, "cannot block signals");
     fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return fd >= 0 ? fd : cfr_err_sys(err, errno, "cannot make a signal descriptor");
+}
+
+void cfr_daemon_set_log(const struct cfr_daemon *a, const struct cfr_config *config)
+{
+    const struct cfr_daemon_options *o = &a->options;
+    const struct cfr_config_log *log = config != NULL ? config->log : NULL;
+    enum cfr_log_level level = log != NULL ? (enum cfr_log_level)log->level : CFR_LOG_INFO;
+    enum cfr_log_format format = log != NULL ? (enum cfr_log_format)log->format : CFR_LOG_TEXT;
+
+    cfr_log_setup(o->log_level != NULL ? *o->log_level : level, o->log_format != NULL ? *o->log_format : format,
+                  cfr_sd_notify_to_journal());
+    cfr_log_colour(isatty(STDERR_FILENO) == 1 && cfr_env_get("NO_COLOR") == NULL);
 }
 
 static int load(struct cfr_daemon *a, struct cfr_err *err)
@@ -67,9 +84,8 @@ static int load(struct cfr_daemon *a, struct cfr_err *err)
             cfr_log(CFR_LOG_ERROR, NULL, NULL, "%.*s", (int)line.n, line.p);
         if (all.len == 0)
             cfr_log(CFR_LOG_ERROR, NULL, NULL, "%s", err->text);
-    } else if (a->config->log != NULL) {
-        cfr_log_setup((enum cfr_log_level)a->config->log->level, (enum cfr_log_format)a->config->log->format,
-                      cfr_sd_notify_to_journal());
+    } else {
+        cfr_daemon_set_log(a, a->config);
     }
     cfr_str_free(&all);
     return rc;
@@ -138,7 +154,8 @@ static int open_servers(struct cfr_daemon *a, struct cfr_err *err)
     if (rc == 0 && a->config->listen != NULL) {
         rc = cfr_httpd_open_tcp(a->config->listen, cfr_daemon_on_health, a, &a->health, err);
         if (rc == 0)
-            cfr_log(CFR_LOG_INFO, NULL, NULL, "health and metrics on http://%s", cfr_httpd_address(a->health));
+            cfr_log(CFR_LOG_INFO, NULL, NULL, "status page, health and metrics on http://%s",
+                    cfr_httpd_address(a->health));
     }
     return rc;
 }
@@ -200,24 +217,16 @@ static void close_all(struct cfr_daemon *a)
     close_fd(&a->host.state_fd);
     close_fd(&a->state_lock_fd);
     cfr_config_free(a->config);
+    cfr_daemon_confine_free(&a->sandbox);
     free(a->config_error);
 }
 
 /* ---- readiness and ends ---- */
 
-static void announce(struct cfr_daemon *a)
-{
-    if (a->announced || a->options.once || !cfr_daemon_readiness_is_open(a, NULL))
-        return;
-    a->announced = true;
-    cfr_sd_notify("READY=1\nSTATUS=%zu credentials, all required ones published", a->count);
-    cfr_log(CFR_LOG_INFO, NULL, NULL, "ready: every required credential is published");
-}
-
 static enum cfr_worker_outcome outcome(const struct cfr_daemon *a)
 {
     bool bad = false;
-    bool busy = false;
+    bool busy = cfr_service_ca_is_rotating(a->host.service_ca);
 
     for (size_t i = 0; i < a->count; i++) {
         enum cfr_worker_outcome one = cfr_worker_outcome(a->workers[i]);
@@ -304,7 +313,7 @@ static int run_loop(struct cfr_daemon *a, struct cfr_err *err)
     while (!a->stopping) {
         int rc;
 
-        announce(a);
+        cfr_daemon_readiness_announce(a);
         cfr_daemon_readiness_report(a);
         if (a->options.once && outcome(a) != CFR_WORKER_BUSY)
             return outcome(a) == CFR_WORKER_GOOD ? CFR_EXIT_OK : CFR_EXIT_FAILED;
@@ -330,9 +339,22 @@ static void set_times(struct cfr_daemon *a)
     a->clock_offset_ms = now.wall_ms - now.boot_ms;
     a->tick_boot_ms = a->options.once ? INT64_MAX : now.boot_ms + CFR_DAEMON_TICK_MS;
     a->watchdog_boot_ms = watchdog_ms != 0 ? now.boot_ms + watchdog_ms : INT64_MAX;
+    a->readiness.look_boot_ms = INT64_MAX;
     a->end_boot_ms = a->options.once ? now.boot_ms + a->options.timeout_ms : INT64_MAX;
     a->started_s = now.wall_ms / 1000;
     a->config_loaded_s = a->started_s;
+}
+
+static void confine(struct cfr_daemon *a)
+{
+    const char *path = a->options.config_path;
+    struct cfr_str summary = {.limit = 4096};
+
+    cfr_daemon_confine(&a->sandbox, a->config, &summary);
+    cfr_log(CFR_LOG_INFO, NULL, NULL, "credfresh " CFR_VERSION " with %zu credential%s of %s; %s",
+            a->config->credentials.count, a->config->credentials.count == 1 ? "" : "s",
+            path != NULL ? path : "the environment", summary.p != NULL ? summary.p : "");
+    cfr_str_free(&summary);
 }
 
 static void quit(struct cfr_daemon *a)
@@ -355,15 +377,28 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
     };
     struct cfr_err err = {0};
     int status = CFR_EXIT_FAILED;
+    int rc = 0;
 
+    /* Before anything is read: hooks are started with what there is now. */
+    if (cfr_launcher_open(&err) != 0)
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "hooks cannot run: %s", err.text);
     cfr_json_setup();
-    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_TEXT, cfr_sd_notify_to_journal());
+    cfr_daemon_set_log(&a, NULL);
     if (load(&a, &err) != 0) {
         close_all(&a);
         return CFR_EXIT_CONFIG;
     }
     set_times(&a);
-    if (open_engines(&a, &err) != 0 || open_servers(&a, &err) != 0 || open_workers(&a, &err) != 0)
+    if (open_engines(&a, &err) != 0 || open_servers(&a, &err) != 0)
+        rc = err.code;
+    if (rc == 0) {
+        /* Nothing has come from the network so far. */
+        confine(&a);
+        if (a.options.config_path == NULL && a.options.gate == NULL)
+            cfr_daemon_report_variables(a.config);
+        rc = open_workers(&a, &err);
+    }
+    if (rc != 0)
         cfr_log(CFR_LOG_ERROR, NULL, NULL, "cannot start: %s", err.text);
     else
         status = run_loop(&a, &err);

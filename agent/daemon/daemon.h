@@ -6,13 +6,16 @@
 #define CFR_AGENT_DAEMON_DAEMON_H
 
 #include "agent/config/config.h"
+#include "base/log.h"
 
 struct cfr_daemon_options {
     const char *config_path;
     bool once;
-    int64_t timeout_ms;             /* of once */
-    int ready_fd;                   /* of a supervisor, see agent/daemon/readiness.h; 0 = none */
-    const struct cfr_strings *gate; /* the credentials that it waits for; NULL = all that are required */
+    int64_t timeout_ms;                    /* of once */
+    int ready_fd;                          /* of a supervisor, see agent/daemon/readiness.h; 0 = none */
+    const enum cfr_log_level *log_level;   /* NULL: the configuration's */
+    const enum cfr_log_format *log_format; /* NULL: the configuration's */
+    const struct cfr_strings *gate;        /* the credentials that it waits for; NULL = all that are required */
 };
 
 /* For every subcommand, before anything else: secrets may pass through this memory, so no core dumps, and no reading by

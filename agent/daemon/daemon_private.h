@@ -4,6 +4,7 @@
 #ifndef CFR_AGENT_DAEMON_DAEMON_PRIVATE_H
 #define CFR_AGENT_DAEMON_DAEMON_PRIVATE_H
 
+#include "agent/daemon/confine_private.h"
 #include "agent/daemon/daemon.h"
 #include "agent/daemon/endpoints_private.h"
 #include "agent/daemon/follow_process_private.h"
@@ -30,6 +31,7 @@ struct cfr_daemon {
     struct cfr_httpd_server *health;
     struct cfr_daemon_endpoints *endpoints; /* NULL with once */
     struct cfr_daemon_follow exit_with;
+    struct cfr_daemon_sandbox sandbox;
     int state_lock_fd;
     int signal_fd;
     int alarm_fd;
@@ -41,16 +43,30 @@ struct cfr_daemon {
     int64_t started_s;
     int64_t config_loaded_s;
     char *config_error; /* why the last reload was refused, or NULL */
-    bool announced;     /* READY=1 was sent */
+    struct {
+        bool ready;
+        int64_t lost_boot_ms;
+        int64_t look_boot_ms; /* INT64_MAX = nothing has happened */
+    } readiness;
+    bool announced; /* READY=1 was sent */
     bool stopping;
     bool hurry; /* a second signal to end came */
 };
 
 #define CFR_DAEMON_TICK_MS 60000 /* between two looks at everything that may have been missed */
 
+/* daemon.c */
+/* Logs as the options say, else CONFIG, which may be NULL. */
+void cfr_daemon_set_log(const struct cfr_daemon *a, const struct cfr_config *config);
+
 /* turn.c */
 /* Waits for the next event, for what is due at the latest, and handles what there is. Errors of the loop's wait. */
 int cfr_daemon_turn(struct cfr_daemon *a, struct cfr_err *err);
+
+/* consumer_variables.c */
+/* Logs for each credential of CONFIG, which comes from the environment, its files and the variables that lead SDKs to
+ * them. */
+void cfr_daemon_report_variables(const struct cfr_config *config);
 
 /* reconfigure.c */
 /* Takes the new configuration, or keeps the old one and says why not. */
@@ -68,6 +84,8 @@ void cfr_daemon_on_health(void *ctx, const struct cfr_httpd_peer *peer, const st
 /* True if every credential of WANTED, or without one (NULL, or empty) every required one, is published, valid, and in
  * memory where an endpoint serves it. */
 bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_strings *wanted);
+/* Announces to the service manager and in the log that all is ready, and when that ends and begins again. */
+void cfr_daemon_readiness_announce(struct cfr_daemon *a);
 /* Writes to the options' ready_fd, once, that it is open or that it will not be. Does nothing without a ready_fd. */
 void cfr_daemon_readiness_report(struct cfr_daemon *a);
 

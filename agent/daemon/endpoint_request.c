@@ -9,8 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TEXT_TYPE    "text/plain; charset=utf-8"
-#define TOKEN_PREFIX "/v1/token/"
+#define TEXT_TYPE          "text/plain; charset=utf-8"
+#define TOKEN_PREFIX       "/v1/token/"
+#define PEERS_FORGOTTEN_MS INT64_C(3600000)
 
 /* ---- counting and logging ---- */
 
@@ -19,7 +20,10 @@ static void count(struct cfr_daemon_listener *l, const char *shape, int status)
     struct cfr_daemon_listener_count *more;
 
     for (size_t i = 0; i < l->count_count; i++) {
-        if (l->counts[i].status == status && strcmp(l->counts[i].shape, shape) == 0) {
+        const char *its = l->counts[i].shape;
+
+        if (l->counts[i].status == status &&
+            (its == shape || (its != NULL && shape != NULL && strcmp(its, shape) == 0))) {
             l->counts[i].requests++;
             return;
         }
@@ -55,6 +59,47 @@ static void refuse(struct cfr_sdk_endpoint_answer *out, int status, const char *
     out->refused = why;
 }
 
+/* ---- connections ---- */
+
+/* Each address once an hour, and a few addresses only: a scan must not fill the log. */
+static bool is_news(struct cfr_daemon_listener *l, const struct cfr_httpd_origin *o)
+{
+    struct cfr_cidr one = {.n = (unsigned char)o->n, .bits = (unsigned char)(8 * o->n)};
+    int64_t now_ms = cfr_clock_now().boot_ms;
+
+    memcpy(one.address, o->address, o->n);
+    if (l->refused_peer_count == 0 || now_ms - l->refused_peers_since_ms > PEERS_FORGOTTEN_MS) {
+        l->refused_peer_count = 0;
+        l->refused_peers_since_ms = now_ms;
+    }
+    for (size_t i = 0; i < l->refused_peer_count; i++) {
+        if (memcmp(&l->refused_peers[i], &one, sizeof one) == 0)
+            return false;
+    }
+    if (l->refused_peer_count == CFR_DAEMON_LISTENER_PEERS_MAX)
+        return false;
+    l->refused_peers[l->refused_peer_count++] = one;
+    return true;
+}
+
+bool cfr_daemon_listener_accepts(void *ctx, const struct cfr_httpd_origin *origin)
+{
+    struct cfr_daemon_listener *l = ctx;
+
+    if (origin->here)
+        return true;
+    for (size_t i = 0; i < l->from_count; i++) {
+        if (cfr_cidr_has(&l->from[i], origin->address, origin->n))
+            return true;
+    }
+    count(l, NULL, 0);
+    if (is_news(l, origin))
+        cfr_log(CFR_LOG_WARN, NULL, NULL,
+                "%s: refused a connection from %s, which is not this machine%s; more of that address are only counted",
+                l->where, origin->text, l->from_count != 0 ? " and not in `from`" : "");
+    return false;
+}
+
 /* ---- what the shapes look at ---- */
 
 static bool offer(void *ctx, const char *credential, struct cfr_offer *out)
@@ -73,30 +118,29 @@ static struct cfr_view secret_file(void *ctx, const char *path)
 
 /* ---- endpoints ---- */
 
-static bool host_fits(const struct cfr_daemon_listener *l, const struct cfr_sdk_endpoint_request *r)
-{
-    struct cfr_view host = cfr_sdk_endpoint_asked(r, "Host");
-    bool fits = cfr_sdk_endpoint_host_is(host, cfr_httpd_address(l->server));
-    const struct cfr_sdk_shape *shape;
-    void *config;
-
-    for (size_t i = 0; !fits && (shape = cfr_config_shape_at(l->config, i, &config)) != NULL; i++)
-        fits = shape->is_host != NULL && shape->is_host(host);
-    return fits;
-}
-
-/* The name of the shape that has answered, or NULL. */
-static const char *ask_shapes(const struct cfr_config_endpoint *c, const struct cfr_sdk_endpoint_request *r,
+/* The name of the shape that has answered; "none", and a refusal, if there is none. */
+static const char *ask_shapes(const struct cfr_daemon_listener *l, const struct cfr_sdk_endpoint_request *r,
                               const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
 {
+    struct cfr_view host = cfr_sdk_endpoint_asked(r, "Host");
+    bool is_address = cfr_sdk_endpoint_host_is(host, cfr_httpd_address(l->server));
+    bool named = is_address;
     const struct cfr_sdk_shape *shape;
     void *config;
 
-    for (size_t i = 0; (shape = cfr_config_shape_at(c, i, &config)) != NULL; i++) {
-        if (shape->answer(config, r, w, out))
+    for (size_t i = 0; (shape = cfr_config_shape_at(l->config, i, &config)) != NULL; i++) {
+        /* A name is good for the shape whose name it is, not for its neighbours. */
+        bool its_own = is_address || (shape->is_host != NULL && shape->is_host(host));
+
+        if (its_own && shape->answer(config, r, w, out))
             return shape->name;
+        named = named || its_own;
     }
-    return NULL;
+    if (named)
+        refuse(out, 404, "there is nothing at this path\n", "nothing is at its path");
+    else
+        refuse(out, 403, "the Host header does not name this address\n", "its Host header does not name this address");
+    return "none";
 }
 
 bool cfr_daemon_listener_on_endpoint(void *ctx, const struct cfr_httpd_peer *peer,
@@ -112,19 +156,10 @@ bool cfr_daemon_listener_on_endpoint(void *ctx, const struct cfr_httpd_peer *pee
         .ctx = l,
         .signer = l->endpoints->signer,
     };
-    const char *shape = "none";
+    const char *shape;
 
     plain.path = cfr_sdk_endpoint_path(request->path);
-    if (!host_fits(l, request)) {
-        refuse(answer, 403, "the Host header does not name this address\n",
-               "its Host header does not name this address");
-    } else {
-        shape = ask_shapes(l->config, &plain, &world, answer);
-        if (shape == NULL) {
-            shape = "none";
-            refuse(answer, 404, "there is nothing at this path\n", "nothing is at its path");
-        }
-    }
+    shape = ask_shapes(l, &plain, &world, answer);
     count(l, shape, answer->status);
     log_refused(l, shape, answer, peer->text);
     return true;

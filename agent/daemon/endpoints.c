@@ -88,6 +88,44 @@ static unsigned connections_each(size_t listeners)
     return share > CONNECTIONS_MAX ? CONNECTIONS_MAX : share < CONNECTIONS_LEAST ? CONNECTIONS_LEAST : (unsigned)share;
 }
 
+/* Returns the count of C's networks, of which OUT has room for CFR_CONFIG_FROM_MAX; they were checked. */
+static size_t read_from(const struct cfr_config_endpoint *c, struct cfr_cidr *out)
+{
+    size_t n = c != NULL ? c->from.count : 0;
+
+    for (size_t i = 0; i < n; i++)
+        (void)cfr_cidr_parse(c->from.items[i], &out[i], NULL);
+    return n;
+}
+
+static enum cfr_httpd_reach reach_of(size_t from_count)
+{
+    return from_count != 0 ? CFR_HTTPD_LINK : CFR_HTTPD_HERE;
+}
+
+static int set_reach(struct cfr_daemon_listener *l, enum cfr_httpd_reach reach, struct cfr_err *err)
+{
+    int rc = reach != l->reach ? cfr_httpd_set_reach(l->server, reach, err) : 0;
+
+    if (rc == 0)
+        l->reach = reach;
+    return rc;
+}
+
+/* Who was let in by the old networks has to come again. */
+static void set_from(struct cfr_daemon_listener *l)
+{
+    struct cfr_cidr from[CFR_CONFIG_FROM_MAX];
+    size_t n = read_from(l->config, from);
+
+    if (n == l->from_count && memcmp(from, l->from, n * sizeof from[0]) == 0)
+        return;
+    memcpy(l->from, from, n * sizeof from[0]);
+    l->from_count = n;
+    (void)set_reach(l, reach_of(n), NULL);
+    cfr_httpd_end_connections(l->server);
+}
+
 /* C is NULL for the token socket. */
 static int open_listener(struct cfr_daemon_endpoints *e, const char *where, const struct cfr_config_endpoint *c,
                          unsigned connections, struct cfr_daemon_listener **out, struct cfr_err *err)
@@ -102,6 +140,7 @@ static int open_listener(struct cfr_daemon_endpoints *e, const char *where, cons
                            : 0,
         .no_body = true,
         .mode = TOKEN_SOCKET_MODE,
+        .accepts = c != NULL ? cfr_daemon_listener_accepts : NULL,
     };
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = l};
     int rc;
@@ -111,6 +150,9 @@ static int open_listener(struct cfr_daemon_endpoints *e, const char *where, cons
         return cfr_err_nomem(err);
     l->endpoints = e;
     l->config = c;
+    l->from_count = read_from(c, l->from);
+    l->reach = reach_of(l->from_count);
+    options.reach = l->reach;
     l->where = cfr_str_dup(cfr_view_of(where));
     rc = l->where != NULL ? cfr_httpd_open(where, c == NULL, &options, &l->server, err) : cfr_err_nomem(err);
     if (rc == 0 && epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, cfr_httpd_fd(l->server), &event) != 0)
@@ -142,6 +184,8 @@ static int plan_one(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *p
     p->fresh[p->count] = l == NULL;
     if (l == NULL)
         rc = open_listener(e, where, c, connections_each(listeners), &l, err);
+    else if (c != NULL && c->from.count != 0 && l->from_count == 0)
+        rc = set_reach(l, CFR_HTTPD_LINK, err); /* others are refused until the plan is taken */
     if (rc == 0)
         p->items[p->count++] = l;
     return rc;
@@ -220,6 +264,8 @@ void cfr_daemon_endpoints_drop(struct cfr_daemon_endpoints *e, struct cfr_endpoi
     for (size_t i = 0; i < plan->count; i++) {
         if (plan->fresh[i])
             close_listener(plan->items[i]);
+        else if (plan->items[i]->config != NULL)
+            (void)set_reach(plan->items[i], reach_of(plan->items[i]->from_count), NULL);
     }
     free_plan(plan);
 }
@@ -252,6 +298,8 @@ void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoi
         e->items[i]->config = cfr_config_endpoint_at(plan->config, i);
         if (plan->fresh[i])
             cfr_log(CFR_LOG_INFO, NULL, NULL, "credentials are served on %s", e->items[i]->where);
+        else if (e->items[i]->config != NULL)
+            set_from(e->items[i]);
     }
     plan->items = before;
     plan->client_secrets = client_secrets;

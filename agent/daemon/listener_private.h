@@ -7,10 +7,13 @@
 #include "agent/daemon/lookup_private.h"
 #include "agent/daemon/client_secret_file_private.h"
 
+#include "wire/cidr.h"
+
 #define CFR_DAEMON_LISTENER_REFUSALS_MAX 32
+#define CFR_DAEMON_LISTENER_PEERS_MAX    16
 
 struct cfr_daemon_listener_count {
-    const char *shape; /* literal */
+    const char *shape; /* literal; NULL: connections that were refused */
     int status;
     uint64_t requests;
 };
@@ -25,6 +28,12 @@ struct cfr_daemon_listener {
     size_t count_count;
     const char *refusals[CFR_DAEMON_LISTENER_REFUSALS_MAX]; /* that were logged; literals */
     size_t refusal_count;
+    struct cfr_cidr from[CFR_CONFIG_FROM_MAX]; /* other machines that may connect */
+    size_t from_count;
+    enum cfr_httpd_reach reach;                                   /* of the server now */
+    struct cfr_cidr refused_peers[CFR_DAEMON_LISTENER_PEERS_MAX]; /* that were logged within the hour */
+    size_t refused_peer_count;
+    int64_t refused_peers_since_ms;
 };
 
 struct cfr_daemon_endpoints {
@@ -39,5 +48,6 @@ struct cfr_daemon_endpoints {
 /* endpoint_request.c; CTX is the listener. */
 cfr_httpd_secret_fn cfr_daemon_listener_on_endpoint;
 cfr_httpd_secret_fn cfr_daemon_listener_on_token;
+cfr_httpd_accept_fn cfr_daemon_listener_accepts;
 
 #endif

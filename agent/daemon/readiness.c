@@ -4,8 +4,15 @@
 
 #include "agent/daemon/daemon_private.h"
 
+#include "agent/loop/sd_notify.h"
+#include "base/log.h"
+#include "base/time.h"
+
 #include <string.h>
 #include <unistd.h>
+
+#define LIST_BYTES 200 /* of names */
+#define SETTLE_MS  1000
 
 static bool counts(const struct cfr_worker *w, const struct cfr_strings *wanted)
 {
@@ -25,6 +32,71 @@ bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_s
             return false;
     }
     return true;
+}
+
+/* The first names of what is not ready. */
+static void list_unready(const struct cfr_daemon *a, struct cfr_str *out)
+{
+    size_t more = 0;
+
+    for (size_t i = 0; i < a->count; i++) {
+        if (!counts(a->workers[i], NULL) || cfr_worker_is_ready(a->workers[i]))
+            continue;
+        if (out->len >= LIST_BYTES) {
+            more++;
+            continue;
+        }
+        cfr_str_addf(out, "%s%s", out->len != 0 ? ", " : "", cfr_worker_config(a->workers[i])->name);
+    }
+    if (more != 0)
+        cfr_str_addf(out, " and %zu more", more);
+}
+
+static void report_lost(struct cfr_daemon *a, int64_t now_ms)
+{
+    struct cfr_str names = {.limit = 2 * LIST_BYTES + 512};
+
+    a->readiness.ready = false;
+    a->readiness.lost_boot_ms = now_ms;
+    list_unready(a, &names);
+    cfr_sd_notify("STATUS=not ready: %s", names.p != NULL ? names.p : "");
+    cfr_log(CFR_LOG_WARN, NULL, NULL, "not ready any more: %s", names.p != NULL ? names.p : "");
+    cfr_str_free(&names);
+}
+
+static void report_ready(struct cfr_daemon *a, int64_t now_ms)
+{
+    char words[CFR_TIME_WORDS_MAX];
+
+    a->readiness.ready = true;
+    cfr_sd_notify("%sSTATUS=%zu credentials, all required ones published", a->announced ? "" : "READY=1\n", a->count);
+    if (a->announced)
+        cfr_log(CFR_LOG_INFO, NULL, NULL, "ready again, after %s",
+                cfr_time_words(now_ms - a->readiness.lost_boot_ms, words));
+    else
+        cfr_log(CFR_LOG_INFO, NULL, NULL, "ready: every required credential is published");
+    a->announced = true;
+}
+
+void cfr_daemon_readiness_announce(struct cfr_daemon *a)
+{
+    int64_t now_ms = cfr_clock_now().boot_ms;
+    bool open;
+
+    if (a->options.once)
+        return;
+    /* What is put right at once is not worth a word. */
+    if (a->host.moved && a->readiness.look_boot_ms == INT64_MAX)
+        a->readiness.look_boot_ms = now_ms + (a->announced ? SETTLE_MS : 0);
+    a->host.moved = false;
+    if (now_ms < a->readiness.look_boot_ms)
+        return;
+    a->readiness.look_boot_ms = INT64_MAX;
+    open = cfr_daemon_readiness_is_open(a, NULL);
+    if (open && !a->readiness.ready)
+        report_ready(a, now_ms);
+    else if (!open && a->readiness.ready)
+        report_lost(a, now_ms);
 }
 
 /* A hook that fails does not hold back the command. */

@@ -38,7 +38,7 @@ static int check_fixed(const struct cfr_daemon *a, const struct cfr_config *next
         return cfr_err_set(err, CFR_E_CONFIG, "state_dir cannot change while the agent runs: restart it");
     if (!same_text(a->config->control_socket, next->control_socket))
         return cfr_err_set(err, CFR_E_CONFIG, "control_socket cannot change while the agent runs: restart it");
-    return 0;
+    return cfr_daemon_confine_check(&a->sandbox, next, err);
 }
 
 /* Workers of the former configuration; NULL where one has found its place in the new one. */
@@ -67,18 +67,22 @@ static int replace(struct cfr_daemon *a, struct cfr_worker *old, const struct cf
                    struct cfr_worker **out, struct cfr_err *err)
 {
     struct cfr_worker_kept *kept = NULL;
+    struct cfr_api_history history = {0};
     int rc;
 
     if (old != NULL && cfr_worker_config(old)->digest_source == c->digest_source)
         kept = cfr_worker_take_kept(old);
-    if (old != NULL)
+    if (old != NULL) {
+        history = cfr_worker_history(old);
         cfr_worker_close(old);
+    }
     rc = cfr_worker_open(&a->host, c, out, err);
     if (rc != 0) {
         cfr_worker_free_kept(kept);
         return rc;
     }
     cfr_worker_give_kept(*out, kept);
+    cfr_worker_give_history(*out, &history);
     cfr_worker_start(*out);
     return 0;
 }
@@ -184,9 +188,7 @@ static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *
     cfr_config_free(a->config);
     a->config = next;
     cfr_http_forget(a->host.http);
-    if (next->log != NULL)
-        cfr_log_setup((enum cfr_log_level)next->log->level, (enum cfr_log_format)next->log->format,
-                      cfr_sd_notify_to_journal());
+    cfr_daemon_set_log(a, next);
     cfr_worker_serve_queue(&a->host);
     return 0;
 }

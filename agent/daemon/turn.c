@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One turn of the agent's loop: what it waits for, and what handles each event. */
 #include "agent/daemon/daemon_private.h"
+#include "agent/loop/errand.h"
 #include "agent/loop/file_watcher.h"
 #include "agent/loop/sd_notify.h"
 #include "base/log.h"
@@ -27,6 +28,8 @@ static int64_t next_alarm(const struct cfr_daemon *a)
         at = a->tick_boot_ms;
     if (a->watchdog_boot_ms < at)
         at = a->watchdog_boot_ms;
+    if (a->readiness.look_boot_ms < at)
+        at = a->readiness.look_boot_ms;
     if (cfr_kube_deadline(a->host.kube) < at)
         at = cfr_kube_deadline(a->host.kube);
     if (cfr_service_ca_deadline(a->host.service_ca) < at)
@@ -85,8 +88,11 @@ static void on_signals(struct cfr_daemon *a)
     }
     for (size_t i = 0; child && i < a->count; i++)
         cfr_worker_on_child(a->workers[i]);
-    if (child)
+    if (child) {
         cfr_kube_child(a->host.kube);
+        cfr_service_ca_on_child(a->host.service_ca);
+        cfr_errand_reap();
+    }
     if (reload)
         (void)cfr_daemon_reload(a, &err);
 }
@@ -94,6 +100,7 @@ static void on_signals(struct cfr_daemon *a)
 /* Once a minute: everything that an event may have missed. */
 static void on_tick(struct cfr_daemon *a)
 {
+    a->host.moved = true;
     for (size_t i = 0; i < a->count; i++) {
         cfr_worker_on_tick(a->workers[i]);
         if (a->host.watch == NULL)
@@ -255,14 +262,15 @@ static void handle_followed(struct cfr_daemon *a, bool ready)
         a->stopping = true;
 }
 
-/* Everything that the loop waits for besides libcurl's sockets, in the order in which it is handled. */
+/* Everything that the loop waits for besides libcurl's sockets, in the order in which it is handled: what has ended
+ * (signals) before what is due. */
 static const struct {
     int (*fd)(const struct cfr_daemon *a); /* -1: none now */
     void (*handle)(struct cfr_daemon *a, bool ready);
 } descriptors[] = {
-    {get_step_fd, handle_step},           {get_watch_fd, handle_watch},       {get_alarm_fd, handle_alarm},
-    {get_endpoints_fd, handle_endpoints}, {get_control_fd, handle_control},   {get_health_fd, handle_health},
-    {get_signal_fd, handle_signals},      {get_followed_fd, handle_followed},
+    {get_step_fd, handle_step},     {get_watch_fd, handle_watch},         {get_signal_fd, handle_signals},
+    {get_alarm_fd, handle_alarm},   {get_endpoints_fd, handle_endpoints}, {get_control_fd, handle_control},
+    {get_health_fd, handle_health}, {get_followed_fd, handle_followed},
 };
 #define DESCRIPTORS (sizeof descriptors / sizeof descriptors[0])
 

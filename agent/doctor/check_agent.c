@@ -234,6 +234,27 @@ void cfr_doctor_agent_credential(struct cfr_doctor *d, struct cfr_doctor_case *c
                           "the running agent does not know this credential");
 }
 
+static void report_sandbox(struct cfr_doctor *d)
+{
+    const struct cfr_json *parts = cfr_json_get(d->agent.json, "sandbox");
+    size_t off = 0;
+
+    for (size_t i = 0; i < cfr_json_count(parts); i++) {
+        const struct cfr_json *one = cfr_json_at(parts, i);
+        struct cfr_view part = get_text(one, "part");
+        struct cfr_view why = get_text(one, "why_not");
+
+        if (get_flag(one, "on"))
+            continue;
+        off++;
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "agent.sandbox",
+                          "docs/security.md has what each part needs of the kernel and the container",
+                          "the agent runs without %.*s: %.*s", (int)part.n, part.p, (int)why.n, why.p);
+    }
+    if (off == 0 && cfr_json_count(parts) != 0)
+        cfr_doctor_report(d, CFR_FINDING_OK, "agent.sandbox", NULL, "every part of the agent's sandbox is in force");
+}
+
 static void report_agent(struct cfr_doctor *d)
 {
     const struct cfr_json *agent = cfr_json_get(d->agent.json, "agent");
@@ -246,6 +267,7 @@ static void report_agent(struct cfr_doctor *d)
         cfr_doctor_report(d, CFR_FINDING_NOTE, "agent.version", "restart the agent after an upgrade",
                           "this program is version " CFR_VERSION);
     report_config(d, agent);
+    report_sandbox(d);
 }
 
 static void report_silence(struct cfr_doctor *d, int rc, long status, const char *words)

@@ -18,11 +18,15 @@ static void report_grant(const struct trial *t, struct cfr_source_exchange_resul
     struct cfr_publish_render render = {t->c->name, &from, result->grant, 1, NULL};
     char words[CFR_TIME_WORDS_MAX];
     struct cfr_err err = {0};
-    int64_t left_s = result->grant->expires_s - cfr_clock_now().wall_ms / 1000;
+    int64_t life_ms = cfr_source_exchange_life_ms(result->grant->expires_s, result->server_date_s, cfr_clock_now());
 
+    if (cfr_source_exchange_check_life(life_ms, &err) != 0) {
+        cfr_doctor_report(t->d, CFR_FINDING_WRONG, "cloud.exchange", NULL, "%s", err.text);
+        return;
+    }
     cfr_doctor_report(t->d, CFR_FINDING_OK, "cloud.exchange", NULL, "exchanged in %.0f ms: %s, good for %s",
                       result->duration_s * 1000, result->grant->identity != NULL ? result->grant->identity : "no name",
-                      result->grant->expires_s != 0 ? cfr_time_words(left_s * 1000, words) : "ever");
+                      result->grant->expires_s != 0 ? cfr_time_words(life_ms, words) : "ever");
     if (cfr_publish_rehearse(t->c->credential, &render, &err) != 0)
         cfr_doctor_report(t->d, CFR_FINDING_WRONG, "publish.format", NULL, "what was granted cannot be published: %s",
                           err.text);

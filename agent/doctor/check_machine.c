@@ -5,6 +5,7 @@
 #include "agent/doctor/limits_private.h"
 #include "agent/doctor/mountinfo_private.h"
 #include "agent/publish/targets.h"
+#include "files/state.h"
 #include "files/watch.h"
 
 #include <errno.h>
@@ -58,6 +59,29 @@ void cfr_doctor_user(struct cfr_doctor *d, struct cfr_doctor_case *c)
                           (unsigned)geteuid());
 }
 
+/* The agent refuses a directory that is another user's, or that others can write. For root without a running agent it
+ * is unknown as which user that will run. True if there is nothing against it. */
+static bool is_state_safe(struct cfr_doctor *d, const char *dir)
+{
+    uid_t owner = d->agent_pid > 0 ? d->agent_uid : geteuid();
+    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct cfr_err err = {0};
+    struct stat st;
+    bool known;
+    bool safe = true;
+
+    if (fd >= 0 && fstat(fd, &st) == 0) {
+        known = d->agent_pid > 0 || geteuid() != 0 || st.st_uid == 0;
+        safe = cfr_state_check(&st, cfr_state_is_mounted(fd, &st), owner, dir, &err) == 0;
+        if (!safe)
+            cfr_doctor_report(d, known ? CFR_FINDING_WRONG : CFR_FINDING_WARNING, "machine.state-dir", NULL,
+                              "the state directory %s", err.text);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    return safe;
+}
+
 void cfr_doctor_state(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     const char *dir = d->config->state_dir;
@@ -73,6 +97,8 @@ void cfr_doctor_state(struct cfr_doctor *d, struct cfr_doctor_case *c)
                           "the state directory %s: %s is no directory", dir, at);
         return;
     }
+    if (!is_state_safe(d, dir))
+        return;
     if (faccessat(AT_FDCWD, at, W_OK | X_OK, AT_EACCESS) == 0)
         cfr_doctor_report(d, CFR_FINDING_OK, "machine.state-dir", NULL, "the state directory %s can be written", dir);
     else

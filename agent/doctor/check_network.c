@@ -113,8 +113,7 @@ static void report_certificate(const struct way *w, const struct cfr_http_probe 
 
     if (foreign && is_cloud(w->host->name))
         remedy = "a proxy on the way intercepts TLS, and this is its certificate: exempt this host from it, "
-                 "or set ca_file (or "
-                 "SSL_CERT_FILE) to a file with its CA";
+                 "or set ca_file (or SSL_CERT_FILE, for AWS also AWS_CA_BUNDLE) to a file with its CA";
     else if (foreign)
         remedy = "set ca_file to a file with the CA that issued it (the last issuer listed here)";
     cfr_doctor_report(w->d, CFR_FINDING_WRONG, "net.tls", remedy, "%s", seen->err.text);

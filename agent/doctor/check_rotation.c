@@ -5,6 +5,7 @@
 
 #include "agent/doctor/mountinfo_private.h"
 #include "agent/loop/clock.h"
+#include "base/str.h"
 #include "base/time.h"
 #include "files/file.h"
 #include "files/state.h"
@@ -140,6 +141,24 @@ static void report_age(const struct look *l, int64_t now_s)
                           cfr_time_words((now_s < end_s ? end_s - now_s : 0) * 1000, words));
 }
 
+static void report_aside(const struct look *l)
+{
+    const struct cfr_rotation_journal *j = &l->journal;
+    struct cfr_str ids = {.limit = (size_t)CFR_ROTATION_ASIDE_MAX * (CFR_ROTATION_ID_MAX + 2)};
+
+    for (size_t i = 0; i < j->aside_count; i++) {
+        if (!j->aside[i].ours)
+            cfr_str_addf(&ids, "%s%s", ids.len != 0 ? ", " : "", j->aside[i].id);
+    }
+    if (ids.len != 0 && !ids.failed)
+        cfr_doctor_report(l->d, CFR_FINDING_WARNING, "mint.aside",
+                          "delete them in the cloud if nothing uses them, or activate them",
+                          "put aside, because each may be a key whose answer was lost or another user's, and never "
+                          "deleted by credfresh: %s of %s",
+                          ids.p, j->subject);
+    cfr_str_free(&ids);
+}
+
 static void report_journal(const struct look *l)
 {
     const struct cfr_rotation_journal *j = &l->journal;
@@ -157,6 +176,7 @@ static void report_journal(const struct look *l)
                       (unsigned long long)j->rotation, cfr_rotation_step_name(j->step),
                       cfr_time_words((now_s > j->step_s ? now_s - j->step_s : 0) * 1000, words));
     report_age(l, now_s);
+    report_aside(l);
 }
 
 /* ---- what is published ---- */

@@ -4,6 +4,7 @@
 
 #include "agent/http/client.h"
 #include "agent/loop/clock.h"
+#include "agent/loop/env.h"
 #include "agent/source/exchange_sync.h"
 #include "files/state.h"
 #include "rotation/rotation.h"
@@ -58,7 +59,7 @@ static int list_page(struct listing *l, struct cfr_http *http, int64_t end_boot_
         return rc;
     r.method = l->request.method;
     r.url = l->request.url;
-    r.ca_file = l->request.ca_file;
+    r.ca_file = cfr_env_ca_file(&l->request);
     r.headers = l->request.headers;
     r.header_count = l->request.header_count;
     r.body = &l->request.body;

@@ -195,6 +195,20 @@ static void check_claims(struct cfr_doctor *d, struct cfr_doctor_case *c)
 
 /* ---- all of it ---- */
 
+static void report_secret(struct cfr_doctor *d, const struct cfr_doctor_case *c)
+{
+    const struct cfr_mounted *m = &c->material.mounted;
+
+    if (m->provider == NULL)
+        cfr_doctor_report(d, CFR_FINDING_OK, "source.secret", NULL, "a mounted Secret of kind %s, to be passed on",
+                          cfr_mounted_kinds[m->kind]);
+    else
+        cfr_doctor_report(d, CFR_FINDING_OK, "source.secret", NULL,
+                          "a mounted Secret of kind %s, to be exchanged; taken from it: %s; not taken: other hosts, "
+                          "paths and CA files",
+                          cfr_mounted_kinds[m->kind], m->taken[0] != '\0' ? m->taken : "nothing");
+}
+
 static void report_material(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     if (!c->ready) {
@@ -207,9 +221,7 @@ static void report_material(struct cfr_doctor *d, struct cfr_doctor_case *c)
     if (c->material.mounted.note[0] != '\0')
         cfr_doctor_report(d, CFR_FINDING_WARNING, "source.secret", NULL, "%s", c->material.mounted.note);
     if (c->credential != NULL && c->credential->secret != NULL)
-        cfr_doctor_report(d, CFR_FINDING_OK, "source.secret", NULL, "a mounted Secret of kind %s, %s",
-                          cfr_mounted_kinds[c->material.mounted.kind],
-                          c->material.provider != NULL ? "to be exchanged" : "to be passed on");
+        report_secret(d, c);
     if (c->material.fallback_reason != NULL)
         cfr_doctor_report(d, CFR_FINDING_WARNING, "source", NULL, "%s", c->material.fallback_reason);
 }

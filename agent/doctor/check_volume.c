@@ -137,17 +137,17 @@ static void report_age(struct cfr_doctor *d, const struct cfr_doctor_case *c, bo
     if (c->claims.iat == 0 || c->claims.exp == 0)
         return;
     if (late_ms >= 0)
-        cfr_doctor_report(d, CFR_FINDING_WARNING, "volume.age",
-                          kubelet
-                              ? "look at the kubelet of this node (its journal, its way to the API server) and at the "
-                                "pod's "
-                                "events; a pod that is being deleted gets no new token"
-                              : "look at what writes the file",
-                          "the token should have been replaced when 80 %% of its life were over, %s ago, and was not",
-                          cfr_time_words(late_ms, words));
+        cfr_doctor_report(
+            d, CFR_FINDING_WARNING, "volume.age",
+            kubelet ? "look at the kubelet of this node (its journal, its way to the API server) and at the "
+                      "pod's "
+                      "events; a pod that is being deleted gets no new token"
+                    : "look at what writes the file",
+            "the token should have been replaced when 80 %% of its lifetime had passed, %s ago, and was not",
+            cfr_time_words(late_ms, words));
     else
         cfr_doctor_report(d, CFR_FINDING_OK, "volume.age", NULL,
-                          "the token is to be replaced after 80 %% of its life, within %s",
+                          "the token is to be replaced after 80 %% of its lifetime, within %s",
                           cfr_time_words(-late_ms, words));
 }
 

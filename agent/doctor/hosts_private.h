@@ -8,7 +8,7 @@
 
 struct cfr_doctor_host {
     char *url;           /* heap; of the first request there */
-    const char *ca_file; /* borrowed from the configuration; NULL = the system's */
+    const char *ca_file; /* borrowed; NULL = the system's */
     bool link_local;
     char name[CFR_HTTP_PROBE_TEXT];
     int port;

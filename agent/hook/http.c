@@ -69,11 +69,9 @@ static const struct cfr_field fields[] = {
     {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
     {FIELD(acknowledge_header, STRING), .min = 1, .max = 64,
-     .doc = CFR_DOC(
-         "A header of the answer that names the generation which the consumer has in use, such as "
-         "X-Credfresh-Generation. The hook then succeeds only when that is the one it was run for, and is repeated "
-         "until it "
-         "is. Default: the status alone decides.")},
+     .doc = CFR_DOC("A response header with the generation that the consumer uses, such as "
+                    "X-Credfresh-Generation. The hook then succeeds only if that is the generation it was run for, and "
+                    "is repeated until then. Default: only the status decides.")},
     {.key = NULL},
 };
 #undef AT

@@ -111,8 +111,14 @@ static void inspect_signal(const void *config, const struct cfr_hook_inspection 
                            "%s", err.text);
 }
 
+static bool finds_process(const void *config)
+{
+    return ((const struct config *)config)->executable != NULL;
+}
+
 const struct cfr_hook_ops cfr_hook_signal = {
-    .kind = {.variant = {.key = "signal", .table = &table, .doc = CFR_DOC("Send a signal.")}},
+    .kind = {.finds_process = finds_process,
+             .variant = {.key = "signal", .table = &table, .doc = CFR_DOC("Send a signal.")}},
     .describe = describe_signal,
     .start = start_signal,
     .inspect = inspect_signal,

@@ -5,7 +5,7 @@
 #include "agent/http/openssl_private.h"
 #include "agent/loop/clock.h"
 #include "agent/http/transfer_private.h"
-#include "agent/http/ca_file_private.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "base/wipealloc.h"
 
@@ -21,17 +21,16 @@
 #define CONNECTIONS_MAX      32L
 #define IDLE_CONNECTIONS_MAX 8L
 #define RUN_STEP_MS          200
-/* After this many transfers at once, the heap is worth trimming. */
-#define STORM 16
 
 struct cfr_http {
     CURLM *multi;
     struct cfr_http_transfer *first;
     size_t active;
-    size_t peak; /* of active since the heap was last trimmed */
-    bool warm;   /* the first transfer has ended, which starts the TLS library */
-    bool stale;  /* what MULTI caches must not be used again */
-    bool moved;  /* a transfer may have ended outside of cfr_http_step */
+    bool warm;  /* the first transfer has ended, which starts the TLS library */
+    bool stale; /* what MULTI caches must not be used again */
+    struct cfr_http_lookups lookups;
+    size_t quiet_threads; /* of the process before the first lookup */
+    bool moved;           /* a transfer may have ended outside of cfr_http_step */
     struct cfr_http_trust trust;
     char *no_proxy;
     struct curl_waitfd *wait;
@@ -47,6 +46,10 @@ static CURLM *make_multi(void)
     (void)curl_multi_setopt(m, CURLMOPT_MAX_HOST_CONNECTIONS, HOST_CONNECTIONS_MAX);
     (void)curl_multi_setopt(m, CURLMOPT_MAX_TOTAL_CONNECTIONS, CONNECTIONS_MAX);
     (void)curl_multi_setopt(m, CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS_MAX);
+#if LIBCURL_VERSION_NUM >= 0x081400 /* its lookups belong to the multi handle, and the rest waits for these threads */
+    (void)curl_multi_setopt(m, CURLMOPT_RESOLVE_THREADS_MAX, (long)CFR_HTTP_LOOKUPS_MAX);
+    (void)curl_multi_setopt(m, CURLMOPT_QUICK_EXIT, 1L);
+#endif
     return m;
 }
 
@@ -66,6 +69,7 @@ int cfr_http_open(struct cfr_http **out, struct cfr_err *err)
     (void)signal(SIGPIPE, SIG_IGN);
     h = calloc(1, sizeof *h);
     if (h != NULL) {
+        h->quiet_threads = cfr_http_lookup_threads();
         h->multi = make_multi();
         h->no_proxy = cfr_http_setup_no_proxy();
     }
@@ -124,6 +128,8 @@ void cfr_http_cancel(struct cfr_http *h, void *handle)
 
     if (t == NULL || t->ended)
         return;
+    if (cfr_http_is_lookup_open(t))
+        cfr_http_lookup_abandon(&h->lookups, t->target);
     unlink_transfer(h, t);
     free_transfer(t);
 }
@@ -142,39 +148,35 @@ void cfr_http_forget(struct cfr_http *h)
     (void)curl_multi_cleanup(h->multi);
     h->multi = fresh;
     h->stale = false;
+    cfr_http_trust_close_retired(&h->trust);
 }
 
-static int find_ca_file(struct cfr_http *h, const struct cfr_http_request *r, struct cfr_http_transfer *t,
-                        struct cfr_err *err)
+void cfr_http_rest(struct cfr_http *h)
 {
-    const char *path = r->ca_file != NULL ? r->ca_file : cfr_http_trust_system();
-    bool changed;
-    int rc;
-
-    if (path == NULL)
-        return cfr_err_set(err, CFR_E_MISSING,
-                           "this system has no CA certificates; install the package ca-certificates, or set ca_file");
-    rc = cfr_http_trust_check(&h->trust, path, &changed, err);
-    if (rc != 0)
-        return rc;
-    if (changed)
+    /* Connections hold most of what a storm takes, and no server keeps them until the next one. */
+    if (h->active == 0)
         cfr_http_forget(h);
-    t->ca_file = cfr_str_dup(cfr_view_of(path));
-    return t->ca_file != NULL ? 0 : cfr_err_nomem(err);
+    (void)malloc_trim(0);
 }
 
 static int set_up_transfer(struct cfr_http *h, const struct cfr_http_request *r, struct cfr_http_transfer *t,
                            struct cfr_err *err)
 {
     struct cfr_http_target to = {.tls = false};
+    bool changed = false;
     int rc = cfr_http_target_check(t, r, &to, err);
 
     if (rc == 0 && r->timeout_ms <= 0)
         rc = cfr_err_set(err, CFR_E_INTERNAL, "%s: a request without a time limit", t->target);
-    if (rc == 0 && to.tls && r->ca_pem.n == 0)
-        rc = find_ca_file(h, r, t, err);
+    if (rc == 0)
+        rc = cfr_http_setup_trust(t, r, &to, &h->trust, &changed, err);
+    if (changed)
+        cfr_http_forget(h);
     if (rc != 0)
         return rc;
+    (void)snprintf(t->method, sizeof t->method, "%s", r->method);
+    t->lookups = &h->lookups;
+    t->quiet_threads = h->quiet_threads;
     t->easy = curl_easy_init();
     if (t->easy == NULL)
         return cfr_err_nomem(err);
@@ -209,7 +211,6 @@ int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, c
         t->next->prev = t;
     h->first = t;
     h->active++;
-    h->peak = h->active > h->peak ? h->active : h->peak;
     if (handle != NULL)
         *handle = t;
     /* On an open connection the request is sent now, and not after another turn of the loop. */
@@ -225,7 +226,7 @@ static void call_done(struct cfr_http_transfer *t, CURLcode code)
 
     (void)curl_easy_getinfo(t->easy, CURLINFO_TOTAL_TIME_T, &total_us);
     a.duration_s = (double)total_us / 1e6;
-    if (code == CURLE_WRITE_ERROR && t->refused.code != 0)
+    if (code != CURLE_OK && t->refused.code != 0)
         a.error = cfr_err_set(&a.err, t->refused.code, "%s: %s", t->target, t->refused.text);
     else if (code != CURLE_OK)
         a.error = cfr_http_explain(t, code, &a.err);
@@ -237,12 +238,16 @@ static void call_done(struct cfr_http_transfer *t, CURLcode code)
     a.header = cfr_secret_view(&t->kept);
     a.retry_after_s = cfr_http_head_retry_after_s(&t->head, (int64_t)time(NULL));
     a.date_s = t->head.date_s;
+    /* Neither the path nor the query, which may hold secrets. */
+    cfr_log(CFR_LOG_DEBUG, NULL, NULL, "%s %s: %s %ld in %.0f ms", t->method, t->target,
+            a.error != 0 ? cfr_err_name(a.error) : "HTTP", a.status, a.duration_s * 1000);
     t->done(t->ctx, &a);
 }
 
 static void collect_finished(struct cfr_http *h)
 {
     CURLMsg *msg;
+    bool ended = false;
     int left;
 
     while ((msg = curl_multi_info_read(h->multi, &left)) != NULL) {
@@ -252,21 +257,21 @@ static void collect_finished(struct cfr_http *h)
         if (msg->msg != CURLMSG_DONE)
             continue;
         (void)curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &t);
+        if (code == CURLE_OPERATION_TIMEDOUT && cfr_http_is_lookup_open(t))
+            cfr_http_lookup_abandon(&h->lookups, t->target);
         unlink_transfer(h, t);
         t->ended = true;
+        ended = true;
         call_done(t, code);
         free_transfer(t);
     }
     if (h->active != 0)
         return;
-    /* After a storm its connections are closed: they hold most of its memory, and no server keeps them until the next
-     * one. */
-    if (h->stale || h->peak >= STORM)
+    if (h->stale)
         cfr_http_forget(h);
-    if (h->peak >= STORM || (h->peak != 0 && !h->warm))
+    if (ended && !h->warm)
         (void)malloc_trim(0);
-    h->warm = h->warm || h->peak != 0;
-    h->peak = 0;
+    h->warm = h->warm || ended;
 }
 
 static int fill_wait_list(struct cfr_http *h, const struct pollfd *fds, size_t count, struct cfr_err *err)

@@ -11,13 +11,15 @@
 
 #include <poll.h>
 
+#define CFR_HTTP_CA_FILE_MAX 4194304
+
 struct cfr_http; /* the engine: its connections and the requests under way */
 
 struct cfr_http_request {
     const char *method;
     const char *url;
     const char *unix_socket;     /* connect there instead; NULL = by the URL */
-    const char *ca_file;         /* NULL = the system's certificates; else it alone is trusted */
+    const char *ca_file;         /* a regular file; NULL = the system's certificates; else it alone is trusted */
     struct cfr_view ca_pem;      /* in place of ca_file, when not empty; copied */
     struct cfr_view client_cert; /* PEM chain for the handshake, with client_key; copied; empty = none */
     struct cfr_view client_key;
@@ -74,6 +76,9 @@ int cfr_http_run(struct cfr_http *h, const bool *done, int64_t end_boot_ms, void
 /* Drops idle connections and cached addresses and certificates: after a clock step or a change of the network. A
  * changed CA file is noticed without it, at the next request that names it. Transfers under way continue. */
 void cfr_http_forget(struct cfr_http *h);
+/* Closes idle connections, unless a transfer is under way, and gives the free parts of the heap back to the kernel:
+ * once many requests are through. */
+void cfr_http_rest(struct cfr_http *h);
 /* Makes OpenSSL wipe all memory that it frees; cfr_http_open does so too. False if OpenSSL was used before, which is
  * too late. */
 bool cfr_http_crypto_wipe(void);

@@ -50,12 +50,24 @@ static bool is_broken_handshake(const struct cfr_http_transfer *t)
            strstr(t->words, "unexpected eof") != NULL || strstr(t->words, "Broken pipe") != NULL;
 }
 
+bool cfr_http_is_lookup_open(const struct cfr_http_transfer *t)
+{
+    curl_off_t found_us = 0;
+
+    (void)curl_easy_getinfo(t->easy, CURLINFO_NAMELOOKUP_TIME_T, &found_us);
+    return t->looked_up && found_us == 0;
+}
+
 static int explain_timeout(const struct cfr_http_transfer *t, struct cfr_err *err)
 {
     curl_off_t connected_us = 0;
     long ms = (long)(t->timeout_ms < CFR_HTTP_CONNECT_MAX_MS ? t->timeout_ms : CFR_HTTP_CONNECT_MAX_MS);
 
     (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+    if (cfr_http_is_lookup_open(t))
+        return cfr_err_set(err, CFR_E_TIMEOUT,
+                           "%s: the name servers have not answered within %ld ms; check DNS and /etc/resolv.conf",
+                           t->target, ms);
     if (connected_us == 0)
         return cfr_err_set(err, CFR_E_TIMEOUT, "%s: no connection within %ld ms", t->target, ms);
     return cfr_err_set(err, CFR_E_TIMEOUT, "%s: no complete answer within %ld ms", t->target, (long)t->timeout_ms);

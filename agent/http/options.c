@@ -2,7 +2,6 @@
 /* The libcurl options of a request. */
 #include "agent/http/openssl_private.h"
 #include "agent/http/transfer_private.h"
-#include "agent/http/ca_file_private.h"
 #include "base/str.h"
 
 #include <limits.h>
@@ -151,6 +150,20 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
     return 0;
 }
 
+/* Called before a name is looked up that is not cached. */
+static int on_lookup(void *resolver, void *reserved, void *ctx)
+{
+    struct cfr_http_transfer *t = ctx;
+    size_t threads = cfr_http_lookup_threads();
+
+    (void)resolver;
+    (void)reserved;
+    t->looked_up = true;
+    return t->named && t->lookups != NULL &&
+           cfr_http_lookup_check(t->lookups, threads > t->quiet_threads ? threads - t->quiet_threads : 0, t->target,
+                                 &t->refused) != 0;
+}
+
 /* Each function below returns 0, or the bits of the errors. */
 static unsigned set_method(CURL *e, const struct cfr_http_request *r)
 {
@@ -168,6 +181,33 @@ static unsigned set_method(CURL *e, const struct cfr_http_request *r)
         return curl_easy_setopt(e, CURLOPT_NOBODY, 1L);
     }
     return bad | curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, r->method);
+}
+
+int cfr_http_setup_trust(struct cfr_http_transfer *t, const struct cfr_http_request *r,
+                         const struct cfr_http_target *to, struct cfr_http_trust *trust, bool *changed,
+                         struct cfr_err *err)
+{
+    const char *system = cfr_http_trust_system();
+    const char *path = r->ca_file != NULL ? r->ca_file : system;
+    bool also = false;
+    int rc = 0;
+
+    if (!to->tls)
+        return 0;
+    if (r->ca_pem.n == 0 && path == NULL)
+        return cfr_err_set(err, CFR_E_MISSING,
+                           "this system has no CA certificates; install the package ca-certificates, or set ca_file");
+    if (r->ca_pem.n == 0) {
+        rc = cfr_http_trust_load(trust, path, &t->ca, changed, err);
+        if (rc == 0)
+            t->ca_file = cfr_str_dup(cfr_view_of(path));
+        if (rc == 0 && t->ca_file == NULL)
+            rc = cfr_err_nomem(err);
+    }
+    if (rc == 0 && system != NULL && (r->proxy != NULL || has_proxy()))
+        rc = cfr_http_trust_load(trust, system, &t->proxy_ca, &also, err);
+    *changed = *changed || also;
+    return rc;
 }
 
 static unsigned set_blob(CURL *e, CURLoption option, struct cfr_view bytes)
@@ -197,10 +237,10 @@ static unsigned set_trust(CURL *e, const struct cfr_http_transfer *t, const stru
 
     bad |= curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L);
     bad |= curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    bad |= curl_easy_setopt(e, CURLOPT_CAINFO, t->ca_file);
+    bad |= curl_easy_setopt(e, CURLOPT_CAINFO, t->ca.path[0] != '\0' ? t->ca.path : NULL);
     bad |= curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
     /* libcurl's cache of CA files does not apply to certificates from memory. */
-    bad |= set_blob(e, CURLOPT_CAINFO_BLOB, r->ca_pem);
+    bad |= set_blob(e, CURLOPT_CAINFO_BLOB, r->ca_pem.n != 0 ? r->ca_pem : t->ca.bytes);
     /* A resumed session would keep an old verdict after a change of the CA file. */
     bad |= curl_easy_setopt(e, CURLOPT_SSL_SESSIONID_CACHE, 0L);
     bad |= curl_easy_setopt(e, CURLOPT_SSL_CTX_FUNCTION, on_tls);
@@ -215,12 +255,13 @@ static unsigned set_trust(CURL *e, const struct cfr_http_transfer *t, const stru
     return bad | curl_easy_setopt(e, CURLOPT_KEYPASSWD, "");
 }
 
-static unsigned set_proxy(CURL *e, const struct cfr_http_request *r, const struct cfr_http_target *to,
-                          const char *no_proxy)
+static unsigned set_proxy(CURL *e, const struct cfr_http_transfer *t, const struct cfr_http_request *r,
+                          const struct cfr_http_target *to, const char *no_proxy)
 {
     /* The server's CA does not apply to an https proxy. */
-    unsigned bad = curl_easy_setopt(e, CURLOPT_PROXY_CAINFO, to->tls ? cfr_http_trust_system() : NULL);
+    unsigned bad = curl_easy_setopt(e, CURLOPT_PROXY_CAINFO, t->proxy_ca.path[0] != '\0' ? t->proxy_ca.path : NULL);
 
+    bad |= set_blob(e, CURLOPT_PROXY_CAINFO_BLOB, t->proxy_ca.bytes);
     bad |= curl_easy_setopt(e, CURLOPT_PROXY_CAPATH, NULL);
     if (r->direct || r->unix_socket != NULL || to->link_local || (to->loopback && r->proxy == NULL))
         return bad | curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
@@ -272,6 +313,9 @@ static unsigned set_limits(CURL *e, const struct cfr_http_request *r)
     /* Refuses a Content-Length; on_body refuses an answer without one. */
     bad |= curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)(r->answer_max <= INT_MAX ? r->answer_max : 0));
     bad |= curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    /* Otherwise the end of a request waits for the thread that looks its name up, as long as the name servers do. The
+     * thread is detached instead, and frees what it holds. */
+    bad |= curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L);
     return bad;
 }
 
@@ -284,6 +328,8 @@ static unsigned set_callbacks(struct cfr_http_transfer *t)
     bad |= curl_easy_setopt(t->easy, CURLOPT_USERAGENT, "credfresh/" CFR_VERSION);
     bad |= curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_head);
     bad |= curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_RESOLVER_START_FUNCTION, on_lookup);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_RESOLVER_START_DATA, t);
     bad |= curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_body);
     bad |= curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
     return bad;
@@ -304,7 +350,7 @@ int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r
     t->own_proxy = r->proxy != NULL;
     t->timeout_ms = r->timeout_ms;
     /* All values are valid for libcurl, so the only possible error is a lack of memory. */
-    if (set_callbacks(t) != 0 || set_proxy(t->easy, r, to, no_proxy) != 0 || set_limits(t->easy, r) != 0 ||
+    if (set_callbacks(t) != 0 || set_proxy(t->easy, t, r, to, no_proxy) != 0 || set_limits(t->easy, r) != 0 ||
         set_trust(t->easy, t, r, fresh) != 0 || set_method(t->easy, r) != 0)
         return cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);
     return 0;

@@ -4,7 +4,6 @@
 
 #include "agent/loop/clock.h"
 #include "agent/http/transfer_private.h"
-#include "agent/http/ca_file_private.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -17,6 +16,7 @@
 /* One connection of a probe. */
 struct probe {
     struct cfr_http_transfer t;
+    struct cfr_http_trust trust;
     char *url;
     char *no_proxy;
 };
@@ -67,6 +67,7 @@ static void close_probe(struct probe *l)
     cfr_secret_free(&l->t.body);
     cfr_secret_free(&l->t.kept);
     free(l->t.ca_file);
+    cfr_http_trust_free(&l->trust);
     free(l->no_proxy);
     curl_free(l->url);
     *l = (struct probe){.url = NULL};
@@ -74,23 +75,22 @@ static void close_probe(struct probe *l)
 
 static int open_probe(const struct cfr_http_probe_request *r, struct probe *l, struct cfr_err *err)
 {
-    const char *ca_file = r->ca_file != NULL ? r->ca_file : cfr_http_trust_system();
     struct cfr_http_target to = {.tls = false};
     struct cfr_http_request request = {.method = "HEAD", .link_local = r->link_local, .answer_max = ANSWER_MAX};
+    bool changed;
     int rc;
 
     *l = (struct probe){.url = strip_path(r->url)};
     l->no_proxy = cfr_http_setup_no_proxy();
     l->t.easy = curl_easy_init();
-    l->t.ca_file = ca_file != NULL ? cfr_str_dup(cfr_view_of(ca_file)) : NULL;
-    if (l->url == NULL || l->no_proxy == NULL || l->t.easy == NULL || (ca_file != NULL && l->t.ca_file == NULL))
+    if (l->url == NULL || l->no_proxy == NULL || l->t.easy == NULL)
         return cfr_err_nomem(err);
     request.url = l->url;
+    request.ca_file = r->ca_file;
     request.timeout_ms = r->timeout_ms > 0 ? r->timeout_ms : 1;
     rc = cfr_http_target_check(&l->t, &request, &to, err);
-    if (rc == 0 && to.tls && ca_file == NULL)
-        rc = cfr_err_set(err, CFR_E_MISSING,
-                         "this system has no CA certificates; install the package ca-certificates, or set ca_file");
+    if (rc == 0)
+        rc = cfr_http_setup_trust(&l->t, &request, &to, &l->trust, &changed, err);
     if (rc == 0)
         rc = cfr_http_setup(&l->t, &request, &to, l->no_proxy, true, err);
     if (rc == 0 && r->connect_only)

@@ -51,6 +51,7 @@ int cfr_http_target_check(struct cfr_http_transfer *t, const struct cfr_http_req
     }
     out->tls = url.tls;
     out->loopback = url.loopback;
+    t->named = r->unix_socket == NULL && !url.loopback && !url.literal;
     out->link_local = r->link_local && is_container_address(url.host);
     if (!url.tls && !url.loopback && !out->link_local && r->unix_socket == NULL)
         return cfr_err_set(

@@ -3,8 +3,10 @@
 #ifndef CFR_AGENT_HTTP_TRANSFER_PRIVATE_H
 #define CFR_AGENT_HTTP_TRANSFER_PRIVATE_H
 
+#include "agent/http/ca_file_private.h"
 #include "agent/http/client.h"
 #include "agent/http/header_private.h"
+#include "agent/http/lookup_private.h"
 
 #include <curl/curl.h>
 
@@ -24,10 +26,17 @@ struct cfr_http_transfer {
     struct curl_slist *headers;
     cfr_http_done_fn *done;
     void *ctx;
-    bool ended;       /* DONE is being called */
-    char target[256]; /* "host:port" or "the socket PATH", for error texts */
-    char *ca_file;    /* heap; NULL without TLS, and where the CA comes from memory */
-    char *host;       /* heap: the Host header where the URL has the certificate's name instead; else NULL */
+    bool ended;                       /* DONE is being called */
+    bool named;                       /* the server has a name, not a literal address */
+    bool looked_up;                   /* a lookup of a name was begun */
+    struct cfr_http_lookups *lookups; /* NULL = not limited, as in a probe */
+    size_t quiet_threads;             /* of the process while nothing is looked up */
+    char method[8];                   /* for the log */
+    char target[256];                 /* "host:port" or "the socket PATH", for error texts */
+    char *ca_file;                    /* heap, for error texts; NULL without TLS, and where the CA comes from memory */
+    struct cfr_http_trust_copy ca;    /* what was read from it; empty = none */
+    struct cfr_http_trust_copy proxy_ca; /* of the system's certificates, for an https proxy; empty = none */
+    char *host; /* heap: the Host header where the URL has the certificate's name instead; else NULL */
     struct curl_slist *connect_to; /* and where to connect then */
     bool own_proxy;                /* not the environment's */
     const char *keep_header;
@@ -46,6 +55,11 @@ int cfr_http_target_check(struct cfr_http_transfer *t, const struct cfr_http_req
  * (heap, free). CFR_E_CONFIG, CFR_E_NOMEM. */
 int cfr_http_target_rename(struct cfr_http_transfer *t, const struct cfr_http_request *r, char **url,
                            struct cfr_err *err);
+/* Reads the CA certificates that R's connection to TO is verified with into TRUST, for T; nothing where it needs none.
+ * *CHANGED as in cfr_http_trust_load. CFR_E_MISSING: there are none. */
+int cfr_http_setup_trust(struct cfr_http_transfer *t, const struct cfr_http_request *r,
+                         const struct cfr_http_target *to, struct cfr_http_trust *trust, bool *changed,
+                         struct cfr_err *err);
 /* Sets every option of T's easy handle, and T's header list. NO_PROXY is libcurl's list; FRESH keeps the
  * transfer away from every connection and certificate that is cached. CFR_E_CONFIG (a header), CFR_E_NOMEM.
  */
@@ -54,6 +68,8 @@ int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r
 /* The environment's no_proxy and the addresses that are never proxied, as libcurl's list. The caller frees it; NULL
  * when memory is short. */
 char *cfr_http_setup_no_proxy(void);
+/* True if T's name has been asked for, and there is no answer. */
+bool cfr_http_is_lookup_open(const struct cfr_http_transfer *t);
 /* Sets ERR for CODE, which ended T: our code and a text that says what to do. Returns the code. */
 int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cfr_err *err);
 

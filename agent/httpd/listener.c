@@ -2,12 +2,14 @@
 /* Making, naming and removing listening sockets. */
 #include "agent/httpd/listener_private.h"
 
+#include "agent/httpd/peer_private.h"
+#include "base/log.h"
 #include "base/str.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/filter.h>
 #include <netinet/in.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +85,42 @@ static int report_tcp_error(const char *text, struct cfr_err *err)
     }
 }
 
-static int bind_tcp(const union address *a, bool every, struct cfr_err *err)
+static void limit_hops(int fd, const union address *a)
+{
+    int one = 1;
+
+    if (cfr_httpd_peer_is_loopback(&a->any))
+        return;
+    if (a->any.sa_family == AF_INET)
+        (void)setsockopt(fd, IPPROTO_IP, IP_TTL, &one, sizeof one);
+    else
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &one, sizeof one);
+}
+
+static void bind_to_lo(int fd, const union address *a)
+{
+    if (cfr_httpd_peer_is_on_lo(&a->any) && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "lo", 2) != 0)
+        cfr_log(CFR_LOG_DEBUG, NULL, NULL,
+                "an address is not bound to the interface lo (%s); only the peers of its connections are checked",
+                strerror(errno));
+}
+
+int cfr_httpd_listen_reach(int fd, enum cfr_httpd_reach reach, struct cfr_err *err)
+{
+    union address a = {0};
+    socklen_t n = sizeof a;
+
+    if (reach == CFR_HTTPD_HERE) {
+        if (getsockname(fd, &a.any, &n) == 0)
+            bind_to_lo(fd, &a);
+        return 0;
+    }
+    if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "", 0) == 0)
+        return 0;
+    return cfr_err_sys(err, errno, "cannot release an address from the interface lo");
+}
+
+static int bind_tcp(const union address *a, bool every, enum cfr_httpd_reach reach, struct cfr_err *err)
 {
     socklen_t n = a->any.sa_family == AF_INET ? sizeof a->in4 : sizeof a->in6;
     int fd = new_socket(a->any.sa_family, err);
@@ -95,6 +132,10 @@ static int bind_tcp(const union address *a, bool every, struct cfr_err *err)
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (every)
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    if (reach != CFR_HTTPD_ANY)
+        limit_hops(fd, a);
+    if (reach == CFR_HTTPD_HERE)
+        bind_to_lo(fd, a);
     if (bind(fd, &a->any, n) == 0 && listen(fd, BACKLOG) == 0)
         return fd;
     on = errno;
@@ -120,7 +161,8 @@ static void format_tcp_address(struct cfr_httpd_socket *s)
     }
 }
 
-int cfr_httpd_listen_tcp(const char *address, struct cfr_httpd_socket *out, struct cfr_err *err)
+int cfr_httpd_listen_tcp(const char *address, enum cfr_httpd_reach reach, struct cfr_httpd_socket *out,
+                         struct cfr_err *err)
 {
     union address a;
     bool every = false;
@@ -129,13 +171,13 @@ int cfr_httpd_listen_tcp(const char *address, struct cfr_httpd_socket *out, stru
     *out = (struct cfr_httpd_socket){.fd = -1};
     if (rc != 0)
         return rc;
-    out->fd = bind_tcp(&a, every, err);
+    out->fd = bind_tcp(&a, every, reach, err);
     if (out->fd < 0 && every && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) {
         /* A kernel without IPv6: every address is then every IPv4 address. */
         in_port_t port = a.in6.sin6_port;
 
         a = (union address){.in4 = {.sin_family = AF_INET, .sin_port = port}};
-        out->fd = bind_tcp(&a, false, err);
+        out->fd = bind_tcp(&a, false, reach, err);
     }
     if (out->fd < 0)
         return report_tcp_error(address, err);
@@ -236,23 +278,27 @@ static void remove_file(struct cfr_httpd_socket *s)
     s->unix_path = NULL;
 }
 
+static void set_least_hops(int fd, int hops)
+{
+    (void)setsockopt(fd, IPPROTO_IP, IP_MINTTL, &hops, sizeof hops);
+    (void)setsockopt(fd, IPPROTO_IPV6, IPV6_MINHOPCOUNT, &hops, sizeof hops);
+}
+
 void cfr_httpd_listen_quiesce(struct cfr_httpd_socket *s, int fd)
 {
-    /* Drops what begins a connection (SYN, the flags are the 14th byte of the TCP header). A handshake that has begun
-     * is completed. A client that connects now sends its packet again, and finds the socket closed; without the filter
-     * it could be let in between the last accept and the close, which resets the connection. */
-    static struct sock_filter drop[] = {
-        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x02, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, 0),
-        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-    };
-    const struct sock_fprog program = {sizeof drop / sizeof drop[0], drop};
-
+    /* Drops the packet that begins a connection, as no system sends one with a hop limit of 255. A handshake that has
+     * begun is completed. A client that connects now sends its packet again, and finds the socket closed; otherwise it
+     * could be let in between the last accept and the close, which resets the connection. A packet filter does the
+     * same, but some kernels refuse it to a process without capabilities. */
     if (s->unix_path != NULL)
         remove_file(s);
     else
-        (void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+        set_least_hops(fd, UINT8_MAX);
+}
+
+void cfr_httpd_listen_admit(int fd)
+{
+    set_least_hops(fd, 0);
 }
 
 void cfr_httpd_listen_end(struct cfr_httpd_socket *s)

@@ -3,6 +3,7 @@
 #ifndef CFR_AGENT_HTTPD_LISTENER_PRIVATE_H
 #define CFR_AGENT_HTTPD_LISTENER_PRIVATE_H
 
+#include "agent/httpd/server.h"
 #include "base/err.h"
 
 #include <sys/stat.h>
@@ -16,11 +17,16 @@ struct cfr_httpd_socket {
 };
 
 /* See cfr_httpd_open. On error OUT is empty. */
-int cfr_httpd_listen_tcp(const char *address, struct cfr_httpd_socket *out, struct cfr_err *err);
+int cfr_httpd_listen_tcp(const char *address, enum cfr_httpd_reach reach, struct cfr_httpd_socket *out,
+                         struct cfr_err *err);
 int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket *out, struct cfr_err *err);
+/* See cfr_httpd_set_reach; FD is the listening descriptor. */
+int cfr_httpd_listen_reach(int fd, enum cfr_httpd_reach reach, struct cfr_err *err);
 /* Lets no client begin to connect any more; those that are connected already can still be accepted from FD, the
  * listening descriptor of S. A Unix socket's file is removed if it is still ours. */
 void cfr_httpd_listen_quiesce(struct cfr_httpd_socket *s, int fd);
+/* Lets the client of FD send, which was accepted from a listening descriptor after that. */
+void cfr_httpd_listen_admit(int fd);
 /* Closes the descriptor unless it is -1, and removes the socket file if it is still ours. */
 void cfr_httpd_listen_end(struct cfr_httpd_socket *s);
 

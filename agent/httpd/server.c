@@ -5,6 +5,8 @@
 #include "agent/loop/clock.h"
 #include "agent/httpd/connections_private.h"
 #include "agent/httpd/listener_private.h"
+#include "agent/httpd/peer_private.h"
+#include "agent/httpd/strict_private.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -44,15 +46,19 @@ struct cfr_httpd_server {
     struct cfr_httpd_socket socket;
     struct cfr_httpd_options options;
     struct cfr_httpd_connections connections;
-    int spare_fd; /* closed for a moment when descriptors are short */
-    bool quiet;   /* it listens no more */
-    bool again;   /* a connection has ended; the library accepts others in its place only when it runs again */
+    int spare_fd;  /* closed for a moment when descriptors are short */
+    bool loopback; /* it listens on a loopback address */
+    bool quiet;    /* it listens no more */
+    bool closing;  /* it is about to listen no more */
+    bool again;    /* a connection has ended; the library accepts others in its place only when it runs again */
     int64_t ignored_since_ms; /* a client waits and the library does not accept it; 0 = none */
 };
 
 /* One request while it arrives. */
 struct call {
-    char *query; /* as it was sent; NULL = none */
+    char *query;     /* as it was sent; NULL = none */
+    const char *uri; /* in the library's buffer */
+    const char *uri_end;
     bool begun;
     bool long_query;
     struct cfr_str body;
@@ -93,6 +99,8 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **connection
     }
     s->ignored_since_ms = 0; /* a client that waits now is another one */
     info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (info != NULL && s->closing)
+        cfr_httpd_listen_admit(info->connect_fd);
     *connection = info != NULL ? cfr_httpd_connections_come(&s->connections, info->connect_fd, now_ms()) : NULL;
     cfr_httpd_connections_make_room(&s->connections, s->options.connections);
 }
@@ -105,7 +113,11 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *c)
 
     (void)ctx;
     cfr_httpd_connections_owe(find_connection(c), true);
-    if (call == NULL || mark == NULL)
+    if (call == NULL)
+        return NULL;
+    call->uri = uri;
+    call->uri_end = uri + strlen(uri);
+    if (mark == NULL)
         return call;
     call->long_query = strlen(mark + 1) > QUERY_MAX;
     call->query = call->long_query ? NULL : strdup(mark + 1);
@@ -131,18 +143,17 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **state, enum
     *state = NULL;
 }
 
-static void name_peer(const struct sockaddr *a, struct cfr_httpd_peer *peer)
+/* The library's question about a new connection, of which nothing has been read. */
+static enum MHD_Result on_accept(void *ctx, const struct sockaddr *peer, socklen_t n)
 {
-    struct sockaddr_in in4;
-    struct sockaddr_in6 in6;
+    const struct cfr_httpd_server *s = ctx;
+    struct cfr_httpd_origin origin;
 
-    if (a != NULL && a->sa_family == AF_INET) {
-        memcpy(&in4, a, sizeof in4);
-        (void)inet_ntop(AF_INET, &in4.sin_addr, peer->text, sizeof peer->text);
-    } else if (a != NULL && a->sa_family == AF_INET6) {
-        memcpy(&in6, a, sizeof in6);
-        (void)inet_ntop(AF_INET6, &in6.sin6_addr, peer->text, sizeof peer->text);
-    }
+    if (s->options.accepts == NULL)
+        return MHD_YES;
+    (void)n;
+    cfr_httpd_peer_origin(peer, s->loopback, &origin);
+    return s->options.accepts(s->options.ctx, &origin) ? MHD_YES : MHD_NO;
 }
 
 static void read_peer(struct MHD_Connection *c, bool unix_socket, struct cfr_httpd_peer *peer)
@@ -156,7 +167,7 @@ static void read_peer(struct MHD_Connection *c, bool unix_socket, struct cfr_htt
     peer->group_count = 0;
     peer->text[0] = '\0';
     if (info != NULL && !unix_socket)
-        name_peer(info->client_addr, peer);
+        cfr_httpd_peer_name(info->client_addr, peer->text);
     if (!unix_socket || info == NULL || getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) != 0)
         return;
     peer->known = true;
@@ -176,18 +187,20 @@ static bool add_fields(struct MHD_Response *m, const struct cfr_httpd_response *
         return false;
     if (r->content_type != NULL && MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, r->content_type) != MHD_YES)
         return false;
+    if (r->policy != NULL && MHD_add_response_header(m, "Content-Security-Policy", r->policy) != MHD_YES)
+        return false;
     return r->allow == NULL || MHD_add_response_header(m, MHD_HTTP_HEADER_ALLOW, r->allow) == MHD_YES;
 }
 
 /* Without a listener the answer is the connection's last one, which the client has to know. */
-static bool add_end(const struct cfr_httpd_server *s, struct MHD_Response *m)
+static bool add_end(const struct cfr_httpd_server *s, struct MHD_Response *m, bool last)
 {
-    return !s->quiet || MHD_add_response_header(m, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
+    return (!s->quiet && !last) || MHD_add_response_header(m, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
 }
 
-/* Queues R as the answer and moves R's body. MHD_NO closes the connection. */
+/* Queues R as the answer, the connection's LAST, and moves R's body. MHD_NO closes the connection. */
 static enum MHD_Result queue_answer(const struct cfr_httpd_server *s, struct MHD_Connection *c,
-                                    struct cfr_httpd_response *r)
+                                    struct cfr_httpd_response *r, bool last)
 {
     struct MHD_Response *m;
     enum MHD_Result rc;
@@ -200,7 +213,7 @@ static enum MHD_Result queue_answer(const struct cfr_httpd_server *s, struct MHD
         cfr_str_free(&r->body);
         return MHD_NO;
     }
-    rc = add_fields(m, r) && add_end(s, m) ? MHD_queue_response(c, (unsigned)r->status, m) : MHD_NO;
+    rc = add_fields(m, r) && add_end(s, m, last) ? MHD_queue_response(c, (unsigned)r->status, m) : MHD_NO;
     MHD_destroy_response(m);
     return rc;
 }
@@ -211,7 +224,16 @@ static enum MHD_Result queue_error(const struct cfr_httpd_server *s, struct MHD_
     struct cfr_httpd_response r = {0};
 
     cfr_api_routes_error(status, code, message, &r);
-    return queue_answer(s, c, &r);
+    return queue_answer(s, c, &r, false);
+}
+
+/* Ends the connection: where the next request would begin is not known. */
+static enum MHD_Result queue_last_error(const struct cfr_httpd_server *s, struct MHD_Connection *c, const char *message)
+{
+    struct cfr_httpd_response r = {0};
+
+    cfr_api_routes_error(400, "bad-request", message, &r);
+    return queue_answer(s, c, &r, true);
 }
 
 static enum MHD_Result queue_body_error(const struct cfr_httpd_server *s, struct MHD_Connection *c)
@@ -251,7 +273,7 @@ static enum MHD_Result respond_secret(const struct cfr_httpd_server *s, struct M
 
     if (ok && a->content_type != NULL)
         ok = MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, a->content_type) == MHD_YES;
-    ok = ok && add_end(s, m);
+    ok = ok && add_end(s, m, false);
     for (size_t i = 0; ok && i < a->header_count; i++)
         ok = MHD_add_response_header(m, a->headers[i].name, a->headers[i].value) == MHD_YES;
     ok = ok && MHD_queue_response(c, (unsigned)a->status, m) == MHD_YES;
@@ -352,17 +374,42 @@ static enum MHD_Result answer_request(struct cfr_httpd_server *s, struct MHD_Con
         return queue_error(s, c, 404, "not-found", "there is nothing here");
     s->options.fn(s->options.ctx, &peer, &req, &r);
     record_request(s, c, r.status);
-    return queue_answer(s, c, &r);
+    return queue_answer(s, c, &r, false);
+}
+
+static enum MHD_Result check_field(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind;
+    cfr_httpd_strict_field(ctx, name, value);
+    return MHD_YES;
+}
+
+/* Why the head is refused, or NULL. */
+static const char *check_head(struct MHD_Connection *c, const struct call *call, const char *method,
+                              const char *version)
+{
+    const union MHD_ConnectionInfo *head = MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    struct cfr_httpd_strict s = {.next = NULL};
+
+    /* From version 1.0 on the library itself refuses what only the buffer shows. */
+    cfr_httpd_strict_line(&s, MHD_get_version()[0] == '0', method, call->uri, call->uri_end, version);
+    (void)MHD_get_connection_values(c, MHD_HEADER_KIND, check_field, &s);
+    return cfr_httpd_strict_end(&s, method + (head != NULL ? head->header_size : 0));
 }
 
 /* The first of libmicrohttpd's calls for a request: its head is complete, its body is not. */
-static enum MHD_Result begin_request(const struct cfr_httpd_server *s, struct MHD_Connection *c, struct call *call)
+static enum MHD_Result begin_request(const struct cfr_httpd_server *s, struct MHD_Connection *c, struct call *call,
+                                     const char *method, const char *version)
 {
+    const char *why;
     const char *length = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     int64_t n;
 
     if (call == NULL)
         return MHD_NO;
+    why = check_head(c, call, method, version);
+    if (why != NULL)
+        return queue_last_error(s, c, why);
     if (call->long_query)
         return queue_error(s, c, 400, "bad-request", "the query is too long");
     call->begun = true;
@@ -378,9 +425,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     const struct cfr_httpd_server *s = ctx;
     struct call *call = *state;
 
-    (void)version;
     if (call == NULL || !call->begun)
-        return begin_request(s, c, call);
+        return begin_request(s, c, call, method, version);
     if (*size != 0) {
         call->received += *size;
         cfr_str_add(&call->body, (struct cfr_view){data, *size});
@@ -399,7 +445,7 @@ static int open_daemon(struct cfr_httpd_server *s, struct cfr_err *err)
     int fd = s->socket.fd;
 
     s->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
+        MHD_USE_EPOLL, 0, on_accept, s, on_request, s, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
         MHD_OPTION_CONNECTION_LIMIT, s->options.connections + CONNECTIONS_SPARE, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         s->options.per_address, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
         MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
@@ -430,7 +476,8 @@ int cfr_httpd_open(const char *where, bool unix_socket, const struct cfr_httpd_o
         s->options.connections = CONNECTIONS_MAX;
     s->spare_fd = eventfd(0, EFD_CLOEXEC);
     rc = unix_socket ? cfr_httpd_listen_unix(where, options->mode != 0 ? options->mode : 0600, &s->socket, err)
-                     : cfr_httpd_listen_tcp(where, &s->socket, err);
+                     : cfr_httpd_listen_tcp(where, options->reach, &s->socket, err);
+    s->loopback = !unix_socket && rc == 0 && cfr_httpd_peer_is_socket_loopback(s->socket.fd);
     if (rc == 0)
         rc = open_daemon(s, err);
     if (rc != 0) {
@@ -546,6 +593,7 @@ void cfr_httpd_quiesce(struct cfr_httpd_server *s)
 
     if (s->quiet)
         return;
+    s->closing = true;
     cfr_httpd_listen_quiesce(&s->socket, listen_fd(s));
     /* A handshake under way ends within SETTLE_MS on this machine. */
     while ((waiting || now_ms() < settled_ms) && now_ms() < until_ms) {
@@ -559,6 +607,23 @@ void cfr_httpd_quiesce(struct cfr_httpd_server *s)
     s->quiet = true;
     if (fd != MHD_INVALID_SOCKET)
         (void)close(fd);
+}
+
+int cfr_httpd_set_reach(struct cfr_httpd_server *s, enum cfr_httpd_reach reach, struct cfr_err *err)
+{
+    int rc = cfr_httpd_listen_reach(listen_fd(s), reach, err);
+
+    if (rc == CFR_E_PERM)
+        return cfr_err_set(err, rc,
+                           "%s: other machines cannot be let in without CAP_NET_RAW once this machine alone could "
+                           "connect; restart the agent",
+                           s->socket.address);
+    return rc;
+}
+
+void cfr_httpd_end_connections(struct cfr_httpd_server *s)
+{
+    cfr_httpd_connections_end_idle(&s->connections, INT64_MAX);
 }
 
 bool cfr_httpd_is_busy(const struct cfr_httpd_server *s)

@@ -34,14 +34,35 @@ typedef bool cfr_httpd_secret_fn(void *ctx, const struct cfr_httpd_peer *peer,
                                  const struct cfr_sdk_endpoint_request *request,
                                  struct cfr_sdk_endpoint_answer *answer);
 
+/* Which machines can reach a TCP address. */
+enum cfr_httpd_reach {
+    CFR_HTTPD_ANY,  /* every machine */
+    CFR_HTTPD_LINK, /* answers do not leave the link: hop limit 1, except on loopback addresses */
+    CFR_HTTPD_HERE, /* the same, and an address of the interface lo is bound to it. The kernel may refuse that (before
+                     * Linux 5.7 without CAP_NET_RAW), which is logged at debug level */
+};
+
+/* The other end of a TCP connection. */
+struct cfr_httpd_origin {
+    unsigned char address[16];
+    size_t n;  /* bytes of the address: 4 or 16; 0 = not known */
+    bool here; /* it is this machine: for a loopback address a loopback address, else any of its own, by the kernel */
+    char text[64];
+};
+
+/* Called before anything is read from a new connection; false closes it. */
+typedef bool cfr_httpd_accept_fn(void *ctx, const struct cfr_httpd_origin *origin);
+
 struct cfr_httpd_options {
     cfr_httpd_secret_fn *secret; /* called first; NULL = none */
     cfr_httpd_fn *fn;            /* NULL = none: 404 */
     void *ctx;
-    unsigned connections; /* one more closes the longest idle one; 0 = 256 */
-    unsigned per_address; /* 0 = no limit; only on TCP */
-    bool no_body;         /* requests with a body are refused */
-    mode_t mode;          /* of a Unix socket; 0 = 0600 */
+    unsigned connections;         /* one more closes the longest idle one; 0 = 256 */
+    unsigned per_address;         /* 0 = no limit; only on TCP */
+    bool no_body;                 /* requests with a body are refused */
+    mode_t mode;                  /* of a Unix socket; 0 = 0600 */
+    enum cfr_httpd_reach reach;   /* of a TCP address */
+    cfr_httpd_accept_fn *accepts; /* NULL = all; only on TCP */
 };
 
 /* Listens on WHERE with OPTIONS (copied). A connection that has not sent a complete request for 10 s is closed, however
@@ -61,6 +82,10 @@ void cfr_httpd_close(struct cfr_httpd_server *s);
 /* Stops listening: clients that are connected already are accepted and answered by later steps, others are refused.
  * Each answer then ends its connection. Blocks for at most 100 ms. */
 void cfr_httpd_quiesce(struct cfr_httpd_server *s);
+/* Changes what can reach S from now on. CFR_E_PERM: what is bound to lo cannot be released without CAP_NET_RAW. */
+int cfr_httpd_set_reach(struct cfr_httpd_server *s, enum cfr_httpd_reach reach, struct cfr_err *err);
+/* Ends all connections. */
+void cfr_httpd_end_connections(struct cfr_httpd_server *s);
 /* True while a connection waits for an answer, or has not sent its first request. */
 bool cfr_httpd_is_busy(const struct cfr_httpd_server *s);
 /* The descriptor to poll for reading. */

@@ -25,6 +25,7 @@ struct cfr_kube_request {
     const char *path;              /* begins with a slash; with its query */
     const char *content_type;      /* NULL without a body */
     const struct cfr_secret *body; /* borrowed until done or cancelled; NULL = none */
+    size_t answer_max;             /* larger answers are refused; 0 = 256 KiB */
 };
 
 struct cfr_kube_answer {
@@ -67,6 +68,10 @@ int cfr_kube_run(struct cfr_kube *k, const bool *done, int64_t end_boot_ms, stru
 /* The namespace of WHERE (the pod's own, or the context's), or NULL if it names none. Borrowed until the next
  * call. */
 const char *cfr_kube_namespace(struct cfr_kube *k, const struct cfr_kube_where *where, struct cfr_err *err);
+/* What clients need to reach WHERE: the API server's URL, and the certificates (PEM) that it is verified by, empty for
+ * the system's. Borrowed until the next call. */
+int cfr_kube_server(struct cfr_kube *k, const struct cfr_kube_where *where, const char **url, struct cfr_view *ca,
+                    struct cfr_err *err);
 /* Reads and checks everything that WHERE names without sending anything: for `credfresh check`. */
 int cfr_kube_check(const struct cfr_kube_where *where, struct cfr_err *err);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANSWER_MAX  4194304
+#define ANSWER_MAX  262144 /* unless the request says more */
 #define TIMEOUT_MS  30000
 #define HEADERS_OWN 3 /* Accept, Content-Type, Authorization */
 #define HEADER_MAX  262144
@@ -24,6 +24,7 @@ struct cfr_kube_call {
     char *path;
     char *content_type;
     const struct cfr_secret *body;
+    size_t answer_max;
     cfr_kube_fn *done;
     void *ctx;
     void *http;
@@ -130,7 +131,7 @@ static int start_http(struct cfr_kube_call *c, const struct cfr_kube_identity *i
         .headers = headers,
         .header_count = count,
         .body = c->body,
-        .answer_max = ANSWER_MAX,
+        .answer_max = c->answer_max,
         .timeout_ms = TIMEOUT_MS,
     };
 
@@ -296,6 +297,7 @@ static int copy_request(struct cfr_kube_call *c, const struct cfr_kube_request *
     c->path = cfr_str_dup(cfr_view_of(r->path));
     c->content_type = r->content_type != NULL ? cfr_str_dup(cfr_view_of(r->content_type)) : NULL;
     c->body = r->body;
+    c->answer_max = r->answer_max != 0 ? r->answer_max : ANSWER_MAX;
     if (c->method == NULL || c->path == NULL || (r->content_type != NULL && c->content_type == NULL))
         return cfr_err_nomem(err);
     return 0;

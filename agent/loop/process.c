@@ -3,6 +3,7 @@
 #include "agent/loop/process.h"
 
 #include "agent/loop/clock.h"
+#include "agent/loop/launcher_private.h"
 #include "base/secret.h"
 #include "files/file.h"
 
@@ -25,9 +26,9 @@
 #include <unistd.h>
 
 #define START_SLACK_MS 2000
-#define MATCHES_MAX    256
 #define END_WAIT_MS    200
 #define COMM_MAX       15
+#define NO_UID         ((uid_t)-1)
 #define FILES_MAX      16384
 
 static int pidfd_open(pid_t pid)
@@ -82,7 +83,7 @@ static uid_t owner_of(pid_t pid)
 {
     char buf[2048];
     const char *line;
-    unsigned long uid = 0;
+    unsigned long uid = (unsigned long)NO_UID;
 
     /* Not the owner of /proc/PID: that is root's for a process that hides its memory. */
     if (read_proc(pid, "status", buf, sizeof buf) != 0 && (line = strstr(buf, "\nUid:")) != NULL)
@@ -104,35 +105,44 @@ static int send_to(pid_t pid, int fd, int signal, struct cfr_err *err)
     return cfr_err_sys(err, errno, "cannot signal process %d", (int)pid);
 }
 
-static int read_pid_file(const char *path, pid_t *pid, int64_t *written_ms, struct cfr_err *err)
+static int read_pid_file(const char *path, pid_t *pid, struct cfr_file_origin *origin, struct cfr_err *err)
 {
     struct cfr_secret text;
-    struct stat st;
     int64_t number;
     int rc;
 
     cfr_secret_init(&text, 64);
-    rc = cfr_file_read(path, &text, err);
-    if (rc == 0 && stat(path, &st) != 0)
-        rc = cfr_err_sys(err, errno, "cannot look at %s", path);
+    rc = cfr_file_read_foreign(path, &text, origin, err);
     if (rc == 0 && (!cfr_view_int(cfr_view_trim(cfr_secret_view(&text)), &number) || number < 2 || number > INT_MAX))
         rc = cfr_err_set(err, CFR_E_CONFIG, "%s does not hold a process id", path);
     cfr_secret_free(&text);
-    if (rc != 0)
-        return rc;
-    *pid = (pid_t)number;
-    *written_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
-    return 0;
+    if (rc == 0)
+        *pid = (pid_t)number;
+    return rc;
+}
+
+/* A user who can write the file could have us signal any process; its own ones it may signal itself. */
+static int check_owner(const char *pid_file, pid_t pid, const struct cfr_file_origin *origin, struct cfr_err *err)
+{
+    uid_t uid = owner_of(pid);
+
+    if (origin->trusted || uid == origin->owner)
+        return 0;
+    return cfr_err_set(
+        err, CFR_E_PERM,
+        "%s belongs to user %u, or lies where others can write, and names process %d of user %u: give the "
+        "file and its directory to root or to credfresh's user, or let the process write its own",
+        pid_file, (unsigned)origin->owner, (int)pid, (unsigned)uid);
 }
 
 static int open_file(const char *pid_file, pid_t *out, int *pidfd, struct cfr_err *err)
 {
     struct cfr_now now = cfr_clock_now();
-    int64_t written_ms;
+    struct cfr_file_origin origin;
     int64_t start_boot_ms;
     pid_t parent;
     pid_t pid;
-    int rc = read_pid_file(pid_file, &pid, &written_ms, err);
+    int rc = read_pid_file(pid_file, &pid, &origin, err);
     int fd;
 
     *out = 0;
@@ -148,12 +158,14 @@ static int open_file(const char *pid_file, pid_t *out, int *pidfd, struct cfr_er
                               : cfr_err_sys(err, errno, "cannot open process %d", (int)pid);
     /* The descriptor is open: whatever /proc says from here on is about this process, or about none. */
     if (read_stat(pid, &parent, &start_boot_ms) &&
-        start_boot_ms > now.boot_ms - (now.wall_ms - written_ms) + START_SLACK_MS)
+        start_boot_ms > now.boot_ms - (now.wall_ms - origin.mtime_ns / 1000000) + START_SLACK_MS)
         rc = cfr_err_set(
             err, CFR_E_CONFLICT,
             "process %d started after %s was written: the file is stale and the process another one (if only the "
             "clock was set since, touch the file)",
             (int)pid, pid_file);
+    if (rc == 0)
+        rc = check_owner(pid_file, pid, &origin, err);
     if (rc != 0)
         (void)close(fd);
     *pidfd = fd;
@@ -209,38 +221,63 @@ static bool runs(pid_t pid, const char *executable)
     return strcmp(executable[0] == '/' ? target : last_component(target), executable) == 0;
 }
 
+struct match {
+    pid_t pid;
+    pid_t parent;
+};
+
+/* No limit on their number: another user could start enough of the name to hide the ones that are meant. */
 struct matches {
-    pid_t pid[MATCHES_MAX];
-    pid_t parent[MATCHES_MAX];
+    struct match *items;
     size_t count;
 };
+
+static int add_match(struct matches *m, struct match one, struct cfr_err *err)
+{
+    struct match *items = m->items;
+
+    /* Grows at 0, 8, 16, 32 ... */
+    if (m->count == 0 || (m->count >= 8 && (m->count & (m->count - 1)) == 0))
+        items = realloc(items, (m->count < 8 ? 8 : 2 * m->count) * sizeof *items);
+    if (items == NULL)
+        return cfr_err_nomem(err);
+    m->items = items;
+    items[m->count++] = one;
+    return 0;
+}
 
 static int find_matches(const char *executable, struct matches *m, struct cfr_err *err)
 {
     DIR *proc = opendir("/proc");
     const struct dirent *entry;
+    int rc = 0;
 
     if (proc == NULL)
         return cfr_err_sys(err, errno, "cannot list processes in /proc");
-    while ((entry = readdir(proc)) != NULL && m->count < MATCHES_MAX) {
-        pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
+    while (rc == 0 && (entry = readdir(proc)) != NULL) {
+        struct match one = {isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0, 0};
         int64_t start;
 
-        if (pid <= 0 || pid == getpid() || !runs(pid, executable) || !read_stat(pid, &m->parent[m->count], &start))
-            continue;
-        m->pid[m->count++] = pid;
+        if (one.pid > 0 && one.pid != getpid() && runs(one.pid, executable) && read_stat(one.pid, &one.parent, &start))
+            rc = add_match(m, one, err);
     }
     (void)closedir(proc);
-    return 0;
+    return rc;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    pid_t x = ((const struct match *)a)->pid;
+    pid_t y = ((const struct match *)b)->pid;
+
+    return (x > y) - (x < y);
 }
 
 static bool is_match(const struct matches *m, pid_t pid)
 {
-    for (size_t i = 0; i < m->count; i++) {
-        if (m->pid[i] == pid)
-            return true;
-    }
-    return false;
+    struct match key = {pid, 0};
+
+    return bsearch(&key, m->items, m->count, sizeof key, compare_pids) != NULL;
 }
 
 static int signal_match(pid_t pid, const char *executable, int signal, struct cfr_err *err)
@@ -259,19 +296,32 @@ static int signal_match(pid_t pid, const char *executable, int signal, struct cf
 
 int cfr_process_signal_executable(const char *executable, int signal, struct cfr_err *err)
 {
-    struct matches m = {.count = 0};
+    struct matches m = {.items = NULL};
+    struct cfr_err refused = {0};
     int rc = find_matches(executable, &m, err);
+    size_t sent = 0;
 
     if (rc == 0 && m.count == 0)
-        return cfr_err_set(err, CFR_E_MISSING,
-                           "no process runs %s: it has not started, or it lives in another process namespace (in a "
-                           "pod: shareProcessNamespace: true)",
-                           executable);
+        rc = cfr_err_set(err, CFR_E_MISSING,
+                         "no process runs %s: it has not started, or it lives in another process namespace (in a "
+                         "pod: shareProcessNamespace: true)",
+                         executable);
+    if (m.count != 0)
+        qsort(m.items, m.count, sizeof *m.items, compare_pids);
     for (size_t i = 0; rc == 0 && i < m.count; i++) {
-        if (!is_match(&m, m.parent[i]))
-            rc = signal_match(m.pid[i], executable, signal, err);
+        struct cfr_err why = {0};
+        int one;
+
+        if (is_match(&m, m.items[i].parent))
+            continue;
+        one = signal_match(m.items[i].pid, executable, signal, &why);
+        sent += one == 0;
+        /* Another user may run a program of this name: that is no reason to leave out the others. */
+        if (one != 0 && one != CFR_E_MISSING)
+            refused = why;
     }
-    return rc;
+    free(m.items);
+    return rc != 0 || sent != 0 || refused.code == 0 ? rc : cfr_err_set(err, refused.code, "%s", refused.text);
 }
 
 /* The kernel cuts the name to 15 characters. */
@@ -352,7 +402,7 @@ static int prepare(posix_spawnattr_t *attr, posix_spawn_file_actions_t *actions,
     return rc;
 }
 
-static int spawn(char *const *argv, char *const *environment, int out_fd, pid_t *pid, int *pidfd, struct cfr_err *err)
+static int spawn_here(char *const *argv, char *const *environment, int out_fd, pid_t *pid, struct cfr_err *err)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -371,6 +421,16 @@ static int spawn(char *const *argv, char *const *environment, int out_fd, pid_t 
         return cfr_err_sys(err, rc, "cannot start %s", argv[0]);
     if (files_before.rlim_cur != 0)
         (void)prlimit(*pid, RLIMIT_NOFILE, &files_before, NULL);
+    return 0;
+}
+
+static int spawn(char *const *argv, char *const *environment, int out_fd, pid_t *pid, int *pidfd, struct cfr_err *err)
+{
+    int rc = cfr_launcher_is_open() ? cfr_launcher_start(argv, environment, out_fd, pid, err)
+                                    : spawn_here(argv, environment, out_fd, pid, err);
+
+    if (rc != 0)
+        return rc;
     *pidfd = pidfd_open(*pid);
     if (*pidfd < 0) {
         rc = errno;

@@ -2,8 +2,8 @@
 /* Processes: signalling without hitting a reused pid, and starting commands with a clean environment.
  *
  * Reads /proc and blocks on nothing else, but for cfr_process_end (200 ms at most). No callbacks. A pidfd that a
- * function returns is the caller's; cfr_process_reap and cfr_process_end close it. At most 256 processes of one
- * executable are signalled. Linux only: pidfd_open(2), pidfd_send_signal(2). */
+ * function returns is the caller's; cfr_process_reap and cfr_process_end close it. Linux only: pidfd_open(2),
+ * pidfd_send_signal(2). */
 #ifndef CFR_AGENT_LOOP_PROCESS_H
 #define CFR_AGENT_LOOP_PROCESS_H
 
@@ -13,11 +13,13 @@
 #include <sys/types.h>
 
 /* Sends SIGNAL to the process that PID_FILE names, through a pidfd. A process that started after the file was last
- * written is another one with the same number: CFR_E_CONFLICT. CFR_E_MISSING (no file, no process), CFR_E_PERM with
+ * written is another one with the same number: CFR_E_CONFLICT. If others than root and our user could have written the
+ * file, the process must be of the file's owner: CFR_E_PERM. CFR_E_MISSING (no file, no process), CFR_E_PERM with
  * both users and what to change. */
 int cfr_process_signal_file(const char *pid_file, int signal, struct cfr_err *err);
 /* Sends SIGNAL to every process whose executable is EXECUTABLE (an absolute path, or a name compared with the last
- * component) and whose parent is not one too. CFR_E_MISSING if there is none, with the pod setting to look at. */
+ * component) and whose parent is not one too. Those that may not be signalled are left out, and are an error only if
+ * there are no others: CFR_E_PERM. CFR_E_MISSING if there is none, with the pod setting to look at. */
 int cfr_process_signal_executable(const char *executable, int signal, struct cfr_err *err);
 
 /* A pidfd of the running process that PID_FILE names, readable when it has ended. CFR_E_MISSING (no file, no process),

@@ -34,18 +34,15 @@ static const struct cfr_field certificate_fields[] = {
     {FIELD(ip_addresses, STRINGS), .min = 1, .max = CFR_CERT_NAMES_MAX,
      .doc = CFR_DOC("The server's addresses. Default: none.")},
     {FIELD(key, ENUM), .fallback = "ecdsa-p256", .choices = cfr_key_kinds,
-     .doc = CFR_DOC(
-         "Kind of the key, a new one in each certificate. An RSA key holds up everything else while it is made.")},
+     .doc = CFR_DOC("Kind of the key; each certificate has a new one. An RSA key takes up to some seconds to make.")},
     {.key = "validity",
      .type = CFR_FIELD_DURATION,
      .offset = AT(validity_ms),
      .fallback = "90d",
      .min = 10 * CFR_SECOND_MS,
      .max = 3650 * CFR_DAY_MS,
-     .doc = CFR_DOC(
-         "How long a certificate lives, at most as long as the CA. It is replaced at 80 % of that, and at once when "
-         "the CA "
-         "is.")},
+     .doc = CFR_DOC("Lifetime of a certificate, at most that of the CA. It is replaced at 80 % of that, and at once "
+                    "when the CA is replaced.")},
     {.key = NULL},
 };
 #undef AT
@@ -74,7 +71,7 @@ static const struct cfr_field issued_fields[] = {
      .doc = CFR_DOC("A serving certificate that `service_ca` issues, with its key and the bundle. Default: none.")},
     {FIELD(ca_bundle, BOOL), .fallback = "false",
      .doc = CFR_DOC(
-         "Whether it is the bundle alone, of the certificates by which clients verify what `service_ca` issues.")},
+         "Whether this is only the bundle of CA certificates by which clients verify what `service_ca` issues.")},
     {.key = NULL},
 };
 #undef AT

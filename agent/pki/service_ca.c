@@ -6,6 +6,7 @@
 #include "agent/loop/backoff.h"
 #include "agent/loop/log_once.h"
 #include "agent/pki/service_ca_store_private.h"
+#include "agent/pki/service_ca_key_private.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "pki/bundle.h"
@@ -26,7 +27,9 @@ struct cfr_service_ca {
     struct cfr_config_service_ca config; /* a copy */
     struct cfr_ca authority;
     struct cfr_service_ca_store store;
+    struct cfr_service_ca_keys keys;
     bool used;             /* there was a CA: there must be a store */
+    bool rotating;         /* a child makes the key of the next CA */
     bool subject_reported; /* that the configured subject is another */
     int state_fd;
     int64_t next_boot_ms;
@@ -56,6 +59,7 @@ void cfr_service_ca_close(struct cfr_service_ca *s)
 {
     if (s == NULL)
         return;
+    cfr_service_ca_keys_close(&s->keys);
     cfr_service_ca_store_close(&s->store);
     cfr_ca_free(&s->authority);
     cfr_field_free(&cfr_config_service_ca_table, &s->config);
@@ -116,6 +120,8 @@ int cfr_service_ca_configure(struct cfr_service_ca **s, const struct cfr_config 
         cfr_service_ca_store_close(&(*s)->store);
         cfr_ca_free(&(*s)->authority);
     }
+    /* Another kind of key may be wanted now. */
+    cfr_service_ca_keys_close(&(*s)->keys);
     cfr_field_free(&cfr_config_service_ca_table, &(*s)->config);
     (*s)->config = next;
     (*s)->state_fd = state_fd;
@@ -169,10 +175,16 @@ static void announce(const struct cfr_ca *a, enum cfr_ca_need need, const struct
 
 static int rotate(struct cfr_service_ca *s, enum cfr_ca_need need, int64_t now_s, struct cfr_err *err)
 {
-    const struct cfr_ca_rules rules = rules_of(s);
+    struct cfr_ca_rules rules = rules_of(s);
     struct cfr_ca next = {.number = 0};
-    int rc = s->authority.count != 0 ? cfr_ca_copy(&s->authority, &next, err) : 0;
+    struct cfr_secret key;
+    int rc;
 
+    cfr_secret_init(&key, CFR_KEY_PEM_MAX);
+    rules.made = &key;
+    rc = cfr_service_ca_key_take(&s->keys, rules.key, &key, err);
+    if (rc == 0 && s->authority.count != 0)
+        rc = cfr_ca_copy(&s->authority, &next, err);
     if (rc == 0)
         rc = cfr_ca_rotate(&next, &rules, now_s, err);
     if (rc == 0)
@@ -182,6 +194,7 @@ static int rotate(struct cfr_service_ca *s, enum cfr_ca_need need, int64_t now_s
         cfr_ca_move(&s->authority, &next);
     }
     cfr_ca_free(&next);
+    cfr_secret_free(&key);
     return rc;
 }
 
@@ -235,6 +248,11 @@ bool cfr_service_ca_step(struct cfr_service_ca *s, struct cfr_now now)
     if (s == NULL || s->next_boot_ms > now.boot_ms)
         return false;
     rc = keep(s, now.wall_ms / 1000, &err);
+    s->rotating = rc == CFR_SERVICE_CA_LATER;
+    if (s->rotating) {
+        s->next_boot_ms = now.boot_ms + LOOK_MS;
+        return false;
+    }
     if (rc != 0 && cfr_log_once_is_news(&s->logged, &err))
         cfr_log(CFR_LOG_ERROR, NAME, NULL, "%s [%s, %s]", err.text, cfr_err_name(rc),
                 cfr_err_class_name(cfr_err_class(rc)));
@@ -261,29 +279,46 @@ void cfr_service_ca_on_clock(struct cfr_service_ca *s)
         s->next_boot_ms = 0;
 }
 
+void cfr_service_ca_on_child(struct cfr_service_ca *s)
+{
+    if (s != NULL && cfr_service_ca_keys_are_pending(&s->keys))
+        s->next_boot_ms = 0;
+}
+
+bool cfr_service_ca_is_rotating(const struct cfr_service_ca *s)
+{
+    return s != NULL && s->rotating;
+}
+
 /* ---- issuing ---- */
 
 int cfr_service_ca_fingerprint(const struct cfr_service_ca *s, struct cfr_now now, uint64_t *mark, struct cfr_err *err)
 {
     if (s == NULL || s->authority.count == 0)
         return s != NULL && s->err.code != 0 ? cfr_err_set(err, s->err.code, "%s", s->err.text)
-                                             : cfr_err_set(err, CFR_E_MISSING, "there is no service CA yet");
+               : s != NULL && cfr_service_ca_keys_are_pending(&s->keys)
+                   ? cfr_err_set(err, CFR_E_UNAVAILABLE, "the service CA's first key is being made")
+                   : cfr_err_set(err, CFR_E_MISSING, "there is no service CA yet");
     *mark = cfr_bundle_fingerprint(&s->authority, (size_t)s->config.generations, now.wall_ms / 1000);
     return 0;
 }
 
-static int grant_certificate(const struct cfr_service_ca *s, const struct cfr_service_ca_certificate *c, int64_t now_s,
+static int grant_certificate(struct cfr_service_ca *s, const struct cfr_service_ca_certificate *c, int64_t now_s,
                              struct cfr_grant *out, struct cfr_err *err)
 {
-    const struct cfr_serving_cert_order order = {&c->dns_names, &c->ip_addresses, (enum cfr_key_kind)c->key,
-                                                 c->validity_ms / 1000};
     struct cfr_str certificate = {.limit = TEXT_LIMIT};
+    struct cfr_secret made;
     struct cfr_secret key;
+    const struct cfr_serving_cert_order order = {&c->dns_names, &c->ip_addresses, (enum cfr_key_kind)c->key,
+                                                 c->validity_ms / 1000, &made};
     int rc;
 
+    cfr_secret_init(&made, CFR_KEY_PEM_MAX);
     cfr_secret_init(&key, CFR_KEY_PEM_MAX);
-    rc = cfr_serving_cert_issue(&s->authority, (size_t)s->config.generations, &order, now_s, &certificate, &key,
-                                &out->expires_s, err);
+    rc = cfr_service_ca_key_take(&s->keys, order.key, &made, err);
+    if (rc == 0)
+        rc = cfr_serving_cert_issue(&s->authority, (size_t)s->config.generations, &order, now_s, &certificate, &key,
+                                    &out->expires_s, err);
     if (rc == 0)
         rc = cfr_grant_set(out, CFR_FIELD_SERVICE_CERTIFICATE, cfr_str_view(&certificate), err);
     if (rc == 0)
@@ -294,10 +329,11 @@ static int grant_certificate(const struct cfr_service_ca *s, const struct cfr_se
     out->issued_s = now_s;
     cfr_str_free(&certificate);
     cfr_secret_free(&key);
+    cfr_secret_free(&made);
     return rc;
 }
 
-int cfr_service_ca_grant(const struct cfr_service_ca *s, const struct cfr_service_ca_issued *c, struct cfr_now now,
+int cfr_service_ca_grant(struct cfr_service_ca *s, const struct cfr_service_ca_issued *c, struct cfr_now now,
                          struct cfr_grant *out, struct cfr_err *err)
 {
     struct cfr_str bundle = {.limit = TEXT_LIMIT};

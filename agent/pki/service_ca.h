@@ -47,10 +47,17 @@ int64_t cfr_service_ca_deadline(const struct cfr_service_ca *s);
 /* The wall clock was set: the next step checks everything. */
 void cfr_service_ca_on_clock(struct cfr_service_ca *s);
 
+/* After SIGCHLD: a key may have been made, and the next step goes on with it. */
+void cfr_service_ca_on_child(struct cfr_service_ca *s);
+/* True while a child makes the key of the next CA, as of the last step. */
+bool cfr_service_ca_is_rotating(const struct cfr_service_ca *s);
+
 /* *MARK changes when what was issued has to be issued again. The error of the store if there is no CA. */
 int cfr_service_ca_fingerprint(const struct cfr_service_ca *s, struct cfr_now now, uint64_t *mark, struct cfr_err *err);
-/* Issues what C asks for: a new certificate with its key and the bundle, or the bundle alone. */
-int cfr_service_ca_grant(const struct cfr_service_ca *s, const struct cfr_service_ca_issued *c, struct cfr_now now,
+/* Issues what C asks for: a new certificate with its key and the bundle, or the bundle alone. CFR_SERVICE_CA_LATER
+ * while a child makes an RSA key: ask again after the next SIGCHLD. */
+#define CFR_SERVICE_CA_LATER 1
+int cfr_service_ca_grant(struct cfr_service_ca *s, const struct cfr_service_ca_issued *c, struct cfr_now now,
                          struct cfr_grant *out, struct cfr_err *err);
 
 /* False if there is none. Strings live until the next step. */

@@ -5,6 +5,9 @@
 #include "files/format/format.h"
 #include "files/path.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 struct cfr_secret *cfr_publish_content_add(struct cfr_target_content *content)
 {
     struct cfr_secret *secret = &content->contents[content->content_count++];
@@ -17,6 +20,8 @@ void cfr_publish_content_free(struct cfr_target_content *content)
 {
     for (size_t i = 0; i < content->content_count; i++)
         cfr_secret_free(&content->contents[i]);
+    for (size_t i = 0; i < content->count; i++)
+        free(content->names[i]);
     content->content_count = 0;
     content->count = 0;
 }
@@ -43,7 +48,13 @@ int cfr_publish_content_file(struct cfr_target_content *content, const struct cf
 
     if (rc != 0)
         return rc;
-    *file = (struct cfr_file){.name = f->name, .content = cfr_secret_view(secret), .mode = (mode_t)f->mode};
+    *file = (struct cfr_file){.content = cfr_secret_view(secret), .mode = (mode_t)f->mode};
+    /* A file of its own has none. */
+    if (f->name != NULL) {
+        file->name = content->names[content->count] = strdup(f->name);
+        if (file->name == NULL)
+            return cfr_err_nomem(err);
+    }
     content->count++;
     return cfr_publish_content_ids(f->owner, f->group, &file->uid, &file->gid, err);
 }

@@ -122,11 +122,9 @@ static uint64_t hash_of(const struct cfr_target_content *content)
 }
 
 static int publish_directory(const struct cfr_target *t, const struct cfr_publish_job *job,
-                             struct cfr_target_content *content, struct cfr_publish_record *record, bool *changed,
-                             struct cfr_err *err)
+                             struct cfr_target_content *content, uint64_t *hash, bool *changed, struct cfr_err *err)
 {
-    uint64_t *last = &record->rendered[t->index];
-    uint64_t hash = hash_of(content);
+    uint64_t last = *hash;
     struct cfr_generation set = {
         .directory = t->config->directory,
         .directory_mode = (mode_t)t->config->directory_mode,
@@ -137,11 +135,11 @@ static int publish_directory(const struct cfr_target *t, const struct cfr_publis
         .number = job->render.generation,
         .now_s = job->now.wall_ms / 1000,
         /* New secrets differ nearly always: comparing hashes saves reading the files. */
-        .differs = *last != 0 && *last != hash,
+        .differs = last != 0 && last != hash_of(content),
     };
     int rc = cfr_generation_publish(&set, changed, err);
 
-    *last = rc == 0 ? hash : 0;
+    *hash = rc == 0 ? hash_of(content) : 0;
     return rc;
 }
 
@@ -167,13 +165,14 @@ static int check_minted(const struct cfr_config_publish *t, struct cfr_file_fing
 {
     int rc = cfr_generation_verify(t->directory, NULL, 0, mark, err);
 
+    /* Not by its path: a link in it could lead to a file system that does not answer. */
     for (size_t i = 0; rc == 0 && i < t->files.count; i++) {
-        char path[PATH_MAX];
-        struct stat st;
+        struct cfr_secret content;
 
-        (void)snprintf(path, sizeof path, "%s/%s", t->directory, file_at(t, i)->name);
-        if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
-            rc = cfr_err_set(err, CFR_E_MISSING, "%s is not there", path);
+        cfr_secret_init(&content, CFR_FORMAT_OUTPUT_MAX);
+        if (cfr_generation_read(t->directory, file_at(t, i)->name, &content, NULL) != 0 || content.len == 0)
+            rc = cfr_err_set(err, CFR_E_MISSING, "%s/%s is not there", t->directory, file_at(t, i)->name);
+        cfr_secret_free(&content);
     }
     return rc;
 }
@@ -191,9 +190,9 @@ static int look_at(const struct cfr_target *target, struct cfr_file_fingerprint 
     return cfr_generation_verify(t->directory, t->files.count != 0 ? names : NULL, t->files.count, mark, err);
 }
 
-static bool holds_key(const struct cfr_target *t, const char *id)
+static void read_key(const struct cfr_target *t, char id[CFR_PUBLISH_KEY_MAX])
 {
-    return cfr_publish_minted_is(t->config->directory, id);
+    cfr_publish_minted_id(t->config->directory, id);
 }
 
 static void inspect_directory(const struct cfr_target *target, const struct cfr_publish_inspection *i)
@@ -217,5 +216,5 @@ const struct cfr_target_ops cfr_publish_directory = {
     .look = look_at,
     .current = find_current,
     .retire = retire_previous,
-    .holds_key = holds_key,
+    .read_key = read_key,
 };

@@ -20,13 +20,12 @@ static int render_file(const struct cfr_target *t, const struct cfr_publish_rend
 }
 
 static int publish_file(const struct cfr_target *t, const struct cfr_publish_job *job,
-                        struct cfr_target_content *content, struct cfr_publish_record *record, bool *changed,
-                        struct cfr_err *err)
+                        struct cfr_target_content *content, uint64_t *hash, bool *changed, struct cfr_err *err)
 {
     const struct cfr_config_file *f = t->config->file;
 
     (void)job;
-    (void)record;
+    (void)hash;
     return cfr_single_publish(f->path, &content->files[0], f->in_place, changed, err);
 }
 

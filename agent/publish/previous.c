@@ -57,19 +57,21 @@ int cfr_publish_previous_read(const char *directory, const char *name, struct cf
     return rc;
 }
 
-bool cfr_publish_minted_is(const char *directory, const char *id)
+void cfr_publish_minted_id(const char *directory, char id[CFR_PUBLISH_KEY_MAX])
 {
     struct cfr_secret line;
     struct cfr_view text;
     bool there = false;
-    bool same = false;
-    size_t n = strlen(id);
+    size_t n = 0;
 
+    id[0] = '\0';
     cfr_secret_init(&line, CFR_FORMAT_OUTPUT_MAX);
     if (read_file(directory, CFR_ROTATION_FILE, "", &line, &there, NULL) == 0 && there) {
         text = cfr_view_trim(cfr_secret_view(&line));
-        same = n != 0 && text.n > n && text.p[text.n - n - 1] == ' ' && memcmp(text.p + text.n - n, id, n) == 0;
+        while (n < text.n && text.p[text.n - n - 1] != ' ')
+            n++;
+        if (n < text.n && n < CFR_PUBLISH_KEY_MAX)
+            (void)snprintf(id, CFR_PUBLISH_KEY_MAX, "%.*s", (int)n, text.p + text.n - n);
     }
     cfr_secret_free(&line);
-    return same;
 }

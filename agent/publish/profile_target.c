@@ -40,6 +40,8 @@ static const struct cfr_field fields[] = {
     {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC("With format aws-config: where the SDK finds the token for `role_arn`.")},
     {FIELD(region, STRING), .min = 1, .max = 63, .doc = CFR_DOC(CFR_CONFIG_DOC_REGION)},
+    {FIELD(sts_regional_endpoints, ENUM), .fallback = "unset", .choices = cfr_config_sts_endpoints,
+     .doc = CFR_DOC(CFR_CONFIG_DOC_STS_ENDPOINTS)},
     {FIELD(command, STRING), .min = 1, .max = 4096, .doc = CFR_DOC(CFR_CONFIG_DOC_COMMAND)},
     {.key = NULL},
 };
@@ -88,21 +90,19 @@ static int render_profile(const struct cfr_target *t, const struct cfr_publish_r
 }
 
 static int publish_profile(const struct cfr_target *t, const struct cfr_publish_job *job,
-                           struct cfr_target_content *content, struct cfr_publish_record *record, bool *changed,
-                           struct cfr_err *err)
+                           struct cfr_target_content *content, uint64_t *hash, bool *changed, struct cfr_err *err)
 {
     const struct cfr_config_file *p = t->own;
     char section[CFR_FORMAT_SECTION_MAX];
     int rc = name_section(p, section, err);
 
-    (void)job;
-    (void)record;
-    return rc != 0 ? rc : cfr_profile_publish(p->path, section, &content->files[0], changed, err);
+    (void)hash;
+    return rc != 0 ? rc : cfr_profile_publish(p->path, section, &content->files[0], job->may_wait, changed, err);
 }
 
 static int recover_profile(const struct cfr_target *t, struct cfr_err *err)
 {
-    return cfr_single_recover(((const struct cfr_config_file *)t->own)->path, err);
+    return cfr_profile_recover(((const struct cfr_config_file *)t->own)->path, err);
 }
 
 /* Other programs may have rewritten the file around the section: only that counts. */
@@ -126,6 +126,7 @@ static void inspect_profile(const struct cfr_target *t, const struct cfr_publish
 const struct cfr_target_ops cfr_publish_profile = {
     .kind = {.variant = {.key = "profile", .table = &table, .doc = CFR_DOC("A profile inside a shared AWS file.")},
              .describe = describe_profile},
+    .locks = true,
     .inspect = inspect_profile,
     .render = render_profile,
     .publish = publish_profile,

@@ -84,6 +84,12 @@ static struct cfr_format_input input_of(const struct cfr_config_file *file)
         .cloud = file->cloud,
         .cacert = file->cacert,
         .token_only = file->clouds_auth != 0,
+        .sts_regional_endpoints =
+            file->sts_regional_endpoints != 0 ? cfr_config_sts_endpoints[file->sts_regional_endpoints] : NULL,
+        .field = file->field,
+        .template_text = file->template_text,
+        .values = file->values,
+        .server = file->server,
     };
 }
 

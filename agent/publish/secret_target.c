@@ -2,6 +2,7 @@
 /* Target kind `secret`: Secrets of the cluster, and the queue that applies them. */
 #include "agent/publish/secret_target.h"
 
+#include "agent/publish/previous_private.h"
 #include "agent/publish/render_private.h"
 #include "agent/publish/target_private.h"
 #include "agent/loop/backoff.h"
@@ -39,7 +40,9 @@ struct target {
     char *keys[CFR_CONFIG_FILES_MAX]; /* heap; of what is wanted; none: not known since the start */
     struct cfr_secret values[CFR_CONFIG_FILES_MAX];
     size_t key_count;
-    bool loaded; /* the values are there, to be applied */
+    size_t own_count; /* of these, those that are rendered; the others are what the Secret held before, KEY.old */
+    bool minted;      /* it is a rotated key, the last of those rendered being when that was minted */
+    bool loaded;      /* the values are there, to be applied */
     struct cfr_kube_call *call;
     struct cfr_secret body; /* of the call */
     uint64_t sending;       /* the generation that the call is for */
@@ -155,14 +158,21 @@ static void wipe_values(struct target *t)
     t->loaded = false;
 }
 
-static void wipe_wanted(struct target *t)
+/* Wipes what was to be applied, from key FIRST on. */
+static void wipe_from(struct target *t, size_t first)
 {
-    wipe_values(t);
-    for (size_t i = 0; i < t->key_count; i++) {
+    for (size_t i = first; i < t->key_count; i++) {
+        cfr_secret_free(&t->values[i]);
         free(t->keys[i]);
         t->keys[i] = NULL;
     }
-    t->key_count = 0;
+    t->key_count = first < t->key_count ? first : t->key_count;
+}
+
+static void wipe_wanted(struct target *t)
+{
+    wipe_from(t, 0);
+    t->loaded = false;
 }
 
 void cfr_publish_secret_close(struct cfr_delivery *d)
@@ -251,6 +261,17 @@ static int check_object(const struct cfr_target *t, const struct cfr_publish_ren
     return cfr_k8s_secret_apply_check(&o, err);
 }
 
+/* When a rotated key was minted, as a key of its own. */
+static int add_minted(const struct cfr_publish_minted *minted, struct cfr_target_content *out, struct cfr_err *err)
+{
+    struct cfr_secret *line = cfr_publish_content_add(out);
+    int rc = cfr_publish_minted_line(minted, line, err);
+
+    if (rc == 0)
+        out->files[out->count++] = (struct cfr_file){.name = CFR_ROTATION_FILE, .content = cfr_secret_view(line)};
+    return rc;
+}
+
 static int render_secret(const struct cfr_target *t, const struct cfr_publish_render *job,
                          struct cfr_target_content *out, struct cfr_err *err)
 {
@@ -260,6 +281,8 @@ static int render_secret(const struct cfr_target *t, const struct cfr_publish_re
 
     for (size_t i = 0; rc == 0 && i < c->keys.count; i++)
         rc = cfr_publish_content_file(out, job, cfr_publish_file_at(&c->keys, i), err);
+    if (rc == 0 && job->from->minted != NULL)
+        rc = add_minted(job->from->minted, out, err);
     if (rc == 0 && c->keys.count == 0) {
         cfr_publish_content_keys(out, job, 0);
         if (out->count == 0)
@@ -294,15 +317,14 @@ static int copy_content(struct target *t, const struct cfr_target_content *conte
 /* Queues it in place of what the Secret was to hold so far; cfr_publish_secret_step begins to apply it. A request
  * under way goes on, and is followed by another. */
 static int queue_secret(const struct cfr_target *target, const struct cfr_publish_job *job,
-                        struct cfr_target_content *content, struct cfr_publish_record *record, bool *changed,
-                        struct cfr_err *err)
+                        struct cfr_target_content *content, uint64_t *hash, bool *changed, struct cfr_err *err)
 {
     struct cfr_delivery *d = job->delivery;
     struct target fresh = {.key_count = 0};
     struct target *t = NULL;
     int rc;
 
-    (void)record;
+    (void)hash;
     for (size_t i = 0; d != NULL && i < d->count; i++) {
         if (d->targets[i].config == target->config->secret)
             t = &d->targets[i];
@@ -321,6 +343,8 @@ static int queue_secret(const struct cfr_target *target, const struct cfr_publis
     memcpy(t->keys, fresh.keys, sizeof t->keys);
     memcpy(t->values, fresh.values, sizeof t->values);
     t->key_count = fresh.key_count;
+    t->own_count = fresh.key_count;
+    t->minted = job->render.from->minted != NULL;
     t->loaded = true;
     t->wanted = job->render.generation;
     t->wanted_expires_ms = job->expires_ms;
@@ -360,6 +384,11 @@ static void restore_keys(struct target *t)
         cfr_secret_init(&t->values[i], 0);
         t->key_count = i + 1;
     }
+    if (t->all->config->mint == NULL)
+        return;
+    t->keys[t->key_count] = strdup(CFR_ROTATION_FILE);
+    cfr_secret_init(&t->values[t->key_count], 0);
+    t->key_count += t->keys[t->key_count] != NULL;
 }
 
 void cfr_publish_secret_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted,
@@ -466,6 +495,55 @@ static int refuse(const struct target *t, const struct cfr_kube_answer *answer, 
 
 static int send(struct target *t, enum purpose purpose, struct cfr_err *err);
 
+/* KEY.old of the rendered key INDEX is VALUE, which is moved. */
+static int add_old(struct target *t, size_t index, struct cfr_secret *value, struct cfr_err *err)
+{
+    char name[CFR_K8S_SECRET_KEY_MAX + sizeof CFR_MINT_OLD_SUFFIX];
+
+    (void)snprintf(name, sizeof name, "%s" CFR_MINT_OLD_SUFFIX, t->keys[index]);
+    t->keys[t->key_count] = strdup(name);
+    if (t->keys[t->key_count] == NULL)
+        return cfr_err_nomem(err);
+    cfr_secret_init(&t->values[t->key_count], CFR_K8S_SECRET_TOTAL_MAX);
+    cfr_secret_move(&t->values[t->key_count++], value);
+    return 0;
+}
+
+/* What the Secret of BODY holds of the key before this one becomes KEY.old, so that one apply writes both. What holds
+ * this key already keeps its KEY.old; what holds no rotated key has none. */
+static int add_previous(struct target *t, struct cfr_view body, struct cfr_err *err)
+{
+    char old[CFR_MINT_FILES_MAX][CFR_K8S_SECRET_KEY_MAX + sizeof CFR_MINT_OLD_SUFFIX];
+    const char *names[2 * CFR_MINT_FILES_MAX + 1] = {CFR_ROTATION_FILE};
+    struct cfr_secret values[2 * CFR_MINT_FILES_MAX + 1];
+    bool there[2 * CFR_MINT_FILES_MAX + 1];
+    struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
+    struct cfr_k8s_secret_object o;
+    size_t files = t->own_count - 1;
+    bool same;
+    int rc;
+
+    for (size_t i = 0; i < files; i++) {
+        (void)snprintf(old[i], sizeof old[i], "%s" CFR_MINT_OLD_SUFFIX, t->keys[i]);
+        names[1 + i] = t->keys[i];
+        names[1 + files + i] = old[i];
+    }
+    rc = cfr_k8s_secret_apply_values(body, names, 1 + 2 * files, values, there, err);
+    same = rc == 0 && there[0] && cfr_view_eq(cfr_secret_view(&values[0]), cfr_secret_view(&t->values[files]));
+    for (size_t i = 0; rc == 0 && there[0] && i < files; i++) {
+        size_t from = 1 + i + (same ? files : 0);
+
+        if (there[from])
+            rc = add_old(t, i, &values[from], err);
+    }
+    for (size_t i = 0; i < 1 + 2 * files; i++)
+        cfr_secret_free(&values[i]);
+    if (rc != 0)
+        return rc;
+    o = object_of(t, keys);
+    return cfr_k8s_secret_apply_check(&o, err);
+}
+
 /* The look before: may it be written? Then goes on with the apply. */
 static int after_look(struct target *t, const struct cfr_kube_answer *answer, int64_t *retry_after_s,
                       struct cfr_err *err)
@@ -475,10 +553,14 @@ static int after_look(struct target *t, const struct cfr_kube_answer *answer, in
     int rc = 0;
 
     t->absent = answer->status == 404;
+    wipe_from(t, t->own_count);
+    o.key_count = t->key_count;
     if (answer->status == 200)
         rc = cfr_k8s_secret_apply_may(&o, answer->body, t->config->adopt, err);
     else if (answer->status != 404)
         rc = refuse(t, answer, retry_after_s, err);
+    if (rc == 0 && answer->status == 200 && t->minted)
+        rc = add_previous(t, answer->body, err);
     return rc != 0 ? rc : send(t, APPLY, err);
 }
 
@@ -580,7 +662,8 @@ static int send(struct target *t, enum purpose purpose, struct cfr_err *err)
     bool apply = purpose == APPLY;
     struct cfr_kube_where where = {t->config->kubeconfig, t->config->context};
     char path[CFR_K8S_SECRET_PATH_MAX];
-    struct cfr_kube_request request = {.method = apply ? "PATCH" : "GET", .path = path};
+    struct cfr_kube_request request = {
+        .method = apply ? "PATCH" : "GET", .path = path, .answer_max = CFR_K8S_SECRET_ANSWER_MAX};
     enum cfr_k8s_secret_path use = !apply             ? CFR_K8S_SECRET_READ
                                    : t->config->adopt ? CFR_K8S_SECRET_TAKE
                                                       : CFR_K8S_SECRET_APPLY;

@@ -2,6 +2,8 @@
 /* Delivery of a credential to Kubernetes Secrets: queued by cfr_publish, applied by server-side apply, and retried
  * until each Secret holds the newest generation.
  *
+ * A rotated key is applied with what the Secret held before, as KEY.old, and the time of its minting.
+ *
  * What a Secret holds is looked at at the start and once a minute: one that was deleted, or that somebody else has
  * written to, is lost until the next cfr_publish.
  *

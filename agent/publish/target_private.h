@@ -33,6 +33,7 @@ struct cfr_target_content {
     size_t count;
     struct cfr_secret contents[CFR_CONFIG_FILES_MAX]; /* that FILES are views of, unless of the grant itself */
     size_t content_count;
+    char *names[CFR_CONFIG_FILES_MAX]; /* of FILES, by their place: a reload frees those of the configuration */
     char old_names[CFR_MINT_FILES_MAX][CFR_PATH_NAME_MAX + 1];
     uid_t uid; /* of the target itself */
     gid_t gid;
@@ -44,6 +45,8 @@ struct cfr_target_ops {
     struct cfr_config_target_kind kind;
     /* It is in the cluster: published last, because it is only queued and cannot be undone. */
     bool is_remote;
+    /* Publishing needs a lock of other programs: CFR_E_TIMEOUT while it is held. */
+    bool locks;
     /* True if T is of this kind. */
     bool (*is_configured)(const struct cfr_config_publish *t);
     /* Where it is on this machine; NULL for none. */
@@ -56,10 +59,10 @@ struct cfr_target_ops {
     /* Fills OUT (zeroed) with what is to be published. Changes nothing. Never NULL. */
     int (*render)(const struct cfr_target *t, const struct cfr_publish_render *job, struct cfr_target_content *out,
                   struct cfr_err *err);
-    /* Publishes it in one step, and brings its hash in RECORD up to date, if it has one. *CHANGED (false): something
-     * was written. Never NULL. */
+    /* Publishes it in one step. *HASH is of what was published last, 0 if that is not known; it is brought up to date,
+     * if the kind has one. *CHANGED (false): something was written. Never NULL. */
     int (*publish)(const struct cfr_target *t, const struct cfr_publish_job *job, struct cfr_target_content *content,
-                   struct cfr_publish_record *record, bool *changed, struct cfr_err *err);
+                   uint64_t *hash, bool *changed, struct cfr_err *err);
     /* Removes what a crash has left. */
     int (*recover)(const struct cfr_target *t, struct cfr_err *err);
     /* 0 if something complete is there, whatever wrote it. *MARK (may be NULL) changes when it is written to. */
@@ -68,8 +71,8 @@ struct cfr_target_ops {
     int (*current)(const struct cfr_target *t, uint64_t *number, struct cfr_err *err);
     /* Wipes the previous generation. */
     int (*retire)(const struct cfr_target *t, struct cfr_err *err);
-    /* True if the long-lived key ID is there. NULL: the kind does not know. */
-    bool (*holds_key)(const struct cfr_target *t, const char *id);
+    /* The id of the long-lived key that is there; "" for none. NULL: the kind does not know. */
+    void (*read_key)(const struct cfr_target *t, char id[CFR_PUBLISH_KEY_MAX]);
 };
 
 extern const struct cfr_target_ops cfr_publish_directory;
@@ -79,6 +82,15 @@ extern const struct cfr_target_ops cfr_publish_secret;
 
 /* The kinds, NULL-terminated: agent/publish/kinds.c. */
 extern const struct cfr_target_ops *const cfr_publish_kinds[];
+
+/* ---- agent/publish/targets.c ---- */
+
+/* Target INDEX of C. */
+struct cfr_target cfr_publish_target(const struct cfr_config_credential *c, size_t index);
+/* Renders JOB for T into *OUT, which is freed by cfr_publish_content_drop, also after an error. */
+int cfr_publish_target_render(const struct cfr_target *t, const struct cfr_publish_render *job,
+                              struct cfr_target_content **out, struct cfr_err *err);
+void cfr_publish_content_drop(struct cfr_target_content *content);
 
 /* ---- for kinds: agent/publish/content.c ---- */
 

@@ -269,6 +269,14 @@ static int call_for(struct cfr_rotator *m, const struct cfr_rotation_todo *todo,
     return rc;
 }
 
+/* In the steps from which a rotation begins, if it is due. */
+static bool may_begin(const struct cfr_rotator *m)
+{
+    enum cfr_rotation_step step = m->r.journal.step;
+
+    return step == CFR_ROTATION_REST || (step == CFR_ROTATION_PUBLISHED && cfr_rotation_is_refused(&m->r));
+}
+
 /* True if there is more to do now. */
 static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, const struct cfr_rotation_facts *facts)
 {
@@ -286,11 +294,11 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     }
     if (todo->action == CFR_ROTATION_ACT_WAIT) {
         wait_until(m, todo->at_s);
-        if (m->r.journal.step != CFR_ROTATION_REST || m->waiter.done == NULL)
+        if (!may_begin(m) || m->waiter.done == NULL)
             return false;
         /* Keys that are aside, and the lookup of the published one, need no waiter. */
         m->deadline_boot_ms = 0;
-        if (m->r.listed_s == 0)
+        if (m->r.listed_s == 0 || !cfr_rotation_is_full(&m->r))
             cfr_rotator_finish(m, &(struct cfr_source_exchange_result){.retry_after_s = -1});
         else
             full(m, facts);
@@ -314,10 +322,34 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     return true;
 }
 
+/* The journal has changed: BEFORE was its step, and it had ASIDE keys that are put aside. */
+static void log_progress(struct cfr_rotator *m, enum cfr_rotation_step before, size_t aside)
+{
+    const struct cfr_rotation_journal *j = &m->r.journal;
+    bool retired =
+        before == CFR_ROTATION_RETIRING || before == CFR_ROTATION_INACTIVE || before == CFR_ROTATION_DELETING;
+
+    if (j->step == CFR_ROTATION_PUBLISHED && retired)
+        cfr_log(CFR_LOG_WARN, m->config->name, NULL, "the old key %s is kept, because the published key %s was %s",
+                j->old, j->current, cfr_rotation_key_state_name(m->r.key_state));
+    else if (j->step != before)
+        cfr_log(CFR_LOG_INFO, m->config->name, NULL, "rotation %llu goes on: %s", (unsigned long long)j->rotation,
+                cfr_rotation_step_name(j->step));
+    else if (j->aside_count > aside)
+        cfr_log(
+            CFR_LOG_WARN, m->config->name, NULL,
+            "the key %s of %s may be the one whose answer was lost, or another user's: this cloud cannot deactivate "
+            "it, so it is left as it is; delete it if nothing uses it",
+            m->r.suspect, j->subject);
+    if (j->step == CFR_ROTATION_UNDOING && before != CFR_ROTATION_UNDOING)
+        undone(m);
+}
+
 /* True if there is more to do now. */
 static bool step(struct cfr_rotator *m)
 {
     enum cfr_rotation_step before = m->r.journal.step;
+    size_t aside = m->r.journal.aside_count;
     struct cfr_rotation_facts facts;
     struct cfr_rotation_todo todo;
     struct cfr_err err = {0};
@@ -336,16 +368,8 @@ static bool step(struct cfr_rotator *m)
     get_facts(m, &facts);
     cfr_rotation_next(&m->r, &facts, &changed, &todo);
     m->unsaved = m->unsaved || changed;
-    if (changed && before == m->r.journal.step) {
-        cfr_log(CFR_LOG_INFO, m->config->name, NULL,
-                "the key %s, which was deactivated, is active again or gone: it is left alone", m->r.suspect);
-        return true;
-    }
     if (changed) {
-        cfr_log(CFR_LOG_INFO, m->config->name, NULL, "rotation %llu goes on: %s",
-                (unsigned long long)m->r.journal.rotation, cfr_rotation_step_name(m->r.journal.step));
-        if (m->r.journal.step == CFR_ROTATION_UNDOING && before != CFR_ROTATION_UNDOING)
-            undone(m);
+        log_progress(m, before, aside);
         return true;
     }
     if (todo.drop_pending && cfr_rotator_drop_pending(m, &err) != 0) {
@@ -383,8 +407,11 @@ void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_f
     if (m->broken.code != 0)
         load(m);
     /* Once room was made, the rotation must not wait for the list to be old. */
-    if (m->r.journal.step == CFR_ROTATION_REST)
+    if (may_begin(m))
         m->r.listed_s = 0;
+    /* The published key may be known to be gone. */
+    if (wanted && m->r.misses == 0)
+        m->r.looked_s = 0;
     m->failed = false;
     m->found_refused = false;
     m->deadline_boot_ms = 0;
@@ -430,12 +457,12 @@ bool cfr_rotator_goes_on(const struct cfr_rotator *m)
 
 bool cfr_rotator_is_refused(const struct cfr_rotator *m)
 {
-    return m != NULL && (m->r.key_state == CFR_ROTATION_KEY_DEACTIVATED || m->r.key_state == CFR_ROTATION_KEY_DELETED);
+    return m != NULL && cfr_rotation_is_refused(&m->r);
 }
 
 bool cfr_rotator_must_replace(const struct cfr_rotator *m)
 {
-    return m->r.journal.step == CFR_ROTATION_REST && cfr_rotation_must_replace(&m->r);
+    return may_begin(m) && cfr_rotation_must_replace(&m->r);
 }
 
 bool cfr_rotator_is_busy(const struct cfr_rotator *m)
@@ -447,14 +474,20 @@ void cfr_rotator_status(struct cfr_rotator *m, struct cfr_api_status_mint *out)
 {
     struct cfr_rotation_facts facts;
     const struct cfr_rotation_journal *j = &m->r.journal;
+    size_t put_aside = 0;
     bool stuck;
 
+    for (size_t i = 0; i < j->aside_count; i++) {
+        if (!j->aside[i].ours)
+            m->put_aside[put_aside++] = j->aside[i].id;
+    }
     get_facts(m, &facts);
     cfr_rotation_words(&m->r, &facts, m->words);
     if (cfr_rotator_is_refused(m))
-        (void)snprintf(m->refused, sizeof m->refused, "the published key %s of %s was %s in the cloud%s", j->current,
-                       j->subject, cfr_rotation_key_state_name(m->r.key_state),
-                       m->r.rules.replace ? "" : ", and is not replaced: `mint.verify` is false");
+        (void)snprintf(m->refused, sizeof m->refused, "the published key %s of %s was %s in the cloud%s%s%s",
+                       j->current, j->subject, cfr_rotation_key_state_name(m->r.key_state),
+                       m->r.rules.replace ? "" : ", and is not replaced: `mint.verify` is false",
+                       j->old[0] != '\0' ? "; kept is the old key " : "", j->old);
     stuck = m->broken.code != 0 || cfr_rotator_is_refused(m) ||
             (m->error.code != 0 && j->step != CFR_ROTATION_MINTED) ||
             (j->step == CFR_ROTATION_VERIFIED && !facts.pending && !facts.new_published);
@@ -471,6 +504,8 @@ void cfr_rotator_status(struct cfr_rotator *m, struct cfr_api_status_mint *out)
         .subject = j->subject,
         .key = j->current[0] != '\0' ? j->current : NULL,
         .old_key = j->old[0] != '\0' ? j->old : NULL,
+        .put_aside = m->put_aside,
+        .put_aside_count = put_aside,
         .minted_s = j->current[0] != '\0' ? j->current_s : 0,
         .due_s = j->current[0] != '\0' ? cfr_rotation_due_s(j, &m->r.rules) : 0,
         .rotation = j->rotation,

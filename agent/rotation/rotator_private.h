@@ -58,7 +58,8 @@ struct cfr_rotator {
     bool found_refused;             /* the key was found refused, and no start has followed yet */
     struct cfr_log_once lookup_log; /* of lookups of the key that failed */
     char words[CFR_ROTATION_WORDS_MAX];
-    char refused[CFR_ROTATION_ID_MAX + CFR_ROTATION_SUBJECT_MAX + 128]; /* that it is, in words */
+    const char *put_aside[CFR_ROTATION_ASIDE_MAX];                          /* for status */
+    char refused[2 * CFR_ROTATION_ID_MAX + CFR_ROTATION_SUBJECT_MAX + 160]; /* that it is, in words */
     struct cfr_err error; /* of the last thing that went wrong and was not made good */
     double duration_s;
     uint64_t rotations; /* done by this run */

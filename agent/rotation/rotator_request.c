@@ -2,6 +2,8 @@
 /* Requests to the cloud whose keys are rotated. */
 #include "agent/rotation/rotator_private.h"
 
+#include "agent/loop/env.h"
+
 #include <stdio.h>
 
 #define REQUEST_TIMEOUT_MS 30000
@@ -64,7 +66,7 @@ static int send_request(struct cfr_rotator *m, struct cfr_err *err)
         return rc;
     http.method = r->method;
     http.url = r->url;
-    http.ca_file = r->ca_file;
+    http.ca_file = cfr_env_ca_file(r);
     http.headers = r->headers;
     http.header_count = r->header_count;
     http.body = &r->body;

@@ -6,6 +6,7 @@
 #include "base/time.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define NEVER_S (INT64_C(100) * 365 * 86400)
 
@@ -68,23 +69,45 @@ void cfr_rotator_lookup_failed(struct cfr_rotator *m, const struct cfr_err *err)
     cfr_rotation_lookup_failed(&m->r, cfr_clock_now().wall_ms / 1000);
 }
 
+/* Reports which of the keys that were aside in BEFORE are no longer. */
+static void report_aside(const struct cfr_rotator *m, const struct cfr_rotation_journal *before)
+{
+    const struct cfr_rotation_journal *j = &m->r.journal;
+
+    for (size_t i = 0; i < before->aside_count; i++) {
+        const char *id = before->aside[i].id;
+        bool there = false;
+
+        for (size_t k = 0; k < j->aside_count; k++)
+            there = there || strcmp(j->aside[k].id, id) == 0;
+        if (!there)
+            cfr_log(CFR_LOG_INFO, m->config->name, NULL, "the key %s, which was put aside, is %s", id,
+                    cfr_rotation_look_up(&m->call.answer.keys, id) == CFR_ROTATION_KEY_ACTIVE
+                        ? "active again: it is left alone"
+                        : "gone");
+    }
+}
+
 static void on_listed(struct cfr_rotator *m, int64_t now_s)
 {
-    enum cfr_rotation_key_state before = m->r.key_state;
+    const struct cfr_rotation_journal before = m->r.journal;
+    enum cfr_rotation_key_state state = m->r.key_state;
     const char *key = m->r.journal.current;
 
     m->unsaved = cfr_rotation_listed(&m->r, &m->call.answer.keys, now_s) || m->unsaved;
     m->lookup_log = (struct cfr_log_once){0};
-    if (m->r.key_state == before)
+    report_aside(m, &before);
+    if (m->r.key_state == state)
         return;
     if (cfr_rotator_is_refused(m)) {
-        m->found_refused = m->r.rules.replace && m->r.journal.step == CFR_ROTATION_REST;
+        m->found_refused = m->r.rules.replace;
         cfr_log(CFR_LOG_ERROR, m->config->name, NULL,
-                "the published key %s of %s was %s in the cloud, and not by credfresh; consumers are refused. %s", key,
-                m->r.journal.subject, cfr_rotation_key_state_name(m->r.key_state),
+                "the published key %s of %s was %s in the cloud, and not by credfresh; consumers are refused. %s%s%s",
+                key, m->r.journal.subject, cfr_rotation_key_state_name(m->r.key_state),
                 m->r.rules.replace ? "It is replaced now"
-                                   : "It is not replaced, because `mint.verify` is false: run `credfresh rotate`");
-    } else if (before != CFR_ROTATION_KEY_UNKNOWN) {
+                                   : "It is not replaced, because `mint.verify` is false: run `credfresh rotate`",
+                m->r.journal.old[0] != '\0' ? "; kept is the old key " : "", m->r.journal.old);
+    } else if (state != CFR_ROTATION_KEY_UNKNOWN) {
         cfr_log(CFR_LOG_INFO, m->config->name, NULL, "the published key %s is active again", key);
     }
 }
@@ -111,7 +134,7 @@ static void on_created(struct cfr_rotator *m, struct cfr_rotator_outcome *o, int
     if (cfr_rotation_is_certain(o->status) && o->rc != CFR_E_CONFLICT) {
         m->unsaved = cfr_rotation_refused(&m->r, now_s) || m->unsaved;
     } else {
-        (void)cfr_err_prefix(&o->err, "whether a key was made is not known, so it is looked for and removed");
+        (void)cfr_err_prefix(&o->err, "whether a key was made is not known, so it is looked for");
         m->unsaved = cfr_rotation_unknown(&m->r, now_s) || m->unsaved;
     }
     cfr_rotator_report(m, &o->err, o->retry_after_s);
@@ -130,25 +153,24 @@ static void on_verified(struct cfr_rotator *m, const struct cfr_rotator_outcome 
 
 static void on_deleted(struct cfr_rotator *m, int64_t now_s)
 {
-    bool whole = m->r.journal.step == CFR_ROTATION_DELETING;
+    enum cfr_rotation_step step = m->r.journal.step;
 
     cfr_log(CFR_LOG_INFO, m->config->name, NULL, "removed the key %s%s", m->call.id,
-            whole ? ": the rotation is complete" : "");
-    m->rotations += whole ? 1 : 0;
-    m->undone += whole ? 0 : 1;
+            step == CFR_ROTATION_DELETING    ? ": the rotation is complete"
+            : step == CFR_ROTATION_PUBLISHED ? ", which was deactivated, to make room for another one"
+                                             : "");
+    m->rotations += step == CFR_ROTATION_DELETING ? 1 : 0;
+    m->undone += step == CFR_ROTATION_UNDOING || step == CFR_ROTATION_LOST ? 1 : 0;
     m->unsaved = cfr_rotation_deleted(&m->r, now_s) || m->unsaved;
 }
 
 static void on_deactivated(struct cfr_rotator *m, int64_t now_s)
 {
-    char words[CFR_TIME_WORDS_MAX];
-
     if (m->r.journal.step == CFR_ROTATION_LOST)
         cfr_log(CFR_LOG_WARN, m->config->name, NULL,
-                "deactivated the key %s of %s: it may be the one whose answer was lost, or another user's; "
-                "it is removed in %s "
-                "unless it is made active again",
-                m->call.id, m->r.journal.subject, cfr_time_words(m->r.rules.inactive_s * 1000, words));
+                "deactivated the key %s of %s and put it aside: it may be the one whose answer was lost, or another "
+                "user's, so it is never deleted; delete it, or activate it if it is in use",
+                m->call.id, m->r.journal.subject);
     m->unsaved = cfr_rotation_deactivated(&m->r, now_s) || m->unsaved;
 }
 

@@ -204,10 +204,10 @@ static int load_pending(struct cfr_rotator *m, struct cfr_err *err)
     int rc;
 
     cfr_secret_init(&text, PENDING_MAX);
-    rc = cfr_file_read_at(m->context.state_fd, pending_name(m, name), &text, err);
+    rc = cfr_file_read_own_at(m->context.state_fd, pending_name(m, name), &text, err);
     if (rc == CFR_E_MISSING) {
         old = true;
-        rc = cfr_file_read_at(m->context.state_fd, old_pending_name(m, name), &text, err);
+        rc = cfr_file_read_own_at(m->context.state_fd, old_pending_name(m, name), &text, err);
     }
     if (rc == 0) {
         rc = parse_pending(cfr_secret_view(&text), &m->pending, err);

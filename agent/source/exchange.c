@@ -2,11 +2,12 @@
 /* Exchange of a credential's inputs, request by request. */
 #include "agent/source/exchange.h"
 
-#include "agent/loop/clock.h"
 #include "agent/loop/env.h"
 #include "agent/source/source.h"
 #include "agent/source/token_request_private.h"
+#include "base/redact.h"
 #include "base/str.h"
+#include "base/time.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -69,12 +70,40 @@ static int build(struct cfr_exchange *e, struct cfr_err *err)
     return e->x.provider->build(&e->x, &in, &e->request, err);
 }
 
+/* What clients of the API server need next to the token that it gave, where that is published. */
+static int add_cluster(struct cfr_exchange *e, struct cfr_err *err)
+{
+    const struct cfr_config_request *r = e->credential->token->request;
+    struct cfr_kube_where where = {r->kubeconfig, r->context};
+    const char *space = r->namespace_name;
+    const char *url = NULL;
+    struct cfr_view ca;
+    int rc;
+
+    if (!cfr_config_publishes_cluster(e->credential))
+        return 0;
+    if (space == NULL)
+        space = cfr_kube_namespace(e->kube, &where, NULL);
+    rc = cfr_kube_server(e->kube, &where, &url, &ca, err);
+    if (rc == 0)
+        rc = cfr_grant_set(&e->x.grant, CFR_FIELD_KUBERNETES_SERVER, cfr_view_of(url), err);
+    if (rc == 0 && ca.n != 0)
+        rc = cfr_grant_set(&e->x.grant, CFR_FIELD_KUBERNETES_CA, ca, err);
+    if (rc == 0 && space != NULL)
+        rc = cfr_grant_set(&e->x.grant, CFR_FIELD_KUBERNETES_NAMESPACE, cfr_view_of(space), err);
+    return rc;
+}
+
 /* A consumer may read both, and they belong together. */
 static int add_token(struct cfr_exchange *e, struct cfr_err *err)
 {
-    if (e->m.token.len == 0)
-        return 0;
-    return cfr_grant_set(&e->x.grant, CFR_FIELD_TOKEN, cfr_secret_view(&e->m.token), err);
+    int rc = 0;
+
+    if (e->m.token.len != 0)
+        rc = cfr_grant_set(&e->x.grant, CFR_FIELD_TOKEN, cfr_secret_view(&e->m.token), err);
+    if (rc == 0 && e->m.requested)
+        rc = add_cluster(e, err);
+    return rc;
 }
 
 /* What the provider grants by itself, if it does: CFR_STS_DONE, CFR_STS_MORE when requests are needed, or an error. */
@@ -104,7 +133,8 @@ static int send_step(struct cfr_exchange *e, struct cfr_err *err)
         return rc;
     http.method = e->request.method;
     http.url = e->request.url;
-    http.ca_file = e->request.ca_file;
+    http.ca_file = cfr_env_ca_file(&e->request);
+    http.ca_pem = cfr_secret_view(&e->m.mounted.ca);
     http.headers = e->request.headers;
     http.header_count = e->request.header_count;
     http.body = &e->request.body;
@@ -115,9 +145,68 @@ static int send_step(struct cfr_exchange *e, struct cfr_err *err)
     return cfr_http_start(e->http, &http, on_answer, e, &e->handle, err);
 }
 
+/* ---- what a server repeats ---- */
+
+#define SECRETS_MAX (1 + CFR_STS_CONTENTS_MAX + CFR_WIRE_HEADERS_MAX + CFR_GRANT_FIELDS_MAX)
+
+/* A file that is one secret. Of others, such as a key file in JSON or PEM, the provider knows the secret part; an
+ * identifier is none. */
+static bool is_bare_secret(const char *key, struct cfr_view content)
+{
+    return strstr(key, "_id_file") == NULL && content.n != 0 && content.p[0] != '{' && content.p[0] != '[' &&
+           cfr_view_find(content, "-----BEGIN") < 0;
+}
+
+/* What follows the scheme in a header that logs in; signatures of AWS are no secrets. */
+static struct cfr_view find_login(struct cfr_view header)
+{
+    static const char *const schemes[] = {"Authorization: Basic ", "Authorization: Bearer ", "X-Auth-Token: "};
+
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        size_t n = strlen(schemes[i]);
+
+        if (cfr_view_starts(header, schemes[i]))
+            return (struct cfr_view){header.p + n, header.n - n};
+    }
+    return (struct cfr_view){NULL, 0};
+}
+
+/* Every secret of the exchange so far, as views into E. Returns their count. */
+static size_t list_secrets(const struct cfr_exchange *e, struct cfr_view out[SECRETS_MAX])
+{
+    size_t n = 0;
+
+    out[n++] = cfr_secret_view(&e->m.token);
+    for (size_t i = 0; i < e->m.content_count; i++) {
+        if (is_bare_secret(e->m.contents[i].key, e->m.contents[i].bytes))
+            out[n++] = e->m.contents[i].bytes;
+    }
+    for (size_t i = 0; i < e->request.header_count; i++)
+        out[n++] = find_login(cfr_secret_view(&e->request.headers[i]));
+    for (size_t i = 0; i < e->x.grant.field_count; i++) {
+        if (cfr_grant_is_secret(e->x.grant.fields[i].name))
+            out[n++] = cfr_secret_view(&e->x.grant.fields[i].value);
+    }
+    return n;
+}
+
+/* A server may repeat any secret in any field; what is shown of its answer is looked at once more here. */
+static void hide_secrets(struct cfr_exchange *e, struct cfr_source_exchange_result *result)
+{
+    struct cfr_view secrets[SECRETS_MAX];
+    size_t n = list_secrets(e, secrets);
+
+    (void)cfr_redact_secrets(result->err.text, secrets, n);
+    if (e->x.grant.identity != NULL)
+        (void)cfr_redact_secrets(e->x.grant.identity, secrets, n);
+    if (e->warning != NULL)
+        (void)cfr_redact_secrets(e->warning, secrets, n);
+}
+
 static void finish(struct cfr_exchange *e, struct cfr_source_exchange_result *result)
 {
     e->handle = NULL;
+    hide_secrets(e, result);
     result->grant = &e->x.grant;
     result->provider = e->x.provider;
     result->config = e->x.config;
@@ -166,6 +255,8 @@ static void on_answer(void *ctx, const struct cfr_http_answer *answer)
     e->handle = NULL;
     e->duration_s += answer->duration_s;
     result.rc = read_answer(e, answer, &result.err);
+    if (result.retry_after_s < e->x.wait_s)
+        result.retry_after_s = e->x.wait_s;
     if (result.rc == CFR_STS_MORE) {
         result.rc = send_step(e, &result.err);
         if (result.rc == 0)
@@ -262,6 +353,21 @@ int cfr_source_exchange_start(struct cfr_http *http, struct cfr_kube *kube,
     else
         destroy(e);
     return rc;
+}
+
+int64_t cfr_source_exchange_life_ms(int64_t expires_s, int64_t server_date_s, struct cfr_now now)
+{
+    return expires_s == 0 ? INT64_MAX : expires_s * 1000 - cfr_clock_grantor_ms(server_date_s, now);
+}
+
+int cfr_source_exchange_check_life(int64_t life_ms, struct cfr_err *err)
+{
+    char words[CFR_TIME_WORDS_MAX];
+
+    if (life_ms > 0)
+        return 0;
+    return cfr_err_set(err, CFR_E_ANSWER, "the answer's credential expired %s ago: look at this machine's clock",
+                       cfr_time_words(-life_ms, words));
 }
 
 void cfr_source_exchange_cancel(struct cfr_exchange *e)

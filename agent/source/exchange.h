@@ -8,6 +8,7 @@
 #define CFR_AGENT_SOURCE_EXCHANGE_H
 
 #include "agent/kube/client.h"
+#include "agent/loop/clock.h"
 #include "agent/source/inputs.h"
 
 struct cfr_exchange; /* exists only while an exchange is under way */
@@ -28,6 +29,12 @@ struct cfr_source_exchange_result {
     int64_t server_date_s; /* of the last answer, 0 = none */
     double duration_s;     /* of all requests together */
 };
+
+/* How long, in ms from NOW, something lives that expires at EXPIRES_S, by the grantor's clock where SERVER_DATE_S shows
+ * that it differs from ours. INT64_MAX for 0, which never expires. */
+int64_t cfr_source_exchange_life_ms(int64_t expires_s, int64_t server_date_s, struct cfr_now now);
+/* CFR_E_ANSWER if a grant with LIFE_MS left has expired already. */
+int cfr_source_exchange_check_life(int64_t life_ms, struct cfr_err *err);
 
 typedef void cfr_source_exchange_fn(void *ctx, struct cfr_source_exchange_result *result);
 

@@ -5,7 +5,6 @@
 #include "agent/loop/backoff.h"
 #include "base/time.h"
 
-#include <string.h>
 #include <time.h>
 
 struct waiting {
@@ -65,21 +64,6 @@ int cfr_source_sync_exchange(const struct cfr_config_credential *c, struct cfr_s
 
 #define LEAST_MS 500 /* that a try must have */
 
-/* The texts of refusals are made for the agent, which does try again. */
-static void cut_promise(struct cfr_err *err)
-{
-    static const char *const promises[] = {"; it is tried again with the next one", "; it is tried again",
-                                           ", so it is tried again"};
-
-    for (size_t i = 0; i < sizeof promises / sizeof promises[0]; i++) {
-        char *at = strstr(err->text, promises[i]);
-        size_t n = strlen(promises[i]);
-
-        if (at != NULL)
-            memmove(at, at + n, strlen(at + n) + 1);
-    }
-}
-
 int cfr_source_sync_retry(cfr_source_sync_try_fn *try, void *ctx, int64_t end_boot_ms, struct cfr_err *err)
 {
     int64_t begun_boot_ms = cfr_clock_now().boot_ms;
@@ -111,8 +95,6 @@ int cfr_source_sync_retry(cfr_source_sync_try_fn *try, void *ctx, int64_t end_bo
             break;
         (void)nanosleep(&(struct timespec){pause_ms / 1000, (long)(pause_ms % 1000) * 1000000L}, NULL);
     }
-    if (cfr_err_class(rc) == CFR_CLASS_RETRY)
-        cut_promise(err);
     if (backoff.failures > 1)
         (void)cfr_err_prefix(err, "tried %u times in %s", (unsigned)backoff.failures,
                              cfr_time_words(cfr_clock_now().boot_ms - begun_boot_ms, words));

@@ -2,6 +2,7 @@
 /* Parts of inputs that several sources share: fingerprints, the token, the files that a provider's configuration names.
  */
 #include "agent/source/inputs_private.h"
+#include "agent/source/token_place_private.h"
 
 #include "base/hash.h"
 #include "files/file.h"
@@ -114,12 +115,22 @@ static bool wants_token(const struct cfr_config_credential *c, const struct cfr_
     return m->volume == NULL;
 }
 
+static bool names_token_file(const struct cfr_config_credential *c)
+{
+    return c->token != NULL && c->token->file != NULL;
+}
+
 static int set_path(const struct cfr_config_credential *c, struct cfr_source_inputs *m, struct cfr_err *err)
 {
-    const char *path = c->token != NULL && c->token->file != NULL ? c->token->file : m->mounted.token_file;
+    const char *path = names_token_file(c) ? c->token->file : m->mounted.token_file;
+    int rc;
 
     if (path == NULL)
         return 0;
+    /* What is refused is not watched either. */
+    rc = names_token_file(c) ? 0 : cfr_source_token_place_check(c->secret->token_directory, path, err);
+    if (rc != 0)
+        return cfr_err_prefix(err, "the Secret in %s", c->secret->directory);
     m->token_path = strdup(path);
     return m->token_path != NULL ? 0 : cfr_err_nomem(err);
 }
@@ -147,18 +158,23 @@ static int read_token(const struct cfr_source_env *env, const struct cfr_config_
 {
     bool may_request = c->token != NULL && c->token->request != NULL;
     struct cfr_config_token from = {.file = m->token_path, .json_field = m->mounted.token_field};
+    const char *directory = names_token_file(c) ? NULL : c->secret->token_directory;
     struct cfr_source_token_file t;
     struct cfr_err why = {0};
     int rc;
 
     if (c->token != NULL)
         from.audience = c->token->audience;
-    if (c->token != NULL && c->token->file != NULL)
+    if (names_token_file(c))
         from.json_field = c->token->json_field;
-    rc = cfr_source_token_file_read(&from, env->now.wall_ms, &t, wait_ms, &why);
+    rc = cfr_source_token_file_read(&from, directory, env->now.wall_ms, &t, wait_ms, &why);
 
     m->issued_s = t.issued_s;
     m->expires_s = t.expires_s;
+    if (rc == CFR_E_CONFIG && directory != NULL) {
+        free(m->token_path);
+        m->token_path = NULL;
+    }
     if (rc == CFR_E_NOMEM || (rc != 0 && !may_request)) {
         if (err != NULL)
             *err = why;
@@ -167,8 +183,8 @@ static int read_token(const struct cfr_source_env *env, const struct cfr_config_
     } else if (may_request && !env->trust &&
                env->now.wall_ms >= cfr_source_token_file_overdue_ms(t.issued_s, t.expires_s)) {
         m->token_mark = join(m->mark, t.mark);
-        (void)cfr_err_set(&why, CFR_E_TOKEN_EXPIRED, "the token in %s is past 80 %% of its life and is not replaced",
-                          m->token_path);
+        (void)cfr_err_set(&why, CFR_E_TOKEN_EXPIRED,
+                          "the token in %s is past 80 %% of its lifetime and is not replaced", m->token_path);
         rc = fall_back(m, why.text, err);
     } else {
         cfr_source_move_token(m, &t);

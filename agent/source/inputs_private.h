@@ -27,9 +27,11 @@ int cfr_source_find_token(const struct cfr_source_env *env, const struct cfr_con
 int cfr_source_read_contents(struct cfr_source_inputs *m, struct cfr_err *err);
 
 /* Reads CONFIG's file. Errors say what is wrong with it: missing, empty, half-written, no JWT, expired, not yet
- * valid, for another audience. *WAIT_MS is how long until it may become usable by itself (not yet valid), or -1. */
-int cfr_source_token_file_read(const struct cfr_config_token *config, int64_t now_ms, struct cfr_source_token_file *out,
-                               int64_t *wait_ms, struct cfr_err *err);
+ * valid, for another audience. *WAIT_MS is how long until it may become usable by itself (not yet valid), or -1.
+ * DIRECTORY is NULL where the configuration names the file. Where a Secret does, the file must lie below DIRECTORY
+ * (agent/source/token_place_private.h), and a token for the API server is refused. */
+int cfr_source_token_file_read(const struct cfr_config_token *config, const char *directory, int64_t now_ms,
+                               struct cfr_source_token_file *out, int64_t *wait_ms, struct cfr_err *err);
 
 /* PATH may be NULL. */
 void cfr_source_watch_path(struct cfr_source_watching *w, const char *path);

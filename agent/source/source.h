@@ -17,7 +17,7 @@ struct cfr_source_env {
     struct cfr_now now;
     bool trust;    /* a request for a token was refused: the token in an overdue file is used as long as it is good */
     bool in_agent; /* a running agent reads, not a check */
-    const struct cfr_service_ca *service_ca; /* the agent's; NULL = none */
+    struct cfr_service_ca *service_ca; /* the agent's; NULL = none */
 };
 
 /* Paths that are being watched; the first error is kept. */
@@ -47,7 +47,7 @@ struct cfr_source_ops {
     /* Watches by cfr_source_watch_path every file that C and M (may be NULL) name. NULL: there is none. */
     void (*watch)(const struct cfr_config_credential *c, const struct cfr_source_inputs *m,
                   struct cfr_source_watching *w);
-    /* What is published of inputs that are final. C may be NULL where ENV has nothing. */
+    /* See cfr_source_grant. C may be NULL where ENV has nothing. */
     int (*grant)(const struct cfr_source_env *env, const struct cfr_config_credential *c,
                  const struct cfr_source_inputs *m, struct cfr_grant *out, struct cfr_err *err);
 };
@@ -62,7 +62,9 @@ const struct cfr_source_ops *cfr_source_of(const struct cfr_config_credential *c
  * of a token that is refused stay in OUT. The caller frees OUT in every case. */
 int cfr_source_read(const struct cfr_source_env *env, const struct cfr_config_credential *c,
                     struct cfr_source_inputs *out, int64_t *wait_ms, struct cfr_err *err);
-/* What is published where nothing is exchanged: M, which is final. */
+/* What is published where nothing is exchanged: M, which is final. CFR_SOURCE_LATER in an agent, while a child makes
+ * what it takes: ask again after the next SIGCHLD. */
+#define CFR_SOURCE_LATER 1
 int cfr_source_grant(const struct cfr_source_env *env, const struct cfr_config_credential *c,
                      const struct cfr_source_inputs *m, struct cfr_grant *out, struct cfr_err *err);
 

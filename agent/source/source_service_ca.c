@@ -29,10 +29,13 @@ static int read_mark(const struct cfr_source_env *env, const struct cfr_config_c
 static int issue(const struct cfr_source_env *env, const struct cfr_config_credential *c,
                  const struct cfr_source_inputs *m, struct cfr_grant *out, struct cfr_err *err)
 {
+    int rc;
+
     (void)m;
     if (!env->in_agent)
         return cfr_err_set(err, CFR_E_CONFIG, "what the service CA issues is published by a running agent alone");
-    return cfr_service_ca_grant(env->service_ca, cfr_service_ca_issued(c), env->now, out, err);
+    rc = cfr_service_ca_grant(env->service_ca, cfr_service_ca_issued(c), env->now, out, err);
+    return rc == CFR_SERVICE_CA_LATER ? CFR_SOURCE_LATER : rc;
 }
 
 static const char *key_of(const void *config)

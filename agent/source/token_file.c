@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Token file: read, decoded, and checked for use now. */
 #include "agent/source/inputs_private.h"
+#include "agent/source/token_place_private.h"
 
 #include "base/hash.h"
 #include "base/json.h"
@@ -115,8 +116,22 @@ static int check_claims(const struct cfr_config_token *config, const struct cfr_
     return 0;
 }
 
-static int decode(const struct cfr_config_token *config, int64_t now_ms, struct cfr_source_token_file *out,
-                  int64_t *wait_ms, struct cfr_err *err)
+/* A Secret could otherwise have a token that opens the cluster sent to where its author reads it. */
+static int check_foreign(const struct cfr_config_token *config, const struct cfr_claims *claims, struct cfr_err *err)
+{
+    struct cfr_view has = cfr_claims_audience(claims, 0);
+
+    if (!cfr_claims_is_for_api_server(claims))
+        return 0;
+    return cfr_err_set(err, CFR_E_TOKEN,
+                       "the token in %s is for the Kubernetes API server (audience \"%.*s\"), and a Secret names no "
+                       "such token: mount one with the cloud's audience, or name the file in `token: {file: ...}`",
+                       config->file, (int)(has.n < 128 ? has.n : 128), has.n != 0 ? has.p : "");
+}
+
+/* FOREIGN: a Secret names the file. */
+static int decode(const struct cfr_config_token *config, bool foreign, int64_t now_ms,
+                  struct cfr_source_token_file *out, int64_t *wait_ms, struct cfr_err *err)
 {
     const struct known *k = learn(cfr_secret_view(&out->token), err);
     int rc;
@@ -126,7 +141,9 @@ static int decode(const struct cfr_config_token *config, int64_t now_ms, struct 
     out->issued_s = k->claims.iat;
     out->expires_s = cfr_claims_expires(&k->claims);
     out->mark = k->mark;
-    rc = check_claims(config, &k->claims, now_ms, wait_ms, err);
+    rc = foreign ? check_foreign(config, &k->claims, err) : 0;
+    if (rc == 0)
+        rc = check_claims(config, &k->claims, now_ms, wait_ms, err);
     if (rc == 0) {
         out->subject = cfr_str_dup(k->claims.sub);
         if (out->subject == NULL)
@@ -154,8 +171,17 @@ static int read_field(const struct cfr_config_token *config, struct cfr_view tex
     return rc;
 }
 
-int cfr_source_token_file_read(const struct cfr_config_token *config, int64_t now_ms, struct cfr_source_token_file *out,
-                               int64_t *wait_ms, struct cfr_err *err)
+static int read_bytes(const char *path, const char *directory, struct cfr_secret *out, struct cfr_err *err)
+{
+    int rc = directory != NULL ? cfr_source_token_place_read(directory, path, out, err) : cfr_file_read(path, out, err);
+
+    if (rc == CFR_E_MISSING)
+        return cfr_err_set(err, CFR_E_MISSING, "waiting for the token file %s, which does not exist yet", path);
+    return rc == 0 ? 0 : cfr_err_prefix(err, "cannot read the token file %s", path);
+}
+
+int cfr_source_token_file_read(const struct cfr_config_token *config, const char *directory, int64_t now_ms,
+                               struct cfr_source_token_file *out, int64_t *wait_ms, struct cfr_err *err)
 {
     struct cfr_secret raw;
     struct cfr_view trimmed;
@@ -165,11 +191,7 @@ int cfr_source_token_file_read(const struct cfr_config_token *config, int64_t no
     *out = (struct cfr_source_token_file){.subject = NULL};
     cfr_secret_init(&raw, CFR_TOKEN_MAX);
     cfr_secret_init(&out->token, CFR_TOKEN_MAX);
-    rc = cfr_file_read(config->file, &raw, err);
-    if (rc == CFR_E_MISSING)
-        rc = cfr_err_set(err, CFR_E_MISSING, "waiting for the token file %s, which does not exist yet", config->file);
-    else if (rc != 0)
-        rc = cfr_err_prefix(err, "cannot read the token file %s", config->file);
+    rc = read_bytes(config->file, directory, &raw, err);
     trimmed = cfr_view_trim(cfr_secret_view(&raw));
     if (rc == 0 && trimmed.n == 0)
         rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s is empty", config->file);
@@ -178,7 +200,7 @@ int cfr_source_token_file_read(const struct cfr_config_token *config, int64_t no
                                         : cfr_secret_append(&out->token, trimmed, err);
     cfr_secret_free(&raw);
     if (rc == 0)
-        rc = decode(config, now_ms, out, wait_ms, err);
+        rc = decode(config, directory != NULL, now_ms, out, wait_ms, err);
     if (rc != 0) {
         int64_t issued_s = out->issued_s;
         int64_t expires_s = out->expires_s;

@@ -172,7 +172,8 @@ static int send(struct cfr_source_token_request *a, struct cfr_kube *kube, struc
     struct cfr_kube_where where = {r->kubeconfig, r->context};
     struct cfr_k8s_token_request token = describe_request(a);
     char path[CFR_K8S_TOKEN_REQUEST_PATH_MAX];
-    struct cfr_kube_request request = {"POST", path, "application/json", &a->body};
+    struct cfr_kube_request request = {
+        .method = "POST", .path = path, .content_type = "application/json", .body = &a->body};
     int rc;
 
     if (!cfr_k8s_token_request_path(&token, path))

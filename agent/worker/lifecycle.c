@@ -11,7 +11,10 @@
  * soon as an operator has put it right. */
 #define BARE_MS         15000
 #define BARE_REFUSED_MS 60000
-#define ASKED_MS        4500 /* the longest while a client asks for it: it is answered within 5 s of an outage's end */
+/* What was granted a moment ago is refused until all of the cloud's servers know of it. */
+#define PROPAGATION_MS INT64_C(600000)
+#define PROPAGATING_MS 30000
+#define ASKED_MS       4500 /* the longest while a client asks for it: it is answered within 5 s of an outage's end */
 
 static const char *const state_names[CFR_STATE_COUNT] = {
 #define X(name, text) text,
@@ -57,6 +60,10 @@ static const struct row rows[] = {
     ROW(EXCHANGING, FAILED, BACKOFF, TOKEN),
     ROW(EXCHANGING, NOTIFIED, EXCHANGING, NOTHING),
 
+    ROW(PUBLISHING, DUE, PUBLISHING, NOTHING),
+    ROW(PUBLISHING, SOURCE, PUBLISHING, AGAIN),
+    ROW(PUBLISHING, ROTATE, PUBLISHING, AGAIN),
+    ROW(PUBLISHING, NOTIFIED, PUBLISHING, NOTHING),
     ROW(PUBLISHING, PUBLISHED, RELOADING, NOTIFY),
     ROW(PUBLISHING, SAME, FRESH, NOTHING),
     ROW(PUBLISHING, FAILED, BACKOFF, NOTHING),
@@ -220,26 +227,40 @@ static int64_t left_of(const struct cfr_lifecycle *c, struct cfr_now now)
     return cfr_lifecycle_valid(c, now) && c->expires_boot_ms != INT64_MAX ? c->expires_boot_ms - now.boot_ms : 0;
 }
 
+/* True if nothing valid is held. The pauses of a long outage are over when what was held expires. */
+static bool note_bare(struct cfr_lifecycle *c, struct cfr_now now)
+{
+    bool bare = !c->long_lived && !cfr_lifecycle_valid(c, now);
+
+    if (bare && !c->bare)
+        c->backoff = (struct cfr_backoff){.failures = 0};
+    if (bare && c->backoff.failures == 0)
+        c->bare_boot_ms = now.boot_ms;
+    c->bare = bare;
+    return bare;
+}
+
+static int64_t bare_cap(const struct cfr_lifecycle *c, struct cfr_now now, enum cfr_err_class class)
+{
+    if (class != CFR_CLASS_STOP)
+        return BARE_MS;
+    return now.boot_ms - c->bare_boot_ms < PROPAGATION_MS ? PROPAGATING_MS : BARE_REFUSED_MS;
+}
+
 int64_t cfr_lifecycle_failed(struct cfr_lifecycle *c, struct cfr_now now, enum cfr_err_class class,
                              int64_t retry_after_s, double chance)
 {
-    bool bare = !c->long_lived && !cfr_lifecycle_valid(c, now);
+    bool bare = note_bare(c, now);
     const struct cfr_backoff_cause cause = {.class = class,
                                             .retry_after_s = retry_after_s,
                                             .left_ms = left_of(c, now),
-                                            .max_ms = !bare                     ? 0
-                                                      : class == CFR_CLASS_STOP ? BARE_REFUSED_MS
-                                                                                : BARE_MS};
+                                            .max_ms = bare ? bare_cap(c, now, class) : 0};
     int64_t asked_ms = ASKED_MS / 2 + (int64_t)(ASKED_MS * chance / 2);
     int64_t delay_ms;
 
     if (retry_after_s > asked_ms / 1000)
         asked_ms = INT64_MAX;
 
-    /* The pauses of a long outage are over when what was held expires. */
-    if (bare && !c->bare)
-        c->backoff = (struct cfr_backoff){.failures = 0};
-    c->bare = bare;
     delay_ms = cfr_backoff_failed(&c->backoff, &cause, chance);
     c->retry_boot_ms = now.boot_ms + delay_ms;
     c->asked_boot_ms = c->long_lived || asked_ms > delay_ms ? c->retry_boot_ms : now.boot_ms + asked_ms;
@@ -292,7 +313,8 @@ int64_t cfr_lifecycle_deadline(const struct cfr_lifecycle *c)
 /* Another try is wanted, and none is under way. */
 static bool wants_try(const struct cfr_lifecycle *c)
 {
-    return c->again && c->state != CFR_STATE_EXCHANGING && c->state != CFR_STATE_STOPPED;
+    return c->again && c->state != CFR_STATE_EXCHANGING && c->state != CFR_STATE_PUBLISHING &&
+           c->state != CFR_STATE_STOPPED;
 }
 
 int64_t cfr_lifecycle_wake_at(const struct cfr_lifecycle *c)

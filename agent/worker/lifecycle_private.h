@@ -67,9 +67,10 @@ enum cfr_lifecycle_action {
 struct cfr_lifecycle {
     enum cfr_state state;
     bool published;
-    bool long_lived; /* it is not renewed for its age alone: see cfr_refresh_lasting_at */
-    bool again;      /* another try is wanted as soon as the present one ends */
-    bool bare;       /* the failures that are counted are those since nothing valid is held */
+    bool long_lived;      /* it is not renewed for its age alone: see cfr_refresh_lasting_at */
+    bool again;           /* another try is wanted as soon as the present one ends */
+    bool bare;            /* the failures that are counted are those since nothing valid is held */
+    int64_t bare_boot_ms; /* of the first of them */
     struct cfr_backoff backoff;
     struct cfr_refresh_life life; /* wall */
     int64_t expires_boot_ms;

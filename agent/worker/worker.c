@@ -21,10 +21,6 @@ static void read_record(struct cfr_worker *w)
     if (rc != 0 && rc != CFR_E_MISSING)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
                 "what an earlier run wrote down is of no use: %s", err.text);
-    rc = cfr_publish_recover(w->config, &err);
-    if (rc != 0)
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot clean up after an earlier run: %s",
-                err.text);
 }
 
 static void restore_hooks(struct cfr_worker *w, struct cfr_now now)
@@ -82,8 +78,11 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     rc = cfr_hook_open(config, host->http, host->hook_attempts, cfr_worker_on_hook, w, &w->hooks, err);
     if (rc == 0)
         rc = cfr_publish_secret_open(config, host->kube, cfr_worker_on_delivered, w, &w->delivery, err);
+    if (rc == 0)
+        rc = cfr_publisher_open(config, &host->crew, cfr_worker_on_targets, w, &w->targets, err);
     if (rc == 0) {
         read_record(w);
+        w->recover = true;
         rc = cfr_worker_ack_open(w, cfr_worker_on_acknowledged, err);
     }
     if (rc == 0) {
@@ -95,6 +94,7 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
         if (w->hooks != NULL)
             cfr_hook_close(w->hooks);
         cfr_publish_secret_close(w->delivery);
+        cfr_publisher_close(w->targets);
         cfr_publish_record_free(&w->record);
         free(w);
         return rc;
@@ -135,7 +135,7 @@ static bool adopt(struct cfr_worker *w, struct cfr_now now)
     /* What was in memory only is gone. */
     if (w->record.generation == 0 || w->config->publish.count == 0)
         return false;
-    if (wanted && cfr_publish_verify(w->config, &w->record, &err) != 0) {
+    if (wanted && cfr_publisher_verify(w->targets, &w->record, &err) != 0) {
         cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "what was published is not there any more: %s",
                 err.text);
         return false;
@@ -164,13 +164,39 @@ static void learn_provider(struct cfr_worker *w)
     cfr_source_inputs_free(&r.source);
 }
 
+/* What a crash has left goes now, or before the next publish. */
+static void clean_up(struct cfr_worker *w)
+{
+    struct cfr_err err = {0};
+    int rc = cfr_publisher_is_busy(w->targets)
+                 ? 1
+                 : cfr_publisher_start(w->targets, CFR_PUBLISHER_RECOVER, NULL, &w->record, &err);
+
+    if (rc == 0)
+        cfr_worker_wake(w);
+}
+
 void cfr_worker_start(struct cfr_worker *w)
+{
+    struct cfr_err err = {0};
+
+    /* Where we may not look ourselves, what is there is learnt first. */
+    w->starting = cfr_publisher_is_remote(w->targets) &&
+                  cfr_publisher_start(w->targets, CFR_PUBLISHER_RECOVER, NULL, &w->record, &err) >= 0;
+    if (w->starting)
+        cfr_worker_wake(w);
+    else
+        cfr_worker_begin(w);
+}
+
+void cfr_worker_begin(struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
     struct cfr_err err = {0};
     bool fresh;
     char words[CFR_TIME_WORDS_MAX];
 
+    w->trouble.begun_boot_ms = now.boot_ms;
     learn_provider(w);
     fresh = adopt(w, now);
 
@@ -190,6 +216,7 @@ void cfr_worker_start(struct cfr_worker *w)
         int64_t overdue_ms = cfr_source_token_file_overdue_ms(w->token.issued_s, w->token.expires_s);
 
         w->token.overdue_boot_ms = overdue_ms == INT64_MAX ? INT64_MAX : now.boot_ms + overdue_ms - now.wall_ms;
+        clean_up(w);
         cfr_worker_feed(w, CFR_EVENT_ADOPT);
         cfr_log(
             CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "generation %" PRIu64 " is still good%s%s: kept",
@@ -216,6 +243,9 @@ void cfr_worker_close(struct cfr_worker *w)
     cfr_worker_ack_close(w);
     cfr_hook_close(w->hooks);
     cfr_publish_secret_close(w->delivery);
+    cfr_publisher_close(w->targets);
+    cfr_worker_drop_granted(&w->granted);
+    cfr_worker_drop_granted(&w->held);
     cfr_rotator_close(w->rotator);
     cfr_timer_heap_remove(&w->host->timers, &w->timer);
     cfr_worker_drop_kept(w);
@@ -226,6 +256,13 @@ void cfr_worker_close(struct cfr_worker *w)
     free(w->error);
     free(w->last_reason);
     free(w);
+}
+
+/* What a source names itself is the inputs' own, and of a key nothing is borrowed. */
+static void rebind_granted(struct cfr_worker *w, struct cfr_worker_granted *g)
+{
+    if (g != NULL && g->from.provider != NULL && !w->source->names_provider)
+        g->from.provider = cfr_config_provider(w->config, &g->from.config);
 }
 
 int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *config, struct cfr_err *err)
@@ -253,6 +290,9 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
     w->config = config;
     cfr_hook_rebind(w->hooks, config);
     cfr_publish_secret_rebind(w->delivery, config);
+    cfr_publisher_rebind(w->targets, config);
+    rebind_granted(w, w->granted);
+    rebind_granted(w, w->held);
     if (w->exchange != NULL)
         cfr_source_exchange_rebind(w->exchange, config);
     if (w->rotator != NULL)
@@ -273,29 +313,19 @@ const struct cfr_config_credential *cfr_worker_config(const struct cfr_worker *w
     return w->config;
 }
 
-bool cfr_worker_is_ready(const struct cfr_worker *w)
-{
-    struct cfr_now now = cfr_clock_now();
-
-    return cfr_lifecycle_valid(&w->life, now) && !w->lost && cfr_publish_secret_valid(w->delivery, now) &&
-           !cfr_worker_lacks_served(w) && !cfr_rotator_is_refused(w->rotator);
-}
-
-const char *cfr_worker_error(const struct cfr_worker *w)
-{
-    return w->error != NULL ? w->error : cfr_publish_secret_error(w->delivery);
-}
-
 bool cfr_worker_is_busy(const struct cfr_worker *w)
 {
     return w->exchange != NULL || cfr_rotator_is_busy(w->rotator) || cfr_hook_running(w->hooks) ||
-           cfr_publish_secret_running(w->delivery);
+           cfr_publish_secret_running(w->delivery) || cfr_publisher_is_busy(w->targets);
 }
 
 enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w)
 {
     /* What is left of a rotation, and is due, belongs to it. */
-    if (cfr_rotator_goes_on(w->rotator))
+    if (cfr_rotator_goes_on(w->rotator) || cfr_publisher_is_busy(w->targets))
+        return CFR_WORKER_BUSY;
+    /* The source may have changed. */
+    if (w->look_boot_ms <= cfr_clock_now().boot_ms)
         return CFR_WORKER_BUSY;
     if (w->life.state == CFR_STATE_FRESH && cfr_rotator_is_refused(w->rotator))
         return CFR_WORKER_BAD;
@@ -354,7 +384,12 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
         .hook_count = cfr_hook_count(w->hooks),
         .deliveries = cfr_publish_secret_status(w->delivery),
         .delivery_count = cfr_publish_secret_count(w->delivery),
+        .history = &w->history,
     };
+    cfr_worker_note_health(w);
+    /* A refresh is due by either clock. */
+    if (cfr_lifecycle_is_settled(&w->life) && w->life.refresh_wall_ms / 1000 < out->refresh_s)
+        out->refresh_s = w->life.refresh_wall_ms / 1000;
     cfr_worker_ack_status(w, now, out);
     if (w->rotator != NULL)
         cfr_rotator_status(w->rotator, &out->mint);

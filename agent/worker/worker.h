@@ -13,6 +13,7 @@
 #include "agent/loop/clock.h"
 #include "agent/loop/fair_queue.h"
 #include "agent/loop/timer_heap.h"
+#include "agent/publish/publisher.h"
 #include "agent/pki/service_ca.h"
 #include "files/watch.h"
 #include "serve/api/status.h"
@@ -37,7 +38,10 @@ struct cfr_host {
     void *offer_ctx;
     unsigned hook_attempts;      /* 0 = never give up */
     struct cfr_fair_queue turns; /* of workers, by provider */
-    bool draining;               /* the end is near: what is under way goes on, and nothing new is begun */
+    struct cfr_publisher_crew crew;
+    bool draining;  /* the end is near: what is under way goes on, and nothing new is begun */
+    unsigned begun; /* turns since memory was given back */
+    bool moved;     /* something has happened to a worker since the agent last looked at its readiness */
 };
 
 enum cfr_worker_outcome { CFR_WORKER_BUSY, CFR_WORKER_GOOD, CFR_WORKER_BAD };
@@ -61,6 +65,9 @@ void cfr_worker_abandon(const struct cfr_worker *w);
 struct cfr_worker_kept *cfr_worker_take_kept(struct cfr_worker *w);
 void cfr_worker_give_kept(struct cfr_worker *w, struct cfr_worker_kept *kept);
 void cfr_worker_free_kept(struct cfr_worker_kept *kept);
+/* How W was over the last day, which a successor of the same name goes on with. */
+struct cfr_api_history cfr_worker_history(const struct cfr_worker *w);
+void cfr_worker_give_history(struct cfr_worker *w, const struct cfr_api_history *history);
 
 /* ---- events from the loop ---- */
 
@@ -72,7 +79,7 @@ void cfr_worker_look_soon(struct cfr_worker *w);
 /* Does what is due at HOST's workers, at most COUNT of them and for CFR_HOST_TURN_MS at most, so that no worker's
  * deadline, however wrong, keeps the others from their turn. The rest stays due. */
 void cfr_worker_run_timers(struct cfr_host *host, size_t count);
-/* A child process has ended; it may be W's hook. */
+/* A child process has ended; it may be W's hook, or write its files. */
 void cfr_worker_on_child(struct cfr_worker *w);
 /* The wall clock was set. */
 void cfr_worker_on_clock(struct cfr_worker *w);
@@ -100,7 +107,7 @@ const char *cfr_worker_state_name(const struct cfr_worker *w);
 bool cfr_worker_is_ready(const struct cfr_worker *w);
 /* Why it is not done, NULL if no error says so. Lives until the next event. */
 const char *cfr_worker_error(const struct cfr_worker *w);
-/* True while an exchange, a delivery or a hook is under way. */
+/* True while an exchange, work at the targets, a delivery or a hook is under way. */
 bool cfr_worker_is_busy(const struct cfr_worker *w);
 enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w);
 /* Strings live until the next event. */

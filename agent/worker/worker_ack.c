@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "files/file.h"
-#include "files/path.h"
+#include "files/route.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -140,7 +140,12 @@ void cfr_worker_ack_watch(struct cfr_worker *w)
     if (w->ack == NULL)
         return;
     for (size_t i = 0; w->host->watch != NULL && i < w->ack->files; i++) {
-        if (cfr_watch_add(w->host->watch, config_of(w, w->ack->sources[i])->file, &w->ack->watcher, &err) != 0)
+        const char *path = config_of(w, w->ack->sources[i])->file;
+        struct cfr_route route;
+
+        cfr_route_find(path, false, false, &route);
+        if (route.storage != CFR_ROUTE_REMOTE && !route.blocked &&
+            cfr_watch_add(w->host->watch, path, &w->ack->watcher, &err) != 0)
             cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
                     "%s; it is looked at once a minute instead", err.text);
     }
@@ -164,26 +169,17 @@ static bool note_generation(struct cfr_worker *w, size_t i, uint64_t generation,
     return true;
 }
 
-/* The writer of the file need not be trusted: no link at its end is followed, and only a regular file is opened. */
+/* The writer of the file need not be trusted. */
 static int read_path(const char *path, struct cfr_secret *text, struct cfr_hook_ack_file *out, struct cfr_err *err)
 {
-    const char *name;
-    struct cfr_file_fingerprint mark;
-    int fd = cfr_path_open_parent(path, false, &name, err);
-    int rc;
+    struct cfr_file_origin origin = {0};
+    int rc = cfr_file_read_foreign(path, text, &origin, err);
 
-    if (fd < 0)
-        return fd;
-    /* In this order, so that the time is never newer than the content. */
-    rc = cfr_file_fingerprint(fd, name, &mark, err);
-    if (rc == 0)
-        rc = cfr_file_read_at(fd, name, text, err);
-    (void)close(fd);
     /* What is so long is no number, but it may have been touched. */
     if (rc != 0 && rc != CFR_E_LIMIT)
         return rc;
-    *out =
-        (struct cfr_hook_ack_file){cfr_secret_view(text), rc == CFR_E_LIMIT || mark.size == text->len, mark.mtime_ns};
+    *out = (struct cfr_hook_ack_file){cfr_secret_view(text), rc == CFR_E_LIMIT || origin.size == text->len,
+                                      origin.mtime_ns};
     return 0;
 }
 
@@ -247,7 +243,7 @@ bool cfr_worker_ack_hooks(struct cfr_worker *w)
 void cfr_worker_ack_published(struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
-    int64_t stands_ns = cfr_publish_time_ns(w->config);
+    int64_t stands_ns = cfr_publisher_time_ns(w->targets);
 
     w->record.published_ns = stands_ns != 0 ? stands_ns : now.wall_ms * NS_PER_MS;
     if (w->ack == NULL)

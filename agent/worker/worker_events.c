@@ -2,7 +2,6 @@
 /* Events of a worker: the interpreter of its lifecycle, the acquire, and the callbacks that lead to them. */
 #include "agent/worker/worker_private.h"
 
-#include "agent/publish/targets.h"
 #include "agent/source/token_file.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -16,6 +15,9 @@
 #define UNREADABLE_LOOKS   5
 #define UNREADABLE_LOOK_MS INT64_C(200)
 
+#define STORM              16   /* turns that leave memory worth giving back */
+#define BUSY_LOOK_MS       1000 /* when other work at the targets is under way */
+
 /* ---- the acquire ---- */
 
 static void drop_inputs(struct cfr_worker *w)
@@ -28,12 +30,7 @@ static void drop_inputs(struct cfr_worker *w)
 
 static void drop_granted(struct cfr_worker *w)
 {
-    if (w->granted != NULL) {
-        cfr_grant_free(&w->granted->grant);
-        cfr_source_inputs_free(&w->granted->inputs);
-    }
-    free(w->granted);
-    w->granted = NULL;
+    cfr_worker_drop_granted(&w->granted);
 }
 
 static int make_granted(struct cfr_worker *w, struct cfr_err *err)
@@ -131,7 +128,7 @@ static bool is_same(struct cfr_worker *w, const struct cfr_source_inputs *m)
                 w->record.generation != 0 && m->mark == w->record.token_mark && !cfr_publish_secret_lost(w->delivery);
 
     if (same)
-        w->known = cfr_publish_verify(w->config, &w->record, NULL) == 0;
+        w->known = cfr_publisher_verify(w->targets, &w->record, NULL) == 0;
     w->lost = w->lost && !(same && w->known);
     return same && w->known;
 }
@@ -147,12 +144,18 @@ static enum cfr_event acquire(struct cfr_worker *w)
     struct cfr_err err = {0};
     int rc;
 
+    /* 0. Work at the targets ends first. */
+    if (cfr_publisher_is_busy(w->targets)) {
+        w->acquire_after = true;
+        return CFR_EVENT_NONE;
+    }
     /* 1. Wait for a turn, which cfr_worker_serve_queue gives. */
     if (w->turn.queued)
         return CFR_EVENT_NONE;
     if (host->draining ||
         (w->source->may_send(w->config) && !w->turn.active &&
-         !cfr_fair_queue_may_begin(&host->turns, w->provider, host->config->max_concurrent_exchanges))) {
+         (cfr_publisher_is_crowded(&host->crew) ||
+          !cfr_fair_queue_may_begin(&host->turns, w->provider, host->config->max_concurrent_exchanges)))) {
         cfr_fair_queue_add(&host->turns, &w->turn, w->provider);
         return CFR_EVENT_NONE;
     }
@@ -185,15 +188,23 @@ static enum cfr_event acquire(struct cfr_worker *w)
         cfr_worker_clear_error(w);
         cfr_lifecycle_rest(&w->life, now, w->source->ages ? w->life.life : life, cfr_worker_jitter(w));
         event = CFR_EVENT_ADOPT;
+    } else if (cfr_worker_publish_again(w, from->mark)) {
+        /* 6. What was granted for it is good, and only has to be published where it could not be. */
+        event = CFR_EVENT_GRANTED;
     } else {
-        /* 6. Exchange it, or pass it on. */
+        /* 7. Exchange it, or pass it on. */
         w->token_used = from->mark;
         w->forced = w->rotate_wanted;
         if (cfr_source_inputs_is_final(from)) {
             rc = make_granted(w, &err);
             if (rc == 0)
                 rc = cfr_source_grant(&env, w->config, from, &w->granted->grant, &err);
-            event = rc == 0 ? CFR_EVENT_GRANTED : cfr_worker_fail(w, &err, -1);
+            w->acquire_after = rc == CFR_SOURCE_LATER;
+            if (rc != 0)
+                drop_granted(w);
+            event = rc == 0                  ? CFR_EVENT_GRANTED
+                    : rc == CFR_SOURCE_LATER ? CFR_EVENT_NONE
+                                             : cfr_worker_fail(w, &err, -1);
         } else {
             /* By the provider that was read just now. */
             cfr_fair_queue_end(&host->turns, &w->turn);
@@ -225,6 +236,7 @@ static enum cfr_event notify(struct cfr_worker *w)
 static void cancel(struct cfr_worker *w)
 {
     cfr_fair_queue_leave(&w->host->turns, &w->turn);
+    w->publishing = false;
     if (w->rotator != NULL)
         cfr_rotator_cancel(w->rotator);
     if (w->exchange != NULL)
@@ -236,9 +248,14 @@ void cfr_worker_feed(struct cfr_worker *w, enum cfr_event event)
 {
     while (event != CFR_EVENT_NONE) {
         enum cfr_event given = event;
+        enum cfr_state before = w->life.state;
+        enum cfr_lifecycle_action action = cfr_lifecycle_step(&w->life, given);
 
         event = CFR_EVENT_NONE;
-        switch (cfr_lifecycle_step(&w->life, given)) {
+        if (w->life.state != before)
+            cfr_log(CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "%s: was %s",
+                    cfr_lifecycle_event_name(given), cfr_lifecycle_state_name(before));
+        switch (action) {
         case CFR_ACTION_NOTHING:
             break;
         case CFR_ACTION_ACQUIRE:
@@ -266,15 +283,27 @@ void cfr_worker_feed(struct cfr_worker *w, enum cfr_event event)
         }
     }
     drop_inputs(w);
-    drop_granted(w);
+    if (!w->publishing)
+        drop_granted(w);
     if (w->exchange == NULL)
         cfr_fair_queue_end(&w->host->turns, &w->turn);
+    cfr_worker_note_health(w);
     cfr_worker_rearm(w);
 }
 
 bool cfr_worker_queue_ready(const struct cfr_host *host)
 {
-    return !host->draining && cfr_fair_queue_ready(&host->turns, host->config->max_concurrent_exchanges);
+    return !host->draining && !cfr_publisher_is_crowded(&host->crew) &&
+           cfr_fair_queue_ready(&host->turns, host->config->max_concurrent_exchanges);
+}
+
+static void give_memory_back(struct cfr_host *host)
+{
+    if (host->begun < STORM || host->turns.active != 0 || !cfr_publisher_is_idle(&host->crew) ||
+        cfr_fair_queue_ready(&host->turns, host->config->max_concurrent_exchanges))
+        return;
+    host->begun = 0;
+    cfr_http_rest(host->http);
 }
 
 void cfr_worker_serve_queue(struct cfr_host *host)
@@ -282,11 +311,13 @@ void cfr_worker_serve_queue(struct cfr_host *host)
     int64_t until_boot_ms = cfr_clock_now().boot_ms + CFR_HOST_TURN_MS;
     struct cfr_worker *w;
 
-    while (!host->draining && cfr_clock_now().boot_ms <= until_boot_ms &&
+    while (!host->draining && !cfr_publisher_is_crowded(&host->crew) && cfr_clock_now().boot_ms <= until_boot_ms &&
            (w = cfr_fair_queue_take(&host->turns, host->config->max_concurrent_exchanges)) != NULL) {
         cfr_fair_queue_begin(&host->turns, &w->turn, w->provider);
+        host->begun++;
         cfr_worker_feed(w, CFR_EVENT_TURN);
     }
+    give_memory_back(host);
 }
 
 /* ---- the source ---- */
@@ -343,7 +374,7 @@ static void look(struct cfr_worker *w)
         cfr_worker_note_token(w, &r.source);
         cfr_worker_note_request(w, &r.source);
     } else if (r.rc != 0 || r.source.mark != w->token_used ||
-               !(is_outage(w) || w->life.state == CFR_STATE_EXCHANGING)) {
+               !(is_outage(w) || w->life.state == CFR_STATE_EXCHANGING || w->life.state == CFR_STATE_PUBLISHING)) {
         keep_inputs(w, &r);
         event = CFR_EVENT_SOURCE;
     }
@@ -399,7 +430,7 @@ static void check_overdue(struct cfr_worker *w, struct cfr_now now)
         w->token.sub_path = cfr_file_is_mount(r.source.token_path);
         if (!w->token.overdue)
             cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                    "the token in %s is %s old, past 80 %% of its life, and it has not been replaced: %s",
+                    "the token in %s is %s old, past 80 %% of its lifetime, and it has not been replaced: %s",
                     r.source.token_path, cfr_time_words(now.wall_ms - w->token.issued_s * 1000, words),
                     w->token.sub_path ? "it is a subPath mount, which never changes; mount the whole volume"
                                       : "look at the kubelet of this node");
@@ -422,20 +453,108 @@ static void check_overdue(struct cfr_worker *w, struct cfr_now now)
 
 /* ---- the timer, the clock, processes ---- */
 
-static void retire(struct cfr_worker *w)
+static void end_retire(struct cfr_worker *w, const struct cfr_publisher_outcome *out)
 {
-    struct cfr_err err = {0};
-
-    if (cfr_publish_retire(w->config, &err) != 0) {
+    if (out->failed != 0) {
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot remove the previous generation: %s",
-                err.text);
+                out->err.text);
         w->retire_boot_ms = cfr_clock_now().boot_ms + CFR_LIFECYCLE_LOOK_AGAIN_MS;
         return;
     }
     cfr_worker_ack_retired(w);
-    w->retire_boot_ms = INT64_MAX;
     w->record.retire_ms = 0;
     cfr_worker_save(w);
+}
+
+/* Was what is published removed or overwritten? */
+static void check_targets(struct cfr_worker *w)
+{
+    struct cfr_err err = {0};
+
+    if (w->life.state != CFR_STATE_FRESH || w->record.generation == 0 ||
+        cfr_publisher_verify(w->targets, &w->record, &err) == 0)
+        return;
+    cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+            "what was published is gone, so it is published again: %s", err.text);
+    w->known = false;
+    w->lost = true;
+    w->restore_boot_ms = cfr_clock_now().boot_ms + CFR_LIFECYCLE_LOOK_AGAIN_MS;
+    cfr_worker_feed(w, CFR_EVENT_DUE);
+}
+
+/* Work at the targets but a publish has ended. */
+static void end_work(struct cfr_worker *w)
+{
+    struct cfr_publisher_outcome out;
+
+    cfr_publisher_finish(w->targets, &w->record, &out);
+    if (out.work == CFR_PUBLISHER_RETIRE)
+        end_retire(w, &out);
+    if (out.work == CFR_PUBLISHER_RECOVER) {
+        w->recover = false;
+        if (out.failed != 0)
+            cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot clean up after an earlier run: %s",
+                    out.err.text);
+    }
+    if (w->starting) {
+        w->starting = false;
+        cfr_worker_begin(w);
+    } else if (out.work == CFR_PUBLISHER_LOOK) {
+        check_targets(w);
+    }
+}
+
+/* Goes on with an acquire that waits for a child's end. */
+static void resume_acquire(struct cfr_worker *w)
+{
+    if (!w->acquire_after || cfr_publisher_is_busy(w->targets))
+        return;
+    w->acquire_after = false;
+    if (w->life.state == CFR_STATE_WAITING)
+        cfr_worker_feed(w, CFR_EVENT_TURN);
+}
+
+/* Does what the end of work at the targets was waited for. */
+static void follow_targets(struct cfr_worker *w)
+{
+    if (!cfr_publisher_has_ended(w->targets))
+        return;
+    if (w->publishing && w->granted != NULL && w->granted->plan.begun)
+        cfr_worker_feed(w, cfr_worker_publish_ended(w));
+    else
+        end_work(w);
+    if (w->publishing && !cfr_publisher_is_busy(w->targets))
+        cfr_worker_feed(w, cfr_worker_publish(w));
+    resume_acquire(w);
+}
+
+void cfr_worker_on_targets(void *ctx)
+{
+    cfr_worker_wake(ctx);
+}
+
+/* Begins WORK at the targets. False if other work is under way, or it could not be begun. */
+static bool begin_work(struct cfr_worker *w, unsigned work)
+{
+    struct cfr_err err = {0};
+    int rc;
+
+    if (cfr_publisher_is_busy(w->targets))
+        return false;
+    rc = cfr_publisher_start(w->targets, work, NULL, &w->record, &err);
+    if (rc < 0)
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot look after what is published: %s",
+                err.text);
+    if (rc == 0)
+        follow_targets(w);
+    return rc >= 0;
+}
+
+static void retire(struct cfr_worker *w)
+{
+    w->retire_boot_ms = INT64_MAX;
+    if (!begin_work(w, CFR_PUBLISHER_RETIRE))
+        w->retire_boot_ms = cfr_clock_now().boot_ms + BUSY_LOOK_MS;
 }
 
 static void on_timer(struct cfr_worker *w)
@@ -443,6 +562,9 @@ static void on_timer(struct cfr_worker *w)
     struct cfr_now now = cfr_clock_now();
     enum cfr_event event;
 
+    cfr_publisher_step(w->targets, now);
+    follow_targets(w);
+    cfr_worker_report_trouble(w);
     if (cfr_worker_ack_step(w, now))
         cfr_worker_save(w);
     if (cfr_worker_ack_retire_at(w) <= now.boot_ms)
@@ -458,7 +580,7 @@ static void on_timer(struct cfr_worker *w)
         cfr_worker_rotation_step(w);
     if (w->life.state == CFR_STATE_RELOADING && !cfr_hook_pending(w->hooks))
         cfr_worker_feed(w, CFR_EVENT_NOTIFIED);
-    event = w->turn.queued ? CFR_EVENT_NONE : cfr_lifecycle_next_event(&w->life, now);
+    event = w->turn.queued || w->acquire_after ? CFR_EVENT_NONE : cfr_lifecycle_next_event(&w->life, now);
     if (event == CFR_EVENT_NONE && w->life.state == CFR_STATE_FRESH && cfr_publish_secret_lost(w->delivery))
         event = CFR_EVENT_DUE;
     if (event == CFR_EVENT_DUE)
@@ -476,20 +598,12 @@ void cfr_worker_run_timers(struct cfr_host *host, size_t count)
         on_timer((struct cfr_worker *)due);
 }
 
-/* Has somebody removed or overwritten what is published? */
 static void look_at_targets(struct cfr_worker *w)
 {
-    struct cfr_err err = {0};
-
-    if (w->life.state != CFR_STATE_FRESH || w->record.generation == 0 ||
-        cfr_publish_verify(w->config, &w->record, &err) == 0)
-        return;
-    cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-            "what was published is gone, so it is published again: %s", err.text);
-    w->known = false;
-    w->lost = true;
-    w->restore_boot_ms = cfr_clock_now().boot_ms + CFR_LIFECYCLE_LOOK_AGAIN_MS;
-    cfr_worker_feed(w, CFR_EVENT_DUE);
+    if (!cfr_publisher_is_remote(w->targets))
+        check_targets(w);
+    else if (w->life.state == CFR_STATE_FRESH && w->record.generation != 0)
+        (void)begin_work(w, CFR_PUBLISHER_LOOK);
 }
 
 /* Who removes it again and again does not cause an exchange each time. */
@@ -514,6 +628,9 @@ void cfr_worker_on_child(struct cfr_worker *w)
 {
     struct pollfd p = {cfr_hook_pidfd(w->hooks), POLLIN, 0};
 
+    cfr_publisher_step(w->targets, cfr_clock_now());
+    follow_targets(w);
+    resume_acquire(w);
     if (p.fd < 0 || poll(&p, 1, 0) != 1)
         return;
     cfr_hook_child(w->hooks, cfr_clock_now());
@@ -548,13 +665,15 @@ void cfr_worker_on_acknowledged(void *ctx)
 void cfr_worker_on_hook(void *ctx, const char *name, uint64_t generation, const char *error, bool news)
 {
     struct cfr_worker *w = ctx;
+    struct cfr_log_fields fields = cfr_worker_log_fields(w, 0);
 
+    fields.hook = name;
     if (error != NULL)
-        cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w),
-                "hook \"%s\" failed: %s", name, error);
+        cfr_log_with(&fields, news ? CFR_LOG_WARN : CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w),
+                     "hook \"%s\" failed: %s", name, error);
     else
-        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "hook \"%s\" done for generation %" PRIu64,
-                name, generation);
+        cfr_log_with(&fields, CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
+                     "hook \"%s\" done for generation %" PRIu64, name, generation);
     (void)cfr_worker_ack_hooks(w);
     cfr_worker_save(w);
     cfr_worker_wake(w);
@@ -582,6 +701,8 @@ void cfr_worker_on_delivered(void *ctx, const char *name, uint64_t generation, c
             cfr_hook_request(w->hooks, generation, w->first_delivery, cfr_clock_now());
         w->first_delivery = w->first_delivery && !all;
         cfr_worker_save(w);
+        if (all && w->rotator != NULL)
+            cfr_worker_rotation_published(w);
     }
     cfr_worker_wake(w);
 }

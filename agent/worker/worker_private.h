@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the worker's files share. They call each other in this order only: worker.c (life and status), worker_events.c
- * (events, the interpreter of the lifecycle, the acquire), worker_publish.c, worker_rotation.c (rotated keys),
- * worker_source.c, worker_cache.c, worker_state.c (errors, record, timer), worker_ack.c (consumers). */
+ * (events, the interpreter of the lifecycle, the acquire), worker_health.c, worker_publish.c, worker_rotation.c
+ * (rotated keys), worker_source.c, worker_cache.c, worker_state.c (errors, record, timer), worker_ack.c (consumers). */
 #ifndef CFR_AGENT_WORKER_WORKER_PRIVATE_H
 #define CFR_AGENT_WORKER_WORKER_PRIVATE_H
 
@@ -16,7 +16,9 @@
 #include "agent/source/inputs.h"
 #include "agent/source/source.h"
 #include "agent/worker/lifecycle_private.h"
+#include "agent/worker/trouble_private.h"
 #include "agent/worker/worker.h"
+#include "base/log.h"
 
 struct cfr_worker_ack;
 
@@ -40,6 +42,21 @@ struct cfr_worker_inputs {
     int rc;          /* 0, or an error with err set */
 };
 
+/* A publish that is under way: what follows from it. */
+struct cfr_worker_plan {
+    bool begun;      /* otherwise it waits for the end of other work at the targets */
+    bool token_only; /* a new token with the last session */
+    bool known;      /* what was published before was as on record */
+    uint64_t generation;
+    struct cfr_now now;
+    int64_t life_ms;
+    int64_t session_ms;     /* token_only: when the last session expires, by the wall clock */
+    int64_t token_issued_s; /* token_only: of the token, and its mark */
+    int64_t token_expires_s;
+    uint64_t token_mark;
+    int64_t expires_ms;
+};
+
 /* What was granted, and where it comes from. */
 struct cfr_worker_granted {
     struct cfr_grant grant;
@@ -51,6 +68,8 @@ struct cfr_worker_granted {
     int64_t token_expires_s;
     bool begins_now; /* it was just granted, by a clock that may not be ours; otherwise its times are those that
                       * were read */
+    bool again;      /* it was published before, but not at every target */
+    struct cfr_worker_plan plan;
 };
 
 struct cfr_worker {
@@ -72,7 +91,13 @@ struct cfr_worker {
     struct cfr_fair_queue_entry turn;
     struct cfr_worker_inputs *inputs; /* owned; read by the event that is being handled; NULL: the acquire reads */
     struct cfr_worker_granted
-        *granted;        /* owned; from GRANTED, or a FAILED exchange, until it is published; else NULL */
+        *granted;                    /* owned; from GRANTED, or a FAILED exchange, until it is published; else NULL */
+    struct cfr_worker_granted *held; /* owned; what one of the targets could not take yet; NULL = none */
+    struct cfr_publisher *targets;
+    bool publishing;     /* GRANTED is being published, or waits for that */
+    bool starting;       /* the targets are looked at before anything else */
+    bool recover;        /* what a crash may have left at the targets is still there */
+    bool acquire_after;  /* an acquire waits for the end of a child, at the targets or of the service CA */
     bool news;           /* a hook, a delivery, a consumer or the rotator has something for the timer to look at */
     bool rotate_wanted;  /* a rotation was asked for, and no exchange since */
     bool forced;         /* the exchange under way is for that */
@@ -94,6 +119,7 @@ struct cfr_worker {
     char *warning;                /* of the API server, with the last token that it gave; NULL = none */
     char *note;                   /* the last note about a mounted Secret; NULL = none */
     struct cfr_log_once last_error;
+    struct cfr_trouble trouble;
     struct cfr_log_once token_error; /* of cfr_worker_publish_token */
     char *error;                     /* in words; NULL = none */
     int error_code;
@@ -104,22 +130,38 @@ struct cfr_worker {
     uint64_t exchanges_ok;
     uint64_t exchanges_failed[CFR_CLASS_COUNT];
     struct cfr_api_status_histogram duration;
+    struct cfr_api_history history;
 };
+
+/* worker.c */
+/* What has to wait until the targets have been looked at. */
+void cfr_worker_begin(struct cfr_worker *w);
 
 /* worker_events.c */
 /* Gives the lifecycle EVENT and does what it says, until nothing follows; then sets the timer. Called by what the loop
  * calls, never by an action. CFR_EVENT_NONE sets the timer alone. */
 void cfr_worker_feed(struct cfr_worker *w, enum cfr_event event);
 /* Callbacks; CTX is the worker. */
+void cfr_worker_on_targets(void *ctx);
 void cfr_worker_on_acknowledged(void *ctx);
 void cfr_worker_on_source_changed(void *ctx);
 void cfr_worker_on_targets_changed(void *ctx);
 cfr_hook_fn cfr_worker_on_hook;
 cfr_publish_secret_fn cfr_worker_on_delivered;
 
+/* worker_health.c */
+/* Notes in the history how the credential is now: after each event, once a minute, and when the history is shown. */
+void cfr_worker_note_health(struct cfr_worker *w);
+
 /* worker_publish.c */
-/* Publishes w->granted. Returns PUBLISHED, SAME or FAILED. */
+/* Publishes w->granted. Returns PUBLISHED, SAME or FAILED; NONE where that takes its time, with w->publishing. */
 enum cfr_event cfr_worker_publish(struct cfr_worker *w);
+/* The publish under way has ended: what follows from it. PUBLISHED, SAME, FAILED, or NONE of a token alone. */
+enum cfr_event cfr_worker_publish_ended(struct cfr_worker *w);
+/* What could not be published everywhere, if it is still what the inputs with MARK lead to, moves to w->granted. True
+ * if it did. */
+bool cfr_worker_publish_again(struct cfr_worker *w, uint64_t mark);
+void cfr_worker_drop_granted(struct cfr_worker_granted **granted);
 /* The exchange failed, and w->granted holds the inputs that it began with: publishes their token, if it is new, with
  * the last session. */
 void cfr_worker_publish_token(struct cfr_worker *w);
@@ -184,7 +226,12 @@ void cfr_worker_rearm(struct cfr_worker *w);
 void cfr_worker_wake(struct cfr_worker *w);
 /* Writes the record; a failure is logged, and no reason to stop. */
 void cfr_worker_save(struct cfr_worker *w);
+/* What a log line about W has beside its words; CODE is the error's, 0 = none. */
+struct cfr_log_fields cfr_worker_log_fields(const struct cfr_worker *w, int code);
+/* It was renewed, or what was wrong is right: forgets the error, and says so if it has lasted. */
 void cfr_worker_clear_error(struct cfr_worker *w);
+/* Logs what is to be said by now of an error that lasts. */
+void cfr_worker_report_trouble(struct cfr_worker *w);
 /* Logs an error in STATE once: the same one again is only logged for debugging. */
 void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, enum cfr_state state, int64_t retry_ms);
 /* An attempt failed: plans the next one and logs the error. RETRY_AFTER_S is -1 if the server did not say. Returns

@@ -2,12 +2,12 @@
 /* Publishing a grant: is it good enough, does it fit, publish, record, notify. */
 #include "agent/worker/worker_private.h"
 
-#include "agent/publish/targets.h"
 #include "base/log.h"
 #include "base/time.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LESS_LIFE_MS 1000 /* answers are dated in whole seconds */
 
@@ -20,13 +20,6 @@ static void finish_rotation(struct cfr_worker *w)
     free(w->last_reason);
     w->last_reason = w->record.pending_reason;
     w->record.pending_reason = NULL;
-}
-
-/* How long something lives that expires at EXPIRES_S (0 = never), by the grantor's clock where that is known to differ
- * from ours. */
-static int64_t life_ms_of(int64_t expires_s, int64_t server_date_s, struct cfr_now now)
-{
-    return expires_s == 0 ? INT64_MAX : expires_s * 1000 - cfr_clock_grantor_ms(server_date_s, now);
 }
 
 /* Whatever is granted now takes the place of what is there. A source that decides on the provider is as good as
@@ -42,10 +35,10 @@ static int check_life(const struct cfr_worker *w, int64_t life_ms, struct cfr_no
 {
     char had[CFR_TIME_WORDS_MAX];
     char has[CFR_TIME_WORDS_MAX];
+    int rc = cfr_source_exchange_check_life(life_ms, err);
 
-    if (life_ms <= 0)
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer's credential expired %s ago: look at this machine's clock",
-                           cfr_time_words(-life_ms, has));
+    if (rc != 0)
+        return rc;
     if (replaces(w) || !cfr_lifecycle_valid(&w->life, now))
         return 0;
     /* The clock was set back behind its beginning: how much of its life is left is not known. */
@@ -62,18 +55,19 @@ static void log_published(const struct cfr_worker *w, bool first, struct cfr_now
 {
     char life[CFR_TIME_WORDS_MAX];
     char next[CFR_TIME_WORDS_MAX];
+    const struct cfr_log_fields fields = cfr_worker_log_fields(w, 0);
 
     if (w->life.life.expires_ms == INT64_MAX)
-        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
-                "%s generation %" PRIu64 ", which does not expire", first ? "published first" : "published",
-                w->record.generation);
+        cfr_log_with(&fields, CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
+                     "%s generation %" PRIu64 ", which does not expire", first ? "published first" : "published",
+                     w->record.generation);
     else
-        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
-                "%s generation %" PRIu64 "%s%s, valid for %s, next refresh in %s",
-                first ? "published first" : "published", w->record.generation, w->record.identity != NULL ? " of " : "",
-                w->record.identity != NULL ? w->record.identity : "",
-                cfr_time_words(w->life.life.expires_ms - now.wall_ms, life),
-                cfr_time_words(w->life.refresh_wall_ms - now.wall_ms, next));
+        cfr_log_with(&fields, CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
+                     "%s generation %" PRIu64 "%s%s, valid for %s, next refresh in %s",
+                     first ? "published first" : "published", w->record.generation,
+                     w->record.identity != NULL ? " of " : "", w->record.identity != NULL ? w->record.identity : "",
+                     cfr_time_words(w->life.life.expires_ms - now.wall_ms, life),
+                     cfr_time_words(w->life.refresh_wall_ms - now.wall_ms, next));
 }
 
 /* An exchange begins a life now; what is passed on is already some way into its own. */
@@ -100,6 +94,8 @@ static void record_generation(struct cfr_worker *w, uint64_t generation, struct 
     w->retire_boot_ms = now.boot_ms + keep_ms;
     w->record.generation = generation;
     cfr_worker_ack_published(w);
+    /* A quick consumer has it in use before we know that it is published. */
+    (void)cfr_worker_ack_look(w);
     if (!cfr_worker_hooks_wait(w))
         cfr_hook_request(w->hooks, generation, first, now);
     w->first_delivery = w->first_delivery || first;
@@ -129,9 +125,30 @@ static enum cfr_event finish_same(struct cfr_worker *w)
 /* The number of what is published next. */
 static uint64_t next_generation(const struct cfr_worker *w)
 {
-    uint64_t newest = w->known ? 0 : cfr_publish_newest(w->config);
+    uint64_t newest = w->known ? 0 : cfr_publisher_newest(w->targets);
 
     return (newest > w->record.generation ? newest : w->record.generation) + 1;
+}
+
+void cfr_worker_drop_granted(struct cfr_worker_granted **granted)
+{
+    if (*granted != NULL) {
+        cfr_grant_free(&(*granted)->grant);
+        cfr_source_inputs_free(&(*granted)->inputs);
+    }
+    free(*granted);
+    *granted = NULL;
+}
+
+/* Nothing was published. */
+static enum cfr_event fail_publish(struct cfr_worker *w, const struct cfr_err *err)
+{
+    const struct cfr_worker_plan *plan = &w->granted->plan;
+
+    if (!w->granted->again)
+        w->exchanges_failed[cfr_err_class(err->code)]++;
+    cfr_worker_keep(w, &w->granted->grant, plan->life_ms, plan->session_ms, false, replaces(w));
+    return cfr_worker_fail(w, err, -1);
 }
 
 enum cfr_event cfr_worker_publish(struct cfr_worker *w)
@@ -139,54 +156,132 @@ enum cfr_event cfr_worker_publish(struct cfr_worker *w)
     struct cfr_now now = cfr_clock_now();
     struct cfr_worker_granted *g = w->granted;
     struct cfr_grant *grant = &g->grant;
-    int64_t life_ms = life_ms_of(grant->expires_s, g->server_date_s, now);
-    int64_t token_ms = life_ms_of(g->token_expires_s, g->server_date_s, now);
-    int64_t session_ms = life_ms;
-    uint64_t generation = next_generation(w);
-    bool known = w->known || (w->record.generation != 0 && cfr_publish_verify(w->config, &w->record, NULL) == 0);
-    struct cfr_publish_job job = {
-        .render = {w->config->name, &g->from, grant, generation, NULL}, .now = now, .delivery = w->delivery};
-    bool changed = false;
+    int64_t life_ms = cfr_source_exchange_life_ms(grant->expires_s, g->server_date_s, now);
+    int64_t token_ms = cfr_source_exchange_life_ms(g->token_expires_s, g->server_date_s, now);
+    struct cfr_publish_job job = {.now = now, .delivery = w->delivery};
     struct cfr_err err = {0};
     int rc;
 
+    w->publishing = true;
+    if (cfr_publisher_is_busy(w->targets))
+        return CFR_EVENT_NONE;
+    g->plan = (struct cfr_worker_plan){
+        .begun = true, .generation = next_generation(w), .now = now, .life_ms = life_ms, .session_ms = life_ms};
+    g->plan.known = w->known || (w->record.generation != 0 && cfr_publisher_verify(w->targets, &w->record, NULL) == 0);
     /* 1. Is it good enough? What is published lives no longer than the token in it, and no less than what is there. */
     if (token_ms < life_ms && cfr_config_publishes_token(w->config))
-        life_ms = token_ms;
-    rc = check_life(w, life_ms, now, &err);
+        g->plan.life_ms = token_ms;
+    rc = check_life(w, g->plan.life_ms, now, &err);
     /* 2. Publish it, unless it does not fit a target: then nothing has changed. */
     grant->issued_s = grant->issued_s != 0 ? grant->issued_s : now.wall_ms / 1000;
-    job.expires_ms = life_ms == INT64_MAX ? INT64_MAX : now.wall_ms + life_ms;
+    job.render = (struct cfr_publish_render){w->config->name, &g->from, grant, g->plan.generation, NULL};
+    job.expires_ms = g->plan.life_ms == INT64_MAX ? INT64_MAX : now.wall_ms + g->plan.life_ms;
     w->known = false;
     if (rc == 0)
-        rc = cfr_publish(w->config, &job, &w->record, &changed, &err);
-    if (rc != 0) {
-        cfr_worker_keep(w, grant, life_ms, session_ms, false, replaces(w));
-        w->exchanges_failed[cfr_err_class(rc)]++;
-        return cfr_worker_fail(w, &err, -1);
-    }
-    /* 3. Record what is known of it, whether or not this run wrote it. */
+        rc = cfr_publisher_start(w->targets, CFR_PUBLISHER_PUBLISH | (w->recover ? CFR_PUBLISHER_RECOVER : 0), &job,
+                                 &w->record, &err);
+    if (rc == 1)
+        return CFR_EVENT_NONE;
+    if (rc == 0)
+        return cfr_worker_publish_ended(w);
+    w->publishing = false;
+    return fail_publish(w, &err);
+}
+
+/* Some of the targets could not take it: it is kept for them, so that they need no other. */
+static enum cfr_event hold(struct cfr_worker *w, const struct cfr_err *err)
+{
+    cfr_worker_drop_granted(&w->held);
+    w->held = w->granted;
+    w->granted = NULL;
+    w->held->again = true;
+    return cfr_worker_fail(w, err, -1);
+}
+
+/* Records what is known of it, whether or not this run wrote it. */
+static void record_grant(struct cfr_worker *w)
+{
+    struct cfr_worker_granted *g = w->granted;
+    const struct cfr_worker_plan *plan = &g->plan;
+
     cfr_worker_clear_error(w);
-    w->exchanges_ok++;
-    begin_life(w, g, life_ms, now);
+    w->exchanges_ok += g->again ? 0 : 1;
+    begin_life(w, g, plan->life_ms, plan->now);
     finish_rotation(w);
     w->record.issued_ms = w->life.life.issued_ms;
     w->record.expires_ms = w->life.life.expires_ms;
-    w->record.last_success_s = now.wall_ms / 1000;
+    w->record.last_success_s = plan->now.wall_ms / 1000;
     w->record.digest_material = w->config->digest_material;
     w->record.token_mark = w->token_used;
     w->record.token_issued_s = w->token.issued_s;
     w->record.token_expires_s = w->token.expires_s;
     free(w->record.identity);
-    w->record.identity = grant->identity;
-    grant->identity = NULL;
+    w->record.identity = g->grant.identity != NULL ? strdup(g->grant.identity) : NULL;
     w->replace = false;
-    w->known = true;
-    w->lost = false;
-    cfr_worker_keep(w, grant, life_ms, session_ms, true, true);
+}
+
+static enum cfr_event end_token(struct cfr_worker *w, const struct cfr_publisher_outcome *out);
+
+enum cfr_event cfr_worker_publish_ended(struct cfr_worker *w)
+{
+    struct cfr_worker_granted *g = w->granted;
+    struct cfr_publisher_outcome out;
+    struct cfr_grant copy = {0};
+    enum cfr_event event;
+    bool all;
+
+    cfr_publisher_finish(w->targets, &w->record, &out);
+    w->publishing = false;
+    w->recover = false;
+    if (g->plan.token_only)
+        return end_token(w, &out);
+    all = out.failed == 0;
+    /* A rotated key counts as published once it is everywhere. */
+    if (!all && (out.done == 0 || w->rotator != NULL)) {
+        if (w->rotator != NULL || cfr_grant_copy(&copy, &g->grant, NULL) != 0)
+            return fail_publish(w, &out.err);
+        w->exchanges_failed[cfr_err_class(out.err.code)] += g->again ? 0 : 1;
+        cfr_worker_keep(w, &copy, g->plan.life_ms, g->plan.session_ms, false, replaces(w));
+        cfr_grant_free(&copy);
+        return hold(w, &out.err);
+    }
+    /* 3. Record what is known of it, whether or not this run wrote it. */
+    record_grant(w);
+    w->known = all;
+    w->lost = !all;
+    if (all || cfr_grant_copy(&copy, &g->grant, NULL) == 0)
+        cfr_worker_keep(w, all ? &g->grant : &copy, g->plan.life_ms, g->plan.session_ms, true, true);
+    cfr_grant_free(&copy);
     /* 4. Notify consumers. What is published without being on record, after a crash or a lost state directory, they may
      * not have been notified of either. */
-    return changed || w->config->publish.count == 0 || !known ? finish_changed(w, generation, now) : finish_same(w);
+    event = out.changed || w->config->publish.count == 0 || !g->plan.known
+                ? finish_changed(w, g->plan.generation, g->plan.now)
+                : finish_same(w);
+    if (all)
+        cfr_worker_drop_granted(&w->held);
+    return all ? event : hold(w, &out.err);
+}
+
+bool cfr_worker_publish_again(struct cfr_worker *w, uint64_t mark)
+{
+    struct cfr_worker_granted *g = w->held;
+    struct cfr_now now = cfr_clock_now();
+    int64_t past_ms;
+
+    if (g == NULL)
+        return false;
+    past_ms = now.wall_ms - g->plan.now.wall_ms;
+    w->held = NULL;
+    /* What it lives is known by the clock of then; most of it should be left. */
+    if (mark != w->token_used || w->rotate_wanted || w->replace || past_ms < 0 || past_ms > g->plan.life_ms / 2) {
+        cfr_worker_drop_granted(&g);
+        return false;
+    }
+    if (g->server_date_s != 0)
+        g->server_date_s += past_ms / 1000;
+    g->plan.begun = false;
+    w->granted = g;
+    return true;
 }
 
 /* True if the token of INPUTS is better than the published one. One that is requested is new at each try: it takes the
@@ -204,20 +299,26 @@ static bool is_better_token(const struct cfr_worker *w, const struct cfr_worker_
     return g->inputs.mark != r->token_mark && g->inputs.mark != w->token_alone;
 }
 
+static void report_token(struct cfr_worker *w, const struct cfr_err *err)
+{
+    if (cfr_log_once_is_news(&w->token_error, err))
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot publish the new token alone: %s",
+                err->text);
+}
+
 void cfr_worker_publish_token(struct cfr_worker *w)
 {
     struct cfr_worker_granted *g = w->granted;
     struct cfr_now now = cfr_clock_now();
     const struct cfr_grant *grant = NULL;
     int64_t expires_s = g == NULL ? 0 : g->token_expires_s != 0 ? g->token_expires_s : g->inputs.expires_s;
-    char life[CFR_TIME_WORDS_MAX];
-    bool changed = false;
     struct cfr_err err = {0};
     int64_t session_ms;
-    int rc = 0;
+    int rc;
 
     /* 1. Is there a new token, and a session that it can be published with? */
-    if (g == NULL || g->inputs.token.len == 0 || w->record.generation == 0 || !is_better_token(w, g, expires_s, now))
+    if (g == NULL || g->inputs.token.len == 0 || w->record.generation == 0 || cfr_publisher_is_busy(w->targets) ||
+        !is_better_token(w, g, expires_s, now))
         return;
     session_ms = cfr_worker_kept_with_token(w, cfr_secret_view(&g->inputs.token), &grant, &err);
     if (grant != NULL) {
@@ -228,44 +329,67 @@ void cfr_worker_publish_token(struct cfr_worker *w)
                                                                                                     : session_ms,
                                       .delivery = w->delivery};
 
+        g->plan = (struct cfr_worker_plan){
+            .begun = true,
+            .token_only = true,
+            .generation = job.render.generation,
+            .now = now,
+            .session_ms = session_ms,
+            .token_issued_s = g->token_expires_s != 0 ? g->token_issued_s : g->inputs.issued_s,
+            .token_expires_s = expires_s,
+            .token_mark = g->inputs.mark,
+            .expires_ms = job.expires_ms,
+        };
         /* Until all of it is: some targets may have the new generation after an error. */
         w->known = false;
-        rc = cfr_publish(w->config, &job, &w->record, &changed, &err);
+        rc = cfr_publisher_start(w->targets, CFR_PUBLISHER_PUBLISH, &job, &w->record, &err);
         cfr_worker_kept_published(w);
-        w->known = rc == 0;
-        if (rc == 0 && changed) {
-            /* 3. Record the token's times, but not its mark: it is not exchanged yet. */
-            cfr_lifecycle_extended(&w->life, now, job.expires_ms);
-            w->record.expires_ms = w->life.life.expires_ms;
-            w->record.token_issued_s = g->token_expires_s != 0 ? g->token_issued_s : g->inputs.issued_s;
-            w->record.token_expires_s = expires_s;
-            w->token_alone = g->inputs.mark;
-            w->lost = false;
-            record_generation(w, job.render.generation, now);
-            cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
-                    "published generation %" PRIu64 ": the new token, with the last session, %s%s",
-                    w->record.generation, session_ms > now.wall_ms ? "which is valid for " : "which has expired",
-                    session_ms > now.wall_ms ? cfr_time_words(session_ms - now.wall_ms, life) : "");
-        }
+        w->publishing = rc == 1;
+        if (rc == 0)
+            (void)cfr_worker_publish_ended(w);
     }
-    if (err.code != 0 && cfr_log_once_is_news(&w->token_error, &err))
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot publish the new token alone: %s",
-                err.text);
-    else if (changed)
-        w->token_error = (struct cfr_log_once){0};
+    if (err.code != 0)
+        report_token(w, &err);
+}
+
+/* 3. Records the token's times, but not its mark: it is not exchanged yet. */
+static enum cfr_event end_token(struct cfr_worker *w, const struct cfr_publisher_outcome *out)
+{
+    const struct cfr_worker_plan *plan = &w->granted->plan;
+    struct cfr_now now = plan->now;
+    char life[CFR_TIME_WORDS_MAX];
+
+    w->known = out->failed == 0;
+    if (out->failed != 0)
+        report_token(w, &out->err);
+    if (out->failed != 0 || !out->changed)
+        return CFR_EVENT_NONE;
+    w->token_error = (struct cfr_log_once){0};
+    cfr_lifecycle_extended(&w->life, now, plan->expires_ms);
+    w->record.expires_ms = w->life.life.expires_ms;
+    w->record.token_issued_s = plan->token_issued_s;
+    w->record.token_expires_s = plan->token_expires_s;
+    w->token_alone = plan->token_mark;
+    w->lost = false;
+    record_generation(w, plan->generation, now);
+    cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
+            "published generation %" PRIu64 ": the new token, with the last session, %s%s", w->record.generation,
+            plan->session_ms > now.wall_ms ? "which is valid for " : "which has expired",
+            plan->session_ms > now.wall_ms ? cfr_time_words(plan->session_ms - now.wall_ms, life) : "");
+    return CFR_EVENT_NONE;
 }
 
 enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, int64_t issued_s)
 {
     struct cfr_now now = cfr_clock_now();
-    uint64_t generation = cfr_publish_newest(w->config);
+    uint64_t generation = cfr_publisher_newest(w->targets);
 
     finish_rotation(w);
     w->known = true;
     w->lost = false;
     if (generation == w->record.generation)
         return finish_same(w);
-    cfr_publish_found(w->config, &w->record);
+    cfr_publisher_found(w->targets, &w->record);
     w->record.issued_ms = issued_s * 1000;
     w->record.expires_ms = w->life.life.expires_ms;
     w->record.last_success_s = now.wall_ms / 1000;

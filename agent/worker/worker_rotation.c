@@ -2,8 +2,6 @@
 /* A worker whose credential is a rotated key: its calls of the rotator. */
 #include "agent/worker/worker_private.h"
 
-#include "agent/publish/targets.h"
-
 #include <stdlib.h>
 
 static bool used_by_all(void *ctx)
@@ -15,7 +13,7 @@ static bool is_published(void *ctx, const char *id)
 {
     const struct cfr_worker *w = ctx;
 
-    return cfr_publish_holds_key(w->config, id);
+    return cfr_publisher_holds_key(w->targets, id);
 }
 
 static void replan(void *ctx)
@@ -50,7 +48,8 @@ bool cfr_worker_rotation_adopt(struct cfr_worker *w, struct cfr_now now)
 
 void cfr_worker_rotation_start(struct cfr_worker *w, cfr_source_exchange_fn *done)
 {
-    bool known = w->record.generation != 0 && cfr_publish_verify(w->config, &w->record, NULL) == 0;
+    bool known = w->record.generation != 0 && cfr_publisher_verify(w->targets, &w->record, NULL) == 0 &&
+                 !cfr_publish_secret_lost(w->delivery);
 
     /* A rotation that was begun before this one was asked for does not count for it, and is followed by another. */
     w->forced = w->rotate_wanted && cfr_rotator_counts(w->rotator);
@@ -115,6 +114,9 @@ void cfr_worker_rotation_step(struct cfr_worker *w)
 
 void cfr_worker_rotation_published(struct cfr_worker *w)
 {
+    /* Until the cluster holds it, too, the pending secret stays, and the old key's grace does not begin. */
+    if (cfr_publish_secret_pending(w->delivery))
+        return;
     cfr_rotator_published(w->rotator, w->record.generation);
     cfr_lifecycle_refresh_at(&w->life, cfr_clock_now(), cfr_rotator_due_ms(w->rotator));
 }

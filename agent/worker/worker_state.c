@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "base/time.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,19 +35,41 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static struct cfr_trouble_life life_of(const struct cfr_worker *w)
+{
+    const struct cfr_lifecycle *c = &w->life;
+
+    return (struct cfr_trouble_life){
+        .published = c->published,
+        .valid = cfr_lifecycle_valid(c, cfr_clock_now()),
+        .lifetime_ms = c->life.expires_ms != INT64_MAX ? c->life.expires_ms - c->life.issued_ms : INT64_MAX,
+        .expires_boot_ms = c->expires_boot_ms,
+    };
+}
+
+static int64_t trouble_deadline(const struct cfr_worker *w)
+{
+    const struct cfr_trouble_life life = life_of(w);
+
+    return w->life.state == CFR_STATE_STOPPED ? INT64_MAX : cfr_trouble_deadline(&w->trouble, &life);
+}
+
 void cfr_worker_rearm(struct cfr_worker *w)
 {
-    int64_t at = w->turn.queued ? INT64_MAX : cfr_lifecycle_wake_at(&w->life);
+    int64_t at = w->turn.queued || w->acquire_after ? INT64_MAX : cfr_lifecycle_wake_at(&w->life);
 
     at = earlier(at, cfr_hook_deadline(w->hooks));
     at = earlier(at, cfr_publish_secret_deadline(w->delivery));
+    at = earlier(at, cfr_publisher_deadline(w->targets));
     at = earlier(at, cfr_worker_ack_retire_at(w));
     at = earlier(at, cfr_worker_ack_deadline(w));
     at = earlier(at, w->token.overdue_boot_ms);
     at = earlier(at, w->look_boot_ms);
     at = earlier(at, cfr_rotator_deadline(w->rotator));
+    at = earlier(at, trouble_deadline(w));
     if (w->news)
         at = 0;
+    w->host->moved = true;
     if (!cfr_timer_heap_set(&w->host->timers, &w->timer, at))
         cfr_log(CFR_LOG_ERROR, w->config->name, cfr_worker_state_name(w), "out of memory for a timer");
 }
@@ -73,27 +97,91 @@ void cfr_worker_save(struct cfr_worker *w)
                 "cannot write down what was published, so a restart will exchange again: %s", err.text);
 }
 
+struct cfr_log_fields cfr_worker_log_fields(const struct cfr_worker *w, int code)
+{
+    return (struct cfr_log_fields){
+        .code = code != 0 ? cfr_err_name(code) : NULL,
+        .class = code != 0 ? cfr_err_class_name(cfr_err_class(code)) : NULL,
+        .generation = w->record.generation,
+        .expires_s = w->life.published && w->life.life.expires_ms != INT64_MAX ? w->life.life.expires_ms / 1000 : 0,
+        .attempt = w->trouble.failures,
+    };
+}
+
+static void report_end(const struct cfr_worker *w, const struct cfr_trouble *was)
+{
+    int64_t now_ms = cfr_clock_now().boot_ms;
+    char lasted[CFR_TIME_WORDS_MAX];
+    char expired[CFR_TIME_WORDS_MAX];
+    const struct cfr_log_fields fields = cfr_worker_log_fields(w, 0);
+
+    cfr_log_with(&fields, CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
+                 "recovered after %" PRIu32 " failure%s in %s%s%s", was->failures, was->failures == 1 ? "" : "s",
+                 cfr_time_words(now_ms - was->since_boot_ms, lasted), was->expired ? "; it was expired for " : "",
+                 was->expired ? cfr_time_words(now_ms - was->expired_boot_ms, expired) : "");
+}
+
+void cfr_worker_report_trouble(struct cfr_worker *w)
+{
+    const struct cfr_trouble_life life = life_of(w);
+    int64_t now_ms = cfr_clock_now().boot_ms;
+    enum cfr_trouble_word word =
+        w->life.state == CFR_STATE_STOPPED ? CFR_TROUBLE_NOTHING : cfr_trouble_due(&w->trouble, &life, now_ms);
+    const struct cfr_trouble *t = &w->trouble;
+    bool late = word == CFR_TROUBLE_EXPIRED || word == CFR_TROUBLE_STILL_EXPIRED;
+    char lasts[CFR_TIME_WORDS_MAX];
+    char times[CFR_TIME_WORDS_MAX + 32] = "";
+    char is[CFR_TIME_WORDS_MAX + 64];
+    struct cfr_log_fields fields;
+
+    if (word == CFR_TROUBLE_NOTHING)
+        return;
+    if (late)
+        (void)snprintf(is, sizeof is, word == CFR_TROUBLE_EXPIRED ? "has expired" : "expired %s ago",
+                       cfr_time_words(now_ms - t->expired_boot_ms, lasts));
+    else if (!life.published)
+        (void)snprintf(is, sizeof is, "is not published yet");
+    else if (life.expires_boot_ms == INT64_MAX)
+        (void)snprintf(is, sizeof is, "is published and does not expire");
+    else
+        (void)snprintf(is, sizeof is, "expires in %s", cfr_time_words(life.expires_boot_ms - now_ms, lasts));
+    if (t->failures != 0)
+        (void)snprintf(times, sizeof times, " (%" PRIu32 " time%s)", t->failures, t->failures == 1 ? "" : "s");
+    fields = cfr_worker_log_fields(w, w->error_code);
+    cfr_log_with(&fields, late ? CFR_LOG_ERROR : CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+                 "%s; it could not be renewed for %s%s%s%s", is, cfr_time_words(now_ms - t->since_boot_ms, lasts),
+                 times, w->error != NULL ? ": " : "", w->error != NULL ? w->error : "");
+}
+
 void cfr_worker_clear_error(struct cfr_worker *w)
 {
+    struct cfr_trouble was;
+
     free(w->error);
     w->error = NULL;
     w->error_code = 0;
     w->last_error = (struct cfr_log_once){.code = 0};
+    if (cfr_trouble_ended(&w->trouble, &was))
+        report_end(w, &was);
 }
 
 void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, enum cfr_state state, int64_t retry_ms)
 {
     bool news = cfr_log_once_is_news(&w->last_error, err);
     char words[CFR_TIME_WORDS_MAX];
+    struct cfr_log_fields fields;
     const char *when = retry_ms == INT64_MAX ? "when what was read changes" : cfr_time_words(retry_ms, words);
 
+    cfr_trouble_failed(&w->trouble, cfr_clock_now().boot_ms);
+    fields = cfr_worker_log_fields(w, err->code);
     w->error_s = cfr_clock_now().wall_ms / 1000;
-    cfr_log(!news                                         ? CFR_LOG_DEBUG
-            : cfr_err_class(err->code) == CFR_CLASS_RETRY ? CFR_LOG_WARN
-                                                          : CFR_LOG_ERROR,
-            w->config->name, cfr_lifecycle_state_name(state), "%s [%s, %s]; next try %s%s%s", err->text,
-            cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)), retry_ms == INT64_MAX ? "" : "in ",
-            when, w->life.published ? "; what is published stays" : "");
+    cfr_log_with(&fields,
+                 !news                                         ? CFR_LOG_DEBUG
+                 : cfr_err_class(err->code) == CFR_CLASS_RETRY ? CFR_LOG_WARN
+                                                               : CFR_LOG_ERROR,
+                 w->config->name, cfr_lifecycle_state_name(state), "%s [%s, %s]; next try %s%s%s", err->text,
+                 cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)),
+                 retry_ms == INT64_MAX ? "" : "in ", when, w->life.published ? "; what is published stays" : "");
     free(w->error);
     w->error = strdup(err->text);
     w->error_code = err->code;

@@ -38,13 +38,26 @@ struct cfr_format_input {
     const char *cacert; /* clouds-yaml, clouds-conf: path of the CA for the consumer, else the grant's
                          * openstack_cacert */
     const char *scope;  /* azure-token-json: which of the scopes, with or without `/.default`; NULL = the first */
-    const char *azure_client_id;      /* azure-env: else the grant's, of an azure exchange */
-    const char *azure_tenant_id;      /* azure-env: else the grant's */
-    const char *azure_authority_host; /* azure-env: else the grant's; the line is left out if there is none */
-    bool token_only;                  /* clouds-yaml: the Keystone token rather than what is needed to get one */
-    const struct cfr_format_gcp *gcp; /* gcp-external-account */
-    bool section_header;              /* false: only the body lines, for merging into a profile */
+    const char *azure_client_id;        /* azure-env: else the grant's, of an azure exchange */
+    const char *azure_tenant_id;        /* azure-env: else the grant's */
+    const char *azure_authority_host;   /* azure-env: else the grant's; the line is left out if there is none */
+    bool token_only;                    /* clouds-yaml: the Keystone token rather than what is needed to get one */
+    const struct cfr_format_gcp *gcp;   /* gcp-external-account */
+    const char *sts_regional_endpoints; /* aws-config: "regional" or "legacy"; the line is left out if NULL */
+    const char *field;                  /* field: which, as users name it */
+    const char *template_text;          /* template */
+    int values;                         /* template: enum cfr_format_values */
+    const char *server;                 /* kubeconfig: URL of the API server, else the grant's */
+    bool section_header;                /* false: only the body lines, for merging into a profile */
 };
+
+/* How a template inserts values. */
+enum cfr_format_values {
+    CFR_FORMAT_VALUES_LINE, /* as they are, if they are one line of text */
+    CFR_FORMAT_VALUES_JSON, /* escaped as the inside of a JSON string */
+    CFR_FORMAT_VALUES_RAW,  /* as they are */
+};
+extern const char *const cfr_format_values_names[];
 
 /* The configuration keys that only some formats take. */
 enum cfr_format_option {
@@ -57,7 +70,11 @@ enum cfr_format_option {
     CFR_FORMAT_SCOPE = 1 << 6,
     CFR_FORMAT_CLOUD = 1 << 7,
     CFR_FORMAT_CACERT = 1 << 8,
-    CFR_FORMAT_CLOUDS_AUTH = 1 << 9
+    CFR_FORMAT_CLOUDS_AUTH = 1 << 9,
+    CFR_FORMAT_STS_ENDPOINTS = 1 << 10,
+    CFR_FORMAT_FIELD = 1 << 11,
+    CFR_FORMAT_TEMPLATE = 1 << 12, /* with how its values are inserted */
+    CFR_FORMAT_SERVER = 1 << 13
 };
 
 struct cfr_format {
@@ -83,6 +100,14 @@ struct cfr_format {
 extern const struct cfr_format cfr_formats[];
 extern const char *const cfr_format_names[];
 const struct cfr_format *cfr_format_find(struct cfr_view name);
+/* CFR_E_CONFIG if there is no field NAME, with the one that was probably meant. */
+int cfr_format_field_check(const char *name, struct cfr_err *err);
+/* The same for each field that the template TEXT names, and for its syntax, with the line within TEXT: `${NAME}` is the
+ * value of a field, `$${` the text `${`; there is nothing else. */
+int cfr_format_template_check(const char *text, struct cfr_err *err);
+/* Sets *NAME to the next of the grant's fields that the template *REST, which was checked, names, and cuts off *REST
+ * what precedes the next one. False after the last. */
+bool cfr_format_template_field(struct cfr_view *rest, struct cfr_view *name);
 /* The text between the brackets of the section that FORMAT's profile is: `NAME`, or for aws-config `profile
  * NAME`
  * (`default` for the default profile, which NULL means too). CFR_E_CONFIG for a name that not all SDKs take.

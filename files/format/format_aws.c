@@ -88,6 +88,7 @@ int cfr_format_aws_config(const struct cfr_format_input *in, struct cfr_secret *
         return cfr_err_set(err, CFR_E_CONFIG,
                            "the format aws-config needs the path of a published token, with a role_arn, or a command");
     section_header(&p, in, "aws-config");
+    ini_line(&p, "sts_regional_endpoints", cfr_view_of(in->sts_regional_endpoints), CFR_E_CONFIG, false);
     if (cfr_format_given(in->token_path)) {
         ini_line(&p, "role_arn", cfr_view_of(in->role_arn), CFR_E_CONFIG, false);
         ini_line(&p, "web_identity_token_file", cfr_view_of(in->token_path), CFR_E_CONFIG, true);

@@ -40,6 +40,13 @@ cfr_format_fn cfr_format_gcp_service_account_key;
 /* files/format/format_docker.c, files/format/format_oauth.c */
 cfr_format_fn cfr_format_docker_config;
 cfr_format_fn cfr_format_oauth_access_token;
+/* files/format/format_field.c */
+cfr_format_fn cfr_format_field;
+cfr_format_fn cfr_format_template;
+/* files/format/format_kube.c */
+cfr_format_fn cfr_format_kube_ca;
+cfr_format_fn cfr_format_kube_namespace;
+cfr_format_fn cfr_format_kubeconfig;
 /* files/format/format_plain.c */
 cfr_format_fn cfr_format_token;
 cfr_format_fn cfr_format_env;

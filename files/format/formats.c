@@ -5,7 +5,7 @@
 #include "base/field.h"
 
 /* azure-identity of Python and Go, and Rust's azure_identity, keep the assertion for 10 min. A token that is renewed at
- * 80 % of its life has as long left at its worst if it lives five times that. */
+ * 80 % of its lifetime has as long left at its worst if it lives five times that. */
 #define AZURE_TOKEN_LEAST_MS (INT64_C(5) * 10 * 60 * 1000)
 
 /* Each row once: its name, then the members of its struct cfr_format. */
@@ -14,7 +14,7 @@
       .sdk_variable = "AWS_SHARED_CREDENTIALS_FILE", .doc = CFR_DOC("a profile of an AWS shared credentials file"))    \
     X("aws-config", .render = cfr_format_aws_config,                                                                   \
       .options = CFR_FORMAT_ROLE_ARN | CFR_FORMAT_SESSION_NAME | CFR_FORMAT_TOKEN_PATH | CFR_FORMAT_REGION |           \
-                 CFR_FORMAT_COMMAND,                                                                                   \
+                 CFR_FORMAT_COMMAND | CFR_FORMAT_STS_ENDPOINTS,                                                        \
       .profile = true, .config_file = true, .passes_on = true, .sdk_variable = "AWS_CONFIG_FILE",                      \
       .doc = CFR_DOC("a profile of an AWS config file that makes SDKs use a published token, or run a command"))       \
     X("aws-credential-process", .render = cfr_format_aws_credential_process, .needs = CFR_FIELD_AWS_ACCESS_KEY_ID,     \
@@ -41,10 +41,10 @@
           "a service account's key, as the JSON file that Google's SDKs read (GOOGLE_APPLICATION_CREDENTIALS)"))       \
     X("clouds-yaml", .render = cfr_format_clouds_yaml,                                                                 \
       .options = CFR_FORMAT_REGION | CFR_FORMAT_CLOUD | CFR_FORMAT_CACERT | CFR_FORMAT_CLOUDS_AUTH,                    \
-      .needs = CFR_FIELD_OPENSTACK_TOKEN, .sdk_variable = "OS_CLIENT_CONFIG_FILE",                                     \
+      .needs = CFR_FIELD_OPENSTACK_AUTH_URL, .sdk_variable = "OS_CLIENT_CONFIG_FILE",                                  \
       .doc = CFR_DOC("a clouds.yaml with one cloud, for OpenStack clients"))                                           \
     X("clouds-conf", .render = cfr_format_clouds_conf, .options = CFR_FORMAT_REGION | CFR_FORMAT_CACERT,               \
-      .needs = CFR_FIELD_OPENSTACK_TOKEN,                                                                              \
+      .needs = CFR_FIELD_OPENSTACK_AUTH_URL,                                                                           \
       .doc = CFR_DOC("the [Global] section of the configuration of OpenStack's cloud provider for Kubernetes"))        \
     X("openstack-token", .render = cfr_format_openstack_token, .needs = CFR_FIELD_OPENSTACK_TOKEN,                     \
       .doc = CFR_DOC("the Keystone token alone, without a line feed"))                                                 \
@@ -61,6 +61,18 @@
       .doc = CFR_DOC("everything that is known, as one JSON object"))                                                  \
     X("secret-key", .render = cfr_format_secret_key, .options = CFR_FORMAT_KEY, .needs = CFR_FIELD_SECRET_PREFIX,      \
       .passes_on = true, .doc = CFR_DOC("one key of a mounted Secret that is passed on, as it is"))                    \
+    X("field", .render = cfr_format_field, .options = CFR_FORMAT_FIELD, .passes_on = true,                             \
+      .doc = CFR_DOC("one value alone, without a line feed: the one that `field` names"))                              \
+    X("template", .render = cfr_format_template, .options = CFR_FORMAT_TEMPLATE, .passes_on = true,                    \
+      .doc = CFR_DOC("the text of `template`, with the values of the fields that it names"))                           \
+    X("ca.crt", .render = cfr_format_kube_ca, .needs = CFR_FIELD_KUBERNETES_CA,                                        \
+      .doc = CFR_DOC("what clients verify the API server by from which the token was requested, in PEM form"))         \
+    X("namespace", .render = cfr_format_kube_namespace, .needs = CFR_FIELD_KUBERNETES_NAMESPACE,                       \
+      .doc = CFR_DOC("the namespace of the requested token's service account, without a line feed"))                   \
+    X("kubeconfig", .render = cfr_format_kubeconfig, .options = CFR_FORMAT_TOKEN_PATH | CFR_FORMAT_SERVER,             \
+      .needs = CFR_FIELD_TOKEN, .holds_token = true, .needs_token_path = true, .sdk_variable = "KUBECONFIG",           \
+      .doc = CFR_DOC("a kubeconfig, in JSON, by which clients use the token; with the token's path where there is "    \
+                     "one, so that clients notice a new token"))                                                       \
     X("certificate", .render = cfr_format_certificate, .needs = CFR_FIELD_SERVICE_CERTIFICATE,                         \
       .doc = CFR_DOC(                                                                                                  \
           "a serving certificate of the service CA in PEM form, with the certificates that lead to older CAs"))        \

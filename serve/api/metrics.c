@@ -190,7 +190,7 @@ static const struct family {
     {"credfresh_token_expiry_timestamp_seconds", "gauge", token_expiry,
      "When the subject token last read expires, in seconds since the epoch."},
     {"credfresh_token_overdue", "gauge", token_overdue,
-     "1 when the subject token is past 80 % of its life and was not replaced."},
+     "1 when the subject token is past 80 % of its lifetime and was not replaced."},
     {"credfresh_token_requested", "gauge", token_requested,
      "1 when the subject token was requested from the API server, by itself or in place of a file."},
     {"credfresh_key_minted_timestamp_seconds", "gauge", cfr_api_metrics_key_minted,
@@ -238,20 +238,51 @@ static void add_agent(struct cfr_str *out, const struct cfr_api_status *s)
     cfr_str_addf(out, "credfresh_config_loaded_timestamp_seconds %" PRId64 "\n", s->config_loaded_s);
 }
 
+static void add_refused_connections(struct cfr_str *out, const struct cfr_api_status *s)
+{
+    struct cfr_api_status_endpoint e;
+    bool begun = false;
+
+    for (size_t i = 0; s->get_endpoint != NULL && s->get_endpoint(s->ctx, i, &e); i++) {
+        if (e.shape != NULL)
+            continue;
+        if (!begun)
+            head(out, "credfresh_endpoint_refused_connections_total", "counter",
+                 "Connections to local endpoints that were refused because they came from other machines.");
+        begun = true;
+        cfr_str_addz(out, "credfresh_endpoint_refused_connections_total{");
+        cfr_api_metrics_label(out, "endpoint", e.endpoint);
+        cfr_str_addf(out, "} %" PRIu64 "\n", e.requests);
+    }
+}
+
 static void add_endpoints(struct cfr_str *out, const struct cfr_api_status *s)
 {
     struct cfr_api_status_endpoint e;
+    bool begun = false;
 
     for (size_t i = 0; s->get_endpoint != NULL && s->get_endpoint(s->ctx, i, &e); i++) {
-        if (i == 0)
+        if (e.shape == NULL)
+            continue;
+        if (!begun)
             head(out, "credfresh_endpoint_requests_total", "counter",
                  "Requests to local endpoints by shape and HTTP status.");
+        begun = true;
         cfr_str_addz(out, "credfresh_endpoint_requests_total{");
         cfr_api_metrics_label(out, "endpoint", e.endpoint);
         cfr_str_addz(out, ",");
         cfr_api_metrics_label(out, "shape", e.shape);
         cfr_str_addf(out, ",status=\"%d\"} %" PRIu64 "\n", e.status, e.requests);
     }
+}
+
+static void add_sandbox(struct cfr_str *out, const struct cfr_api_status *s)
+{
+    if (s->sandbox == NULL)
+        return;
+    head(out, "credfresh_sandbox", "gauge", "1 for each part of the sandbox that is in force, 0 for each that is not.");
+    for (size_t i = 0; i < CFR_API_SANDBOX_PARTS && s->sandbox[i].part != NULL; i++)
+        cfr_str_addf(out, "credfresh_sandbox{part=\"%s\"} %d\n", s->sandbox[i].part, s->sandbox[i].on ? 1 : 0);
 }
 
 static void add_authority(struct cfr_str *out, const struct cfr_api_status *s)
@@ -285,8 +316,10 @@ static void add_authority(struct cfr_str *out, const struct cfr_api_status *s)
 void cfr_api_status_metrics(const struct cfr_api_status *s, struct cfr_str *out)
 {
     add_agent(out, s);
+    add_sandbox(out, s);
     add_authority(out, s);
     add_endpoints(out, s);
+    add_refused_connections(out, s);
     for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
         head(out, families[f].name, families[f].type, families[f].help);
         for (size_t i = 0; i < s->count && !out->failed; i++) {

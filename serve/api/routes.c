@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/writer.h"
 #include "serve/api/status_private.h"
+#include "wire/url.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,11 +13,12 @@
 
 #define JSON_TYPE    "application/json"
 #define TEXT_TYPE    "text/plain; charset=utf-8"
+#define HTML_TYPE    "text/html; charset=utf-8"
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-static const char health_index[] = "/livez\n/readyz\n/readyz?verbose\n/metrics\n";
 static const char control_index[] = "/v1/credentials\n/v1/credentials/NAME\n"
-                                    "/v1/credentials/NAME/rotate (POST)\n/v1/reload (POST)\n/v1/quit (POST)\n";
+                                    "/v1/credentials/NAME/rotate (POST)\n/v1/reload (POST)\n/v1/quit (POST)\n"
+                                    "/livez\n/readyz\n/readyz?verbose\n/metrics\n";
 
 static void start(struct cfr_httpd_response *out, int status, const char *type)
 {
@@ -145,6 +147,21 @@ static const struct page {
                  struct cfr_httpd_response *out);
 } pages[] = {{"/livez", livez}, {"/readyz", readyz}, {"/metrics", metrics}};
 
+static void status_page(const struct cfr_api_status *status, struct cfr_httpd_response *out)
+{
+    start(out, 200, HTML_TYPE);
+    out->policy = cfr_api_status_page_policy;
+    cfr_api_status_page(status, &out->body);
+    finish(out);
+}
+
+static void control_page(struct cfr_httpd_response *out)
+{
+    start(out, 200, TEXT_TYPE);
+    cfr_str_addz(&out->body, control_index);
+    finish(out);
+}
+
 /* True when the path is one of the health pages; OUT is then made. */
 static bool health_page(const struct cfr_httpd_request *req, const struct cfr_api_status *status,
                         struct cfr_httpd_response *out)
@@ -161,26 +178,51 @@ static bool health_page(const struct cfr_httpd_request *req, const struct cfr_ap
     return false;
 }
 
-/* True when the path is `/`; OUT is then made. */
-static bool index_page(const struct cfr_httpd_request *req, const char *more, struct cfr_httpd_response *out)
+static bool ends_with(struct cfr_view name, const char *end)
 {
-    if (!cfr_view_is(req->path, "/"))
-        return false;
-    if (!allowed(req, "GET, HEAD", out))
+    size_t n = strlen(end);
+
+    return name.n > n && cfr_view_is_nocase((struct cfr_view){name.p + name.n - n, n}, end);
+}
+
+bool cfr_api_routes_is_host(struct cfr_view host, char *const *names, size_t count)
+{
+    static const char *const ends[] = {".svc", ".local", ".internal", ".localhost"};
+    unsigned char address[16];
+    const char *colon;
+
+    if (host.n == 0)
         return true;
-    start(out, 200, TEXT_TYPE);
-    cfr_str_addz(&out->body, more);
-    cfr_str_addz(&out->body, health_index);
-    finish(out);
-    return true;
+    if (!cfr_url_host_ok(host))
+        return false;
+    colon = memchr(host.p, ':', host.n);
+    if (host.p[0] != '[' && colon != NULL)
+        host.n = (size_t)(colon - host.p);
+    if (host.p[0] == '[' || cfr_url_address(host, address) != 0)
+        return true;
+    if (host.n > 1 && host.p[host.n - 1] == '.')
+        host.n--;
+    for (size_t i = 0; i < count; i++) {
+        if (cfr_view_is_nocase(host, names[i]))
+            return true;
+    }
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (ends_with(host, ends[i]))
+            return true;
+    }
+    return memchr(host.p, '.', host.n) == NULL;
 }
 
 void cfr_api_routes_health(const struct cfr_httpd_request *req, const struct cfr_api_status *status,
                            struct cfr_httpd_response *out)
 {
     *out = (struct cfr_httpd_response){0};
-    if (!index_page(req, "", out) && !health_page(req, status, out))
-        cfr_api_routes_error(404, "not-found", "no such page; / lists those that exist", out);
+    if (cfr_view_is(req->path, "/")) {
+        if (allowed(req, "GET, HEAD", out))
+            status_page(status, out);
+    } else if (!health_page(req, status, out)) {
+        cfr_api_routes_error(404, "not-found", "no such page; / links to those that exist", out);
+    }
 }
 
 static int hex_digit(char c)
@@ -330,9 +372,12 @@ void cfr_api_routes_control(const struct cfr_httpd_request *req, const struct cf
 
     *out = (struct cfr_httpd_response){0};
     *action = (struct cfr_action){0};
-    if (index_page(req, control_index, out) || health_page(req, status, out))
+    if (health_page(req, status, out))
         return;
-    if (req->query.n != 0) {
+    if (cfr_view_is(req->path, "/")) {
+        if (allowed(req, "GET, HEAD", out))
+            control_page(out);
+    } else if (req->query.n != 0) {
         cfr_api_routes_error(400, "bad-request", "this address takes no query; leave out what follows the `?`", out);
     } else if (cfr_view_is(req->path, "/v1/credentials")) {
         if (allowed(req, "GET, HEAD", out))

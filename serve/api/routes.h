@@ -23,6 +23,7 @@ struct cfr_httpd_response {
     int status;
     const char *content_type; /* literal */
     const char *allow;        /* Allow header for 405, or NULL */
+    const char *policy;       /* Content-Security-Policy header: literal, or NULL */
     struct cfr_str body;      /* freed by the caller */
 };
 
@@ -35,7 +36,11 @@ struct cfr_action {
     char reason[CFR_API_ROUTES_REASON_MAX + 1]; /* empty = none */
 };
 
-/* The health address: GET or HEAD of /livez, /readyz (?verbose), /metrics; `/` lists them. 404, 405. */
+/* True if clients of the health address may call it HOST, with or without a port: an address, `localhost`, a name that
+ * the public DNS cannot have (without a dot, or below .svc, .local or .internal), or one of NAMES. An empty host is
+ * good: no browser leaves it out. Against DNS rebinding. */
+bool cfr_api_routes_is_host(struct cfr_view host, char *const *names, size_t count);
+/* The health address: GET or HEAD of /livez, /readyz (?verbose), /metrics, and the status page at `/`. 404, 405. */
 void cfr_api_routes_health(const struct cfr_httpd_request *req, const struct cfr_api_status *status,
                            struct cfr_httpd_response *out);
 /* The control socket: GET /v1/credentials, GET /v1/credentials/NAME, POST /v1/credentials/NAME/rotate and

@@ -98,6 +98,10 @@ static void add_mint(struct cfr_writer *w, const struct cfr_api_status_mint *m)
     add_text(w, "key", m->key);
     add_text(w, "key_state", m->key_state);
     add_text(w, "old_key", m->old_key);
+    cfr_writer_array(w, "put_aside");
+    for (size_t i = 0; i < m->put_aside_count; i++)
+        add_text(w, NULL, m->put_aside[i]);
+    cfr_writer_close(w);
     add_instant(w, "minted", m->minted_s);
     add_instant(w, "due", m->due_s);
     cfr_writer_count(w, "rotation", m->rotation);
@@ -149,6 +153,21 @@ static void add_agent(struct cfr_writer *w, const struct cfr_api_status *s)
     cfr_writer_close(w);
 }
 
+static void add_sandbox(struct cfr_writer *w, const struct cfr_api_status *s)
+{
+    if (s->sandbox == NULL)
+        return;
+    cfr_writer_array(w, "sandbox");
+    for (size_t i = 0; i < CFR_API_SANDBOX_PARTS && s->sandbox[i].part != NULL; i++) {
+        cfr_writer_object(w, NULL);
+        add_text(w, "part", s->sandbox[i].part);
+        cfr_writer_bool(w, "on", s->sandbox[i].on);
+        add_text(w, "why_not", s->sandbox[i].why);
+        cfr_writer_close(w);
+    }
+    cfr_writer_close(w);
+}
+
 static void add_authority(struct cfr_writer *w, const struct cfr_api_status *s)
 {
     struct cfr_api_status_authority a;
@@ -175,6 +194,7 @@ void cfr_api_status_json(const struct cfr_api_status *s, const char *only, struc
     cfr_writer_object(&w, NULL);
     cfr_writer_number(&w, "version", 1);
     add_agent(&w, s);
+    add_sandbox(&w, s);
     add_authority(&w, s);
     cfr_writer_array(&w, "credentials");
     for (size_t i = 0; i < s->count && !out->failed; i++) {

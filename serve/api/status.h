@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Status of the agent as data, and the pages made from it: status JSON, health, metrics. Nothing here blocks. Callbacks
- * run during the call that makes a page and must not re-enter it. All texts of a status are borrowed; a page is
- * appended to the caller's string, up to its limit. */
+/* Status of the agent as data, and the pages made from it: status JSON, status page, health, metrics. Nothing here
+ * blocks. Callbacks run during the call that makes a page and must not re-enter it. All texts of a status are borrowed;
+ * a page is appended to the caller's string, up to its limit. */
 #ifndef CFR_SERVE_API_STATUS_H
 #define CFR_SERVE_API_STATUS_H
 
 #include "base/err.h"
 #include "base/str.h"
+#include "serve/api/history.h"
 
 /* A credential takes about 2.5 KiB of the metrics page. */
 #define CFR_API_STATUS_PAGE_MAX 134217728
@@ -31,12 +32,12 @@ struct cfr_api_status_consumer {
     bool behind;         /* it is not, and it has had its time */
 };
 
-/* Requests that a shape has answered with one status. */
+/* Requests that a shape has answered with one status, or connections that were refused. */
 struct cfr_api_status_endpoint {
     const char *endpoint; /* ADDRESS:PORT, or the token socket's path */
-    const char *shape;    /* "aws_container"; "none" where no shape was asked */
+    const char *shape;    /* "aws_container"; "none" where no shape was asked; NULL: connections */
     int status;
-    uint64_t requests;
+    uint64_t requests; /* or connections */
 };
 
 struct cfr_api_status_histogram {
@@ -50,12 +51,14 @@ void cfr_api_status_observe(struct cfr_api_status_histogram *h, double seconds);
 struct cfr_api_status_mint {
     const char
         *state; /* "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE", "UPDATE_FAILED"; NULL: this credential is no such key */
-    const char *step;      /* "rest", "published", ... */
-    const char *waits_for; /* in words, or NULL */
-    const char *error;     /* of work other than publishing, or NULL */
-    const char *subject;   /* whose keys these are: "aws/robot" */
-    const char *key;       /* id of the published one; NULL = none yet */
-    const char *old_key;   /* id of the previous key, which still works, or NULL */
+    const char *step;             /* "rest", "published", ... */
+    const char *waits_for;        /* in words, or NULL */
+    const char *error;            /* of work other than publishing, or NULL */
+    const char *subject;          /* whose keys these are: "aws/robot" */
+    const char *key;              /* id of the published one; NULL = none yet */
+    const char *old_key;          /* id of the previous key, which still works, or NULL */
+    const char *const *put_aside; /* ids of keys that may be another user's and are deactivated, or left */
+    size_t put_aside_count;
     const char *key_state; /* of the published one in the cloud: "active", "deactivated", "deleted"; NULL = not known */
     const char *key_refused; /* why consumers are refused with it, in words; NULL = nothing is known against it */
     int64_t minted_s;        /* 0 = none */
@@ -82,7 +85,7 @@ struct cfr_api_status_credential {
     int64_t last_success_s; /* 0 = never */
     int64_t token_issued_s; /* of the subject token last read; 0 = unknown */
     int64_t token_expires_s;
-    bool token_overdue;     /* past 80 % of its life and not replaced */
+    bool token_overdue;     /* past 80 % of its lifetime and not replaced */
     bool token_requested;   /* requested from the API server, by itself or in place of a file */
     const char *token_note; /* e.g. that it is a subPath mount; or NULL */
     const char *error;      /* last error in words, NULL when the last attempt went well */
@@ -103,7 +106,8 @@ struct cfr_api_status_credential {
     const struct cfr_api_status_consumer *consumers;
     size_t consumer_count;
     struct cfr_api_status_mint mint;
-    bool previous_held; /* the previous generation is kept longer, for a consumer */
+    bool previous_held;                    /* the previous generation is kept longer, for a consumer */
+    const struct cfr_api_history *history; /* of the last day, up to now; NULL = none is kept */
 };
 
 /* The service CA: the newest of its CAs. */
@@ -123,6 +127,15 @@ struct cfr_api_status_authority {
 
 /* The pages pull one credential at a time, so that no copy of the whole exists. GET fills *OUT for INDEX; its
  * pointers are valid until the next call. */
+/* A part of the agent's sandbox. */
+struct cfr_api_status_sandbox {
+    const char *part; /* NULL = there is no such part */
+    bool on;
+    const char *why; /* it is not in force; NULL if it is */
+};
+
+#define CFR_API_SANDBOX_PARTS 4
+
 struct cfr_api_status {
     const char *version;
     int64_t now_s;
@@ -131,6 +144,7 @@ struct cfr_api_status {
     bool config_ok;           /* false after a refused reload */
     const char *config_error; /* why, or NULL */
     bool stopping;
+    const struct cfr_api_status_sandbox *sandbox; /* of CFR_API_SANDBOX_PARTS; NULL = none */
     size_t count;
     void (*get)(void *ctx, size_t index, struct cfr_api_status_credential *out);
     bool (*get_endpoint)(void *ctx, size_t index,

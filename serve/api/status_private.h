@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The texts that routes.c answers with: the status as JSON, readiness, metrics. */
+/* The texts that routes.c answers with: the status as JSON and as a page, readiness, metrics. */
 #ifndef CFR_SERVE_API_STATUS_PRIVATE_H
 #define CFR_SERVE_API_STATUS_PRIVATE_H
 
@@ -7,6 +7,8 @@
 
 /* Upper bounds of a histogram's buckets, in seconds. */
 extern const double cfr_api_status_bounds[CFR_API_STATUS_BUCKETS];
+
+#define CFR_API_STATUS_PAGE_CREDENTIALS 200
 
 /* True when C is published, has not expired at NOW, and is not refused by its cloud: what readiness is about. */
 bool cfr_api_status_is_ready(const struct cfr_api_status_credential *c, int64_t now_s);
@@ -18,6 +20,11 @@ void cfr_api_status_json(const struct cfr_api_status *s, const char *only, struc
 /* "ok" and true; or one line per required credential that is not published or is expired, saying why. VERBOSE
  * lists every credential, and the verdict last. */
 bool cfr_api_status_ready(const struct cfr_api_status *s, bool verbose, struct cfr_str *out);
+/* The status page: HTML with its style and nothing else, without scripts; what needs attention comes first, and at most
+ * CFR_API_STATUS_PAGE_CREDENTIALS credentials are on it. To be sent with the policy below. */
+void cfr_api_status_page(const struct cfr_api_status *s, struct cfr_str *out);
+/* Its Content-Security-Policy, which allows the style of the page by its hash. */
+extern const char cfr_api_status_page_policy[];
 /* Prometheus text format 0.0.4. */
 void cfr_api_status_metrics(const struct cfr_api_status *s, struct cfr_str *out);
 

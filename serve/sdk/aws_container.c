@@ -18,8 +18,11 @@ static bool authorized(const struct cfr_sdk_aws_container *c, const struct cfr_s
     if (c->authorization == NULL)
         return true;
     if (shown.p == NULL) {
-        cfr_sdk_aws_error(out, 401, "MissingAuthorization",
-                          "an Authorization header is needed; set AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+        cfr_sdk_aws_error(
+            out, 401, "MissingAuthorization",
+            "the request has no Authorization header: set AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE; botocore "
+            "before 1.32 reads only AWS_CONTAINER_AUTHORIZATION_TOKEN, which holds the content of that "
+            "file");
         out->refused = "it has no Authorization header";
         return false;
     }
@@ -93,7 +96,7 @@ static const struct cfr_field fields[] = {
     {FIELD(path, STRING), .min = 2, .max = 128,
      .doc = CFR_DOC("Path of the URL. Default: `/aws/` and the credential's name.")},
     {FIELD(authorization, MAP), .flags = CFR_FIELD_REQUIRED, .table = &cfr_sdk_client_secret_table,
-     .doc = CFR_DOC("What the client's Authorization header must hold; its file is the SDK's "
+     .doc = CFR_DOC("What the client's Authorization header must contain; its file is the SDK's "
                     "`AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE`.")},
     {.key = NULL},
 };
@@ -104,8 +107,8 @@ static const struct cfr_table table = {
     .size = sizeof(struct cfr_sdk_aws_container),
     .fields = fields,
     .check = check,
-    .doc = CFR_DOC(
-        "AWS container credentials (`AWS_CONTAINER_CREDENTIALS_FULL_URI`), which every AWS SDK asks again in time."),
+    .doc = CFR_DOC("AWS container credentials (`AWS_CONTAINER_CREDENTIALS_FULL_URI`), which every AWS SDK queries "
+                   "again before the keys expire."),
 };
 
 static const char *path_of(const void *config)

@@ -26,8 +26,8 @@ bool cfr_sdk_aws_direct(const struct cfr_sdk_endpoint_request *r, struct cfr_sdk
     if (!cfr_sdk_endpoint_proxied(r))
         return true;
     cfr_sdk_aws_error(out, 403, "Forwarded",
-                      "credentials are not given through a proxy; ask without X-Forwarded-For and Forwarded");
-    out->refused = "a proxy brought it (X-Forwarded-For or Forwarded)";
+                      "credentials are not given through a proxy; ask without X-Forwarded-For, Forwarded and Via");
+    out->refused = "a proxy brought it (X-Forwarded-For, Forwarded or Via)";
     return false;
 }
 

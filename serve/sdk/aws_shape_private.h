@@ -16,7 +16,7 @@
 
 /* {"code","message","Code","Message"}: some SDKs read the one spelling, some the other. */
 void cfr_sdk_aws_error(struct cfr_sdk_endpoint_answer *out, int status, const char *code, const char *message);
-/* False, and OUT a 403, if a proxy brought the request (X-Forwarded-For, Forwarded). */
+/* False, and OUT a 403, if a proxy brought the request (X-Forwarded-For, Forwarded, Via). */
 bool cfr_sdk_aws_direct(const struct cfr_sdk_endpoint_request *r, struct cfr_sdk_endpoint_answer *out);
 /* False, and OUT a 405, if the method is neither GET nor HEAD. */
 bool cfr_sdk_aws_reads(const struct cfr_sdk_endpoint_request *r, struct cfr_sdk_endpoint_answer *out);

@@ -365,7 +365,7 @@ static const struct cfr_field identity_fields[] = {
     {FIELD(credential, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
      .doc = CFR_DOC(CFR_SDK_SHAPE_DOC_CREDENTIAL)},
     {FIELD(client_id, STRING), .min = 1, .max = 64,
-     .doc = CFR_DOC("What a client selects it by. Default: that of the exchange.")},
+     .doc = CFR_DOC("The client id by which a client selects it. Default: that of the exchange.")},
     {FIELD(object_id, STRING), .min = 1, .max = 64,
      .doc = CFR_DOC("As `client_id`. Default: it cannot be selected so.")},
     {FIELD(resource_id, STRING), .min = 1, .max = 1024,
@@ -384,8 +384,7 @@ static const struct cfr_table identity_table = {
 #define AT(member) offsetof(struct cfr_sdk_azure, member)
 static const struct cfr_field imds_fields[] = {
     {FIELD(identities, LIST), .flags = CFR_FIELD_REQUIRED, .table = &identity_table, .min = 1,
-     .max = CFR_SDK_SHAPE_LIST_MAX,
-     .doc = CFR_DOC("The identities. The first one answers where a client selects none.")},
+     .max = CFR_SDK_SHAPE_LIST_MAX, .doc = CFR_DOC("The identities. The first one answers clients that select none.")},
     {.key = NULL},
 };
 #undef AT
@@ -394,19 +393,16 @@ static const struct cfr_table imds_table = {
     .name = "Azure metadata endpoint",
     .size = sizeof(struct cfr_sdk_azure),
     .fields = imds_fields,
-    .doc = CFR_DOC(
-        "Azure's instance metadata service for managed identities (`AZURE_POD_IDENTITY_AUTHORITY_HOST`). It knows "
-        "no secret "
-        "of the client's: every process that can connect has the credentials."),
+    .doc = CFR_DOC("Azure's instance metadata service for managed identities (`AZURE_POD_IDENTITY_AUTHORITY_HOST`). "
+                   "Clients send no secret: every process that can connect gets the credentials."),
 };
 
 #define AT(member) offsetof(struct cfr_sdk_azure, member)
 static const struct cfr_field app_service_fields[] = {
     {FIELD(identities, LIST), .flags = CFR_FIELD_REQUIRED, .table = &identity_table, .min = 1,
-     .max = CFR_SDK_SHAPE_LIST_MAX,
-     .doc = CFR_DOC("The identities. The first one answers where a client selects none.")},
+     .max = CFR_SDK_SHAPE_LIST_MAX, .doc = CFR_DOC("The identities. The first one answers clients that select none.")},
     {FIELD(header, MAP), .flags = CFR_FIELD_REQUIRED, .table = &cfr_sdk_client_secret_table,
-     .doc = CFR_DOC("What the client's X-IDENTITY-HEADER must hold: the SDK's `IDENTITY_HEADER`.")},
+     .doc = CFR_DOC("What the client's X-IDENTITY-HEADER must contain: the SDK's `IDENTITY_HEADER`.")},
     {.key = NULL},
 };
 #undef AT

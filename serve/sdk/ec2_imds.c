@@ -315,8 +315,7 @@ static const struct cfr_field fields[] = {
     {FIELD(role, STRING), .min = 1, .max = 128,
      .doc = CFR_DOC("The role's name in the listing. Default: that of the role that the credential is of, or that its "
                     "exchange names; for keys without a role the credential's name.")},
-    {FIELD(region, STRING), .min = 1, .max = 63,
-     .doc = CFR_DOC("The region that it says the machine is in. Default: it says none.")},
+    {FIELD(region, STRING), .min = 1, .max = 63, .doc = CFR_DOC("The region that it reports. Default: none.")},
     {.key = NULL},
 };
 #undef AT
@@ -326,10 +325,8 @@ static const struct cfr_table table = {
     .size = sizeof(struct cfr_sdk_ec2_imds),
     .fields = fields,
     .check = check,
-    .doc =
-        CFR_DOC("EC2's instance metadata service, version 2, for what knows nothing better. It knows no secret of the "
-                "client's: "
-                "every process that can connect has the credential."),
+    .doc = CFR_DOC("EC2's instance metadata service, version 2, for programs that support nothing better. Clients send "
+                   "no secret: every process that can connect gets the credential."),
 };
 
 static void each_use(const void *config, cfr_sdk_use_fn *each, void *ctx)

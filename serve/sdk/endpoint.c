@@ -95,7 +95,13 @@ struct cfr_view cfr_sdk_endpoint_asked(const struct cfr_sdk_endpoint_request *r,
 
 bool cfr_sdk_endpoint_proxied(const struct cfr_sdk_endpoint_request *r)
 {
-    return cfr_sdk_endpoint_asked(r, "X-Forwarded-For").p != NULL || cfr_sdk_endpoint_asked(r, "Forwarded").p != NULL;
+    static const char *const names[] = {"X-Forwarded-For", "Forwarded", "Via"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (cfr_sdk_endpoint_asked(r, names[i]).p != NULL)
+            return true;
+    }
+    return false;
 }
 
 bool cfr_sdk_endpoint_offer_lives(const struct cfr_offer *o, int64_t now_s)

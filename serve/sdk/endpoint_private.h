@@ -7,7 +7,8 @@
 
 void cfr_sdk_endpoint_header(struct cfr_sdk_endpoint_answer *out, const char *name, struct cfr_view value);
 void cfr_sdk_endpoint_add(struct cfr_sdk_endpoint_answer *out, struct cfr_view bytes);
-/* True if a proxy passed the request on: X-Forwarded-For or Forwarded (RFC 7239) is there, whatever it says. */
+/* True if a proxy passed the request on: X-Forwarded-For, Forwarded (RFC 7239) or Via (RFC 9110) is there, whatever it
+ * says. */
 bool cfr_sdk_endpoint_proxied(const struct cfr_sdk_endpoint_request *r);
 /* True if the offer has a grant whose life has not ended at NOW_S. */
 bool cfr_sdk_endpoint_offer_lives(const struct cfr_offer *o, int64_t now_s);

@@ -62,14 +62,17 @@ struct cfr_sdk_env_place {
     bool (*exists)(const char *path); /* whether there is such a file; NULL = not looked */
 };
 
-/* Appends to OUT, a line each, what wins over E's variables there: a variable that is set, a file that SDKs look into
- * first. With GENERAL also what would win elsewhere. Names and paths only, never the value of a variable. */
-void cfr_sdk_env_warn(const struct cfr_sdk_env *e, const struct cfr_sdk_env_place *place, bool general,
+/* Appends to OUT, a line each, what takes precedence over E's variables there: a variable that is set, a file that SDKs
+ * read first, a proxy. REMEDY ends the lines of variables, after a semicolon; NULL = they are not listed. Names and
+ * paths only, never the value of a variable. */
+void cfr_sdk_env_warn(const struct cfr_sdk_env *e, const struct cfr_sdk_env_place *place, const char *remedy,
                       struct cfr_str *out);
-/* Appends to OUT, a line each, for which SDKs E's variables are the recommended way, and then for which they do not
- * work, and what to take instead. */
+/* Appends to OUT the name of each variable that is set there and takes precedence over E's, a line each. */
+void cfr_sdk_env_overriding(const struct cfr_sdk_env *e, const struct cfr_sdk_env_place *place, struct cfr_str *out);
+/* Appends to OUT, a line each, for which SDKs E's variables are the recommended way, then for which they do not work,
+ * and what to take instead, then what single SDKs do differently. */
 void cfr_sdk_env_hint(const struct cfr_sdk_env *e, struct cfr_str *out);
-/* Why the variable NAME with VALUE would win over E's, or NULL if it would not. */
-const char *cfr_sdk_env_wins(const struct cfr_sdk_env *e, const char *name, const char *value);
+/* Why the variable NAME with VALUE takes precedence over E's, or NULL if it does not. */
+const char *cfr_sdk_env_overrides(const struct cfr_sdk_env *e, const char *name, const char *value);
 
 #endif

@@ -36,6 +36,20 @@ static const struct hint {
      "serve the credential by the endpoint gce_metadata, or take `credfresh get gcp`"},
 };
 
+static void hint_exceptions(const struct cfr_sdk_env *e, struct cfr_str *out)
+{
+    const struct cfr_sdk_env_variable *token = cfr_sdk_env_find(e, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+
+    if (token != NULL)
+        cfr_str_addf(out,
+                     "botocore before 1.32 does not read AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: give such a program "
+                     "the content of %s in AWS_CONTAINER_AUTHORIZATION_TOKEN instead\n",
+                     token->value);
+    if (cfr_sdk_env_has_way(e, CFR_SDK_ENV_AZURE_IMDS) && !cfr_sdk_env_has_way(e, CFR_SDK_ENV_AZURE_APP_SERVICE))
+        cfr_str_addz(out, "azidentity asks 169.254.169.254, whatever AZURE_POD_IDENTITY_AUTHORITY_HOST says: serve the "
+                          "credential there, or by the endpoint azure_app_service\n");
+}
+
 void cfr_sdk_env_hint(const struct cfr_sdk_env *e, struct cfr_str *out)
 {
     const size_t count = sizeof hints / sizeof hints[0];
@@ -49,4 +63,5 @@ void cfr_sdk_env_hint(const struct cfr_sdk_env *e, struct cfr_str *out)
             cfr_str_addf(out, "%s is not the way for %s: they %s; %s\n", hints[i].variable, hints[i].avoid,
                          hints[i].why, hints[i].instead);
     }
+    hint_exceptions(e, out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What wins over the variables of a credential: other variables and files that SDKs look at first. */
+/* Settings that take precedence over the variables of a credential: other variables, files that SDKs read first. */
 #include "serve/sdk/env.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #define AZURE_SERVED (BIT(AZURE_APP_SERVICE) | BIT(AZURE_IMDS))
 #define AZURE_ANY    (AZURE_SERVED | BIT(AZURE_FILE))
 
-/* A variable that wins over those of some ways; with VALUE only if it has this one. */
+/* A variable that takes precedence over those of some ways; with VALUE only if it has this one. */
 struct rival {
     unsigned ways;
     const char *name;
@@ -27,7 +27,7 @@ static const struct rival rivals[] = {
     {BIT(AWS_IMDS), "AWS_CONTAINER_CREDENTIALS_FULL_URI", NULL,
      "AWS SDKs ask the container endpoint before EC2's metadata"},
     {BIT(AWS_CONTAINER), "AWS_CONTAINER_AUTHORIZATION_TOKEN", NULL,
-     "the SDK for Java shows it instead of the content of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"},
+     "the SDK for Java sends it instead of the content of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"},
     {AWS_ANY, "AWS_WEB_IDENTITY_TOKEN_FILE", NULL,
      "AWS SDKs assume AWS_ROLE_ARN with the token in it before they look at files and endpoints"},
     {AWS_SERVED, "AWS_PROFILE", NULL, "AWS SDKs then take this profile of a file and ask no endpoint"},
@@ -47,9 +47,7 @@ static const struct rival rivals[] = {
      "gcloud takes this file before it asks the metadata server"},
     {AZURE_SERVED, "AZURE_FEDERATED_TOKEN_FILE", NULL,
      "DefaultAzureCredential, and the managed identity of the SDKs for JavaScript and Java, trade the token in it "
-     "instead "
-     "of "
-     "asking an endpoint"},
+     "instead of asking an endpoint"},
     {AZURE_ANY, "AZURE_CLIENT_SECRET", NULL, "DefaultAzureCredential logs in with this secret first"},
     {AZURE_ANY, "AZURE_CLIENT_CERTIFICATE_PATH", NULL, "DefaultAzureCredential logs in with this certificate first"},
     {AZURE_ANY, "AZURE_USERNAME", NULL, "DefaultAzureCredential logs in as this user first"},
@@ -82,17 +80,6 @@ static const struct {
      "Google's client libraries take it before they ask the metadata server"},
 };
 
-static const struct {
-    unsigned ways;
-    const char *whose;
-} clouds[] = {
-    {AWS_ANY, "AWS"},
-    {GCP_ANY, "Google Cloud"},
-    {AZURE_ANY, "Azure"},
-    {BIT(OPENSTACK_FILE), "OpenStack"},
-    {BIT(DOCKER_FILE), "docker"},
-};
-
 static unsigned ways_of(const struct cfr_sdk_env *e)
 {
     unsigned ways = 0;
@@ -109,22 +96,44 @@ static const char *find_variable(const struct cfr_sdk_env_place *place, const ch
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* What E sets itself is no rival. */
-static bool concerns(const struct rival *r, const struct cfr_sdk_env *e, unsigned ways)
+const char *cfr_sdk_env_overrides(const struct cfr_sdk_env *e, const char *name, const char *value)
 {
-    return (r->ways & ways) != 0 && cfr_sdk_env_find(e, r->name) == NULL;
+    unsigned ways = ways_of(e);
+
+    for (size_t i = 0; i < sizeof rivals / sizeof rivals[0]; i++) {
+        const struct rival *r = &rivals[i];
+
+        if ((r->ways & ways) != 0 && strcmp(r->name, name) == 0 && value[0] != '\0' &&
+            cfr_sdk_env_find(e, name) == NULL && (r->value == NULL || cfr_view_is_nocase(cfr_view_of(value), r->value)))
+            return r->why;
+    }
+    return NULL;
 }
 
-static void warn_of_variables(const struct cfr_sdk_env *e, const struct cfr_sdk_env_place *place, unsigned ways,
+/* Why rival I takes precedence at PLACE, or NULL. */
+static const char *why_overriding(const struct cfr_sdk_env *e, const struct cfr_sdk_env_place *place, size_t i)
+{
+    const char *value = find_variable(place, rivals[i].name);
+
+    return value != NULL ? cfr_sdk_env_overrides(e, rivals[i].name, value) : NULL;
+}
+
+static void warn_of_variables(const struct cfr_sdk_env *e, const struct cfr_sdk_env_place *place, const char *remedy,
                               struct cfr_str *out)
 {
     for (size_t i = 0; i < sizeof rivals / sizeof rivals[0]; i++) {
-        const struct rival *r = &rivals[i];
-        const char *value = find_variable(place, r->name);
+        const char *why = why_overriding(e, place, i);
 
-        if (value != NULL && concerns(r, e, ways) &&
-            (r->value == NULL || cfr_view_is_nocase(cfr_view_of(value), r->value)))
-            cfr_str_addf(out, "%s is set and wins: %s; unset it\n", r->name, r->why);
+        if (why != NULL)
+            cfr_str_addf(out, "%s is set and takes precedence: %s; %s\n", rivals[i].name, why, remedy);
+    }
+}
+
+void cfr_sdk_env_overriding(const struct cfr_sdk_env *e, const struct cfr_sdk_env_place *place, struct cfr_str *out)
+{
+    for (size_t i = 0; i < sizeof rivals / sizeof rivals[0]; i++) {
+        if (why_overriding(e, place, i) != NULL)
+            cfr_str_addf(out, "%s\n", rivals[i].name);
     }
 }
 
@@ -143,7 +152,7 @@ static void warn_of_files(const struct cfr_sdk_env_place *place, unsigned ways, 
         else
             n = snprintf(path, sizeof path, "%s/%s/%s", home, files[i].home, files[i].name);
         if (n > 0 && (size_t)n < sizeof path && place->exists(path))
-            cfr_str_addf(out, "%s is there and may win: %s\n", path, files[i].why);
+            cfr_str_addf(out, "%s exists and may take precedence: %s\n", path, files[i].why);
     }
 }
 
@@ -203,54 +212,12 @@ static void warn_of_proxies(const struct cfr_sdk_env *e, const struct cfr_sdk_en
     }
 }
 
-static void list_general(const struct cfr_sdk_env *e, unsigned ways, const char *whose, struct cfr_str *out)
-{
-    const char *before = "";
-
-    cfr_str_addf(out, "where these are used, the %s variables ", whose);
-    for (size_t i = 0; i < sizeof rivals / sizeof rivals[0]; i++) {
-        if (!concerns(&rivals[i], e, ways))
-            continue;
-        cfr_str_addf(out, "%s%s", before, rivals[i].name);
-        before = ", ";
-    }
-    cfr_str_addz(out, " must not be set");
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        if ((files[i].ways & ways) != 0)
-            cfr_str_addf(out, ", nor may ~/%s/%s be there", files[i].home, files[i].name);
-    }
-    cfr_str_addz(out, ": they would win\n");
-}
-
-const char *cfr_sdk_env_wins(const struct cfr_sdk_env *e, const char *name, const char *value)
-{
-    unsigned ways = ways_of(e);
-
-    for (size_t i = 0; i < sizeof rivals / sizeof rivals[0]; i++) {
-        const struct rival *r = &rivals[i];
-
-        if (strcmp(r->name, name) == 0 && value[0] != '\0' && concerns(r, e, ways) &&
-            (r->value == NULL || cfr_view_is_nocase(cfr_view_of(value), r->value)))
-            return r->why;
-    }
-    return NULL;
-}
-
-void cfr_sdk_env_warn(const struct cfr_sdk_env *e, const struct cfr_sdk_env_place *place, bool general,
+void cfr_sdk_env_warn(const struct cfr_sdk_env *e, const struct cfr_sdk_env_place *place, const char *remedy,
                       struct cfr_str *out)
 {
-    unsigned ways = ways_of(e);
-
-    warn_of_variables(e, place, ways, out);
+    if (remedy != NULL)
+        warn_of_variables(e, place, remedy, out);
     if (place->exists != NULL)
-        warn_of_files(place, ways, out);
+        warn_of_files(place, ways_of(e), out);
     warn_of_proxies(e, place, out);
-    if (general && (ways & BIT(AZURE_IMDS)) != 0 && (ways & BIT(AZURE_APP_SERVICE)) == 0)
-        cfr_str_addz(
-            out, "Azure's SDK for Go asks 169.254.169.254, whatever AZURE_POD_IDENTITY_AUTHORITY_HOST says: serve it "
-                 "there, or by azure_app_service\n");
-    for (size_t i = 0; general && i < sizeof clouds / sizeof clouds[0]; i++) {
-        if ((ways & clouds[i].ways) != 0)
-            list_general(e, ways & clouds[i].ways, clouds[i].whose, out);
-    }
 }

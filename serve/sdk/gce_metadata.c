@@ -20,15 +20,15 @@ static void answer_text(struct cfr_sdk_gce_ask *a, int status, const char *text)
 /* ---- who may ask ---- */
 
 /* True if the request may be looked at; else it is answered. A request that a browser or a proxy was talked into
- * carries X-Forwarded-For or Forwarded, or lacks the flavor, which neither can set by accident. */
+ * carries X-Forwarded-For, Forwarded or Via, or lacks the flavor, which neither can set by accident. */
 static bool admitted(struct cfr_sdk_gce_ask *a, bool root)
 {
     const struct cfr_sdk_endpoint_request *r = a->request;
     struct cfr_view flavor = cfr_sdk_endpoint_asked(r, "Metadata-Flavor");
 
     if (cfr_sdk_endpoint_proxied(r)) {
-        answer_text(a, 403, "Requests with the header \"X-Forwarded-For\" or \"Forwarded\" are not answered");
-        a->out->refused = "a request to gce_metadata came through a proxy (X-Forwarded-For or Forwarded)";
+        answer_text(a, 403, "Requests with the header \"X-Forwarded-For\", \"Forwarded\" or \"Via\" are not answered");
+        a->out->refused = "a request to gce_metadata came through a proxy (X-Forwarded-For, Forwarded or Via)";
     } else if (!cfr_view_is(r->method, "GET") && !cfr_view_is(r->method, "HEAD")) {
         answer_text(a, 405, "Only GET and HEAD are answered here");
         cfr_sdk_endpoint_header(a->out, "Allow", cfr_view_of("GET, HEAD"));

@@ -166,10 +166,8 @@ static const struct cfr_table table = {
     .size = sizeof(struct cfr_sdk_gce_metadata),
     .fields = fields,
     .check = check,
-    .doc =
-        CFR_DOC("The metadata server of Google's machines (`GCE_METADATA_HOST`). It knows no secret of the client's: "
-                "everybody who "
-                "can connect has the credentials."),
+    .doc = CFR_DOC("The metadata server of Google's machines (`GCE_METADATA_HOST`). Clients send no secret: every "
+                   "process that can connect gets the credentials."),
 };
 
 /* Names that resolve nowhere but on Google's machines and where they are pointed here on purpose. */

@@ -17,8 +17,13 @@
 
 #define SHOWN_TYPE 40
 
-#define PLACES_MAX 3
-#define GRANTED    "/*Response/*Result/Credentials/"
+#define PLACES_MAX 4
+/* The envelope of AWS; some servers that are not AWS's leave one or both of its members out of JSON. */
+#define GRANTED "/*Response/*Result/Credentials/"
+#define IN_JSON(member)                                                                                                \
+    {                                                                                                                  \
+        "/*Response/*Result/" member, "/*Result/" member, "/" member                                                   \
+    }
 
 /* Where each field is in an answer of each form; an asterisk is replaced by the operation. */
 static const struct row {
@@ -30,39 +35,42 @@ static const struct row {
     [CFR_AWS_KEY_ID] = {.name = "AccessKeyId",
                         .limit = 256,
                         .xml = {GRANTED "AccessKeyId"},
-                        .json = {GRANTED "AccessKeyId"}},
+                        .json = IN_JSON("Credentials/AccessKeyId")},
     [CFR_AWS_SECRET] = {.name = "SecretAccessKey",
                         .limit = 1024,
                         .xml = {GRANTED "SecretAccessKey"},
-                        .json = {GRANTED "SecretAccessKey"}},
+                        .json = IN_JSON("Credentials/SecretAccessKey")},
     [CFR_AWS_SESSION_TOKEN] = {.name = "SessionToken",
                                .limit = CFR_GRANT_VALUE_MAX,
                                .xml = {GRANTED "SessionToken"},
-                               .json = {GRANTED "SessionToken"}},
+                               .json = IN_JSON("Credentials/SessionToken")},
     [CFR_AWS_EXPIRATION] = {.name = "Expiration",
                             .limit = 64,
                             .xml = {GRANTED "Expiration"},
-                            .json = {GRANTED "Expiration"}},
+                            .json = IN_JSON("Credentials/Expiration")},
     [CFR_AWS_ARN] = {.name = "Arn",
                      .limit = CFR_GRANT_IDENTITY_MAX,
                      .xml = {"/*Response/*Result/AssumedRoleUser/Arn", "/*Response/*Result/Arn"},
-                     .json = {"/*Response/*Result/AssumedRoleUser/Arn", "/*Response/*Result/Arn"}},
+                     .json = {"/*Response/*Result/AssumedRoleUser/Arn", "/*Response/*Result/Arn",
+                              "/*Result/AssumedRoleUser/Arn", "/AssumedRoleUser/Arn"}},
     [CFR_AWS_ACCOUNT] = {.name = "Account",
                          .limit = 64,
                          .xml = {"/*Response/*Result/Account"},
                          .json = {"/*Response/*Result/Account"}},
     [CFR_AWS_CODE] = {.name = "Code",
                       .limit = 128,
-                      .xml = {"/ErrorResponse/Error/Code", "/Error/Code"},
+                      .xml = {"/ErrorResponse/Error/Code", "/Error/Code", "/ErrorResponse/Errors/Error/Code",
+                              "/Response/Errors/Error/Code"},
                       .json = {"/Error/Code"}},
     [CFR_AWS_MESSAGE] = {.name = "Message",
                          .limit = 8192,
-                         .xml = {"/ErrorResponse/Error/Message", "/Error/Message"},
+                         .xml = {"/ErrorResponse/Error/Message", "/Error/Message",
+                                 "/ErrorResponse/Errors/Error/Message", "/Response/Errors/Error/Message"},
                          .json = {"/Error/Message"}},
     [CFR_AWS_REQUEST_ID] = {.name = "RequestId",
                             .limit = 256,
                             .xml = {"/*Response/ResponseMetadata/RequestId", "/ErrorResponse/RequestId",
-                                    "/Error/RequestId"},
+                                    "/Error/RequestId", "/Response/RequestID"},
                             .json = {"/*Response/ResponseMetadata/RequestId", "/RequestId"}},
 };
 

@@ -58,9 +58,9 @@ static const struct cfr_field step_fields[] = {
      .fallback = "1h",
      .min = 15 * MINUTE_MS,
      .max = HOUR_MS,
-     .doc =
-         CFR_DOC("Life of the session, in whole seconds: AWS allows chained sessions no more than one hour, whatever "
-                 "the role's own maximum.")},
+     .doc = CFR_DOC(
+         "Lifetime of the session, in whole seconds: AWS allows chained sessions no more than one hour, whatever "
+         "the role's own maximum.")},
     {.key = "external_id",
      .type = CFR_FIELD_STRING,
      .offset = STEP(external_id),
@@ -190,7 +190,7 @@ static const struct cfr_field aws_fields[] = {
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .offset = AWS(credentials_file),
-     .doc = CFR_DOC("AWS shared credentials file whose keys the exchange begins with, instead of a token. With "
+     .doc = CFR_DOC("AWS shared credentials file with the keys to exchange, instead of a token. With "
                     "`role_arn` they "
                     "may be those of a session.")},
     {.key = "profile",
@@ -220,11 +220,10 @@ static const struct cfr_field aws_fields[] = {
      .fallback = "1h",
      .min = 15 * MINUTE_MS,
      .max = 36 * HOUR_MS,
-     .doc = CFR_DOC("Life of the session, in whole seconds: at most 12h for a role, 36h for keys without one. AWS "
+     .doc = CFR_DOC("Lifetime of the session, in whole seconds: at most 12h for a role, 36h for keys without one. AWS "
                     "refuses (it "
                     "does not shorten) more than the role's maximum session duration. With less than about 30m, SDKs "
-                    "that refresh by themselves ask all the "
-                    "time.")},
+                    "that refresh by themselves query constantly.")},
     {.key = "policy",
      .type = CFR_FIELD_STRING,
      .offset = AWS(policy),
@@ -271,7 +270,9 @@ static const struct cfr_field aws_fields[] = {
      .type = CFR_FIELD_STRING,
      .offset = AWS(ca_file),
      .flags = CFR_FIELD_PATH,
-     .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's.")},
+     .doc = CFR_DOC(
+         "Certificates (PEM) to trust for this exchange. Default: those in the file that `AWS_CA_BUNDLE` names, "
+         "else the system's.")},
     {.key = "fips",
      .type = CFR_FIELD_ENUM,
      .offset = AWS(fips),
@@ -298,8 +299,7 @@ static const struct cfr_field aws_fields[] = {
      .offset = AWS(accept),
      .fallback = "xml",
      .choices = accepts,
-     .doc =
-         CFR_DOC("The form of answer to ask for: `xml` is what AWS documents. Both are understood, whatever comes.")},
+     .doc = CFR_DOC("The response format to request: AWS documents `xml`. Both are accepted.")},
     {.key = "then_assume",
      .type = CFR_FIELD_LIST,
      .offset = AWS(then_assume),
@@ -311,9 +311,10 @@ static const struct cfr_field aws_fields[] = {
      .type = CFR_FIELD_BOOL,
      .offset = AWS(verify),
      .fallback = "false",
-     .doc = CFR_DOC("Ask AWS who the granted keys belong to (GetCallerIdentity) before anything is published; if it "
-                    "is another "
-                    "account or role, or they are not known yet, nothing is.")},
+     .doc = CFR_DOC(
+         "Ask AWS to which role the granted keys belong (GetCallerIdentity) before anything is published; if it "
+         "is another "
+         "account or role, or they are not known yet, nothing is.")},
     {.key = "ecr",
      .type = CFR_FIELD_MAP,
      .offset = AWS(ecr),

@@ -150,6 +150,7 @@ static int build_keys(const struct cfr_aws_container *c, const struct cfr_sts_in
     if (rc != 0)
         return rc;
     out->ca_file = cfr_view_starts(cfr_view_of(out->url), "https:") ? c->ca_file : NULL;
+    out->ca_variable = CFR_WIRE_AWS_CA_VARIABLE;
     rc = cfr_wire_request_header(out, "Accept", cfr_view_of("application/json"), err);
     if (rc != 0 || !needs_token(c))
         return rc;

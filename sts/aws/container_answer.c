@@ -11,12 +11,11 @@
 
 #define EARLIEST_S   INT64_C(1262304000) /* 2010-01-01 */
 
-#define HINT_AGAIN   "it is tried again"
-#define HINT_EXPIRED "the token has expired; it is tried again with the next one. Is the token file still renewed?"
+#define HINT_AGAIN   "this is usually temporary"
+#define HINT_EXPIRED "the token has expired. Is the token file still renewed?"
 #define HINT_TOKEN                                                                                                     \
-    "the agent does not take this token; it must be the pod's own, with audience pods.eks.amazonaws.com: "             \
-    "look at it with "                                                                                                 \
-    "`credfresh inspect`"
+    "the Pod Identity agent does not accept this token; it must be the pod's own, with audience "                      \
+    "pods.eks.amazonaws.com: check it with `credfresh inspect`"
 #define HINT_NONE                                                                                                      \
     "no Pod Identity association exists for this service account; create one in EKS, or name another "                 \
     "`endpoint`"
@@ -33,7 +32,7 @@ static const struct cfr_error_table_row rows[] = {
      "the node may "
      "not call eks-auth:AssumeRoleForPodIdentity"},
     {NULL, "Access Denied", 403, CFR_E_DENIED,
-     "the agent refuses the request's Host or token; check `endpoint`, which must name one of its own "
+     "the Pod Identity agent refuses the request's Host or token; check `endpoint`, which must name one of its own "
      "addresses"},
     {NULL, "InvalidParameter", 0, CFR_E_REJECTED, HINT_TOKEN},
     {NULL, "InvalidRequest", 0, CFR_E_REJECTED, "correct what the message names"},
@@ -41,9 +40,9 @@ static const struct cfr_error_table_row rows[] = {
     {NULL, "TooManyRequests", 0, CFR_E_THROTTLED, "AWS limits the rate of calls; " HINT_AGAIN},
     {NULL, "InternalServer", 0, CFR_E_UNAVAILABLE, "AWS is unavailable; " HINT_AGAIN},
     {NULL, "ServiceUnavailable", 0, CFR_E_UNAVAILABLE, "AWS is unavailable; " HINT_AGAIN},
-    {NULL, NULL, 400, CFR_E_REJECTED, "the endpoint does not take the request; check the token and `endpoint`"},
-    {NULL, NULL, 401, CFR_E_DENIED, "the endpoint does not take the token; look at it with `credfresh inspect`"},
-    {NULL, NULL, 403, CFR_E_DENIED, "the endpoint does not take the token; look at it with `credfresh inspect`"},
+    {NULL, NULL, 400, CFR_E_REJECTED, "the endpoint does not accept the request; check the token and `endpoint`"},
+    {NULL, NULL, 401, CFR_E_DENIED, "the endpoint does not accept the token; check it with `credfresh inspect`"},
+    {NULL, NULL, 403, CFR_E_DENIED, "the endpoint does not accept the token; check it with `credfresh inspect`"},
     {NULL, NULL, 404, CFR_E_REJECTED, "there are no container credentials at this URL; check `endpoint`"},
     {NULL, NULL, 405, CFR_E_REJECTED, "there are no container credentials at this URL; check `endpoint`"},
     {NULL, NULL, 200, CFR_E_ANSWER, "the endpoint reports an error; " HINT_AGAIN},

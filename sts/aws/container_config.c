@@ -29,15 +29,14 @@ static const struct cfr_field fields[] = {
      .offset = CONTAINER(authorization),
      .fallback = "token",
      .choices = authorizations,
-     .doc = CFR_DOC("`token` shows the credential's token, as the Pod Identity agent wants it; `none` shows nothing, "
-                    "as ECS wants "
-                    "it, and no token is needed.")},
+     .doc = CFR_DOC("`token` sends the credential's token, as the Pod Identity agent requires; `none` sends nothing, "
+                    "as for ECS, and no token is needed.")},
     {.key = "role_arn",
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(role_arn),
      .min = 20,
      .max = 2048,
-     .doc = CFR_DOC("ARN of the role that is expected: keys of another are refused. Needs `verify`.")},
+     .doc = CFR_DOC("ARN of the expected role: keys of another role are refused. Needs `verify`.")},
     {.key = "region",
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(region),
@@ -50,12 +49,14 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(ca_file),
      .flags = CFR_FIELD_PATH,
-     .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's.")},
+     .doc = CFR_DOC(
+         "Certificates (PEM) to trust for this exchange. Default: those in the file that `AWS_CA_BUNDLE` names, "
+         "else the system's.")},
     {.key = "verify",
      .type = CFR_FIELD_BOOL,
      .offset = CONTAINER(verify),
      .fallback = "false",
-     .doc = CFR_DOC("Ask AWS who the granted keys belong to (GetCallerIdentity) before anything is published.")},
+     .doc = CFR_DOC("Ask AWS to which role the granted keys belong (GetCallerIdentity) before anything is published.")},
     {.key = "sts_endpoint",
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(sts_endpoint),
@@ -146,6 +147,6 @@ const struct cfr_table cfr_aws_container_table = {
     .size = sizeof(struct cfr_aws_container),
     .fields = fields,
     .check = check,
-    .doc = CFR_DOC("Keys of a role from the node's EKS Pod Identity agent, which takes the pod's token (audience "
-                   "`pods.eks.amazonaws.com`), or from another endpoint that speaks as ECS's does."),
+    .doc = CFR_DOC("Keys of a role from the node's EKS Pod Identity agent, which accepts the pod's token (audience "
+                   "`pods.eks.amazonaws.com`), or from another endpoint with the protocol of ECS."),
 };

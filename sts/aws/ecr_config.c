@@ -105,8 +105,8 @@ const struct cfr_table cfr_aws_ecr_table = {
     .check = check,
     .doc = CFR_DOC("Logins to Amazon's container registries, got with the session's keys (GetAuthorizationToken), "
                    "for the format "
-                   "docker-config. They live 12 hours; the credential is renewed when the first of them, or the "
-                   "session, ends."),
+                   "docker-config. They are valid for 12 hours; the credential is renewed before the first of them, or "
+                   "the session, expires."),
 };
 
 static int add(struct cfr_aws_ecr *c, struct cfr_view host, struct cfr_err *err)

@@ -9,20 +9,18 @@
 #include <string.h>
 
 #define HINT_FRESH                                                                                                     \
-    "ECR does not know the granted keys (yet), which happens for seconds after a change; nothing is "                  \
-    "published, and it "                                                                                               \
-    "is tried again"
+    "ECR does not know the granted keys yet, which is normal for some seconds after a change; nothing is published"
 #define HINT_CLOCK                                                                                                     \
     "the request's time or signature was refused; check this machine's clock (15 min are tolerated), and "             \
     "`region`"
 
-#define HINT_PARAMETER "ECR does not take a parameter; check `registries` and `endpoint` of `ecr`"
+#define HINT_PARAMETER "ECR does not accept a parameter; check `registries` and `endpoint` of `ecr`"
 
 static const struct cfr_error_table_row rows[] = {
     {"UnrecognizedClientException", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
     {"InvalidClientTokenId", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
-    {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, "the session has ended; the exchange begins again"},
-    {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, "the session has ended; the exchange begins again"},
+    {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, "the session has expired; the next try starts a new one"},
+    {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, "the session has expired; the next try starts a new one"},
     {"AccessDeniedException", "GetServiceBearerToken", 0, CFR_E_DENIED,
      "allow {who} sts:GetServiceBearerToken, which ECR Public needs in addition to its own permission"},
     {"AccessDeniedException", "ecr-public", 0, CFR_E_DENIED, "allow {who} ecr-public:GetAuthorizationToken"},
@@ -42,7 +40,7 @@ static const struct cfr_error_table_row rows[] = {
     {"ValidationException", NULL, 0, CFR_E_REJECTED, HINT_PARAMETER},
     {"UnknownOperationException", NULL, 0, CFR_E_REJECTED, "there is no ECR at this URL; check `endpoint` of `ecr`"},
     {"UnsupportedCommandException", NULL, 0, CFR_E_REJECTED, "there is no ECR Public at this URL; check `endpoint`"},
-    {"ServerException", NULL, 0, CFR_E_UNAVAILABLE, "ECR is unavailable; it is tried again"},
+    {"ServerException", NULL, 0, CFR_E_UNAVAILABLE, "ECR is unavailable; this is usually temporary"},
     {"RegistryNotFoundException", NULL, 0, CFR_E_REJECTED, "ECR has no registry of these accounts; check `registries`"},
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no ECR at this URL; check `endpoint` of `ecr`"},
     {NULL, NULL, 405, CFR_E_REJECTED, "there is no ECR at this URL; check `endpoint` of `ecr`"},

@@ -4,10 +4,12 @@
 #include "wire/aws.h"
 
 #define HINT_BUG          "STS does not understand the request; check `endpoint`"
-#define HINT_EXPIRED      "the token has expired; it is tried again with the next one. Is the token file still renewed?"
-#define HINT_KEYS_EXPIRED "the keys of the file belong to a session that has ended; are they still renewed?"
-#define HINT_SOURCE       "the keys of the previous step have expired; the exchange starts again from the token"
-#define HINT_DENIED       "the role does not exist, or its trust policy does not accept {who}"
+#define HINT_EXPIRED      "the token has expired. Is the token file still renewed?"
+#define HINT_KEYS_EXPIRED "the session of the keys in the file has expired; are they still renewed?"
+#define HINT_SOURCE       "the keys of the previous step have expired; the next try starts from the token"
+#define HINT_DENIED                                                                                                    \
+    "the role does not exist, or its trust policy does not accept {who}: compare its provider, audience and "          \
+    "conditions with `credfresh inspect`. A server other than AWS may also mean the signature or `duration`"
 #define HINT_KEYS_DENIED                                                                                               \
     "the role does not exist, its trust policy does not accept the user of {who}, or that user may not "               \
     "assume it"
@@ -15,9 +17,10 @@
     "the role does not exist, its trust policy does not accept {who}, or that session may not assume it"
 #define HINT_CLIENT "STS does not know the keys of the previous step: its role may have been deleted meanwhile"
 #define HINT_FRESH                                                                                                     \
-    "AWS does not know the granted keys yet, which happens for seconds after a change; nothing is "                    \
-    "published, and it "                                                                                               \
-    "is tried again"
+    "AWS does not know the granted keys yet, which is normal for some seconds after a change; nothing is published"
+
+#define HINT_NO_VERIFY                                                                                                 \
+    "this server grants keys but has no GetCallerIdentity to verify them with; nothing is published. Remove `verify`"
 
 static const struct cfr_error_table_row with_token[] = {
     {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_EXPIRED},
@@ -67,30 +70,34 @@ static const struct cfr_error_table_row verify[] = {
     {"AccessDenied", NULL, 0, CFR_E_DENIED,
      "GetCallerIdentity, which needs no permission, was refused to {who}; nothing is published. Check "
      "`endpoint`"},
+    {"InvalidAction", NULL, 0, CFR_E_REJECTED, HINT_NO_VERIFY},
+    {"MethodNotAllowed", NULL, 0, CFR_E_REJECTED, HINT_NO_VERIFY},
+    {NULL, NULL, 404, CFR_E_REJECTED, HINT_NO_VERIFY},
+    {NULL, NULL, 405, CFR_E_REJECTED, HINT_NO_VERIFY},
     {0},
 };
 
 static const struct cfr_error_table_row *const special[CFR_AWS_CALLS] = {with_token, with_keys, with_session, verify};
 
 static const struct cfr_error_table_row rows[] = {
-    {"IDPCommunicationError", NULL, 0, CFR_E_IDP,
-     "AWS could not reach the token issuer's discovery document or keys; it is tried again"},
+    {"IDPCommunicationError", NULL, 0, CFR_E_IDP, "AWS could not reach the token issuer's discovery document or keys"},
     {"InvalidIdentityToken", "retrieve verification key", 0, CFR_E_IDP,
-     "AWS could not fetch the token issuer's keys (is the issuer up, public, and faster than 5 s?); it is "
-     "tried again"},
+     "AWS could not fetch the token issuer's keys (is the issuer up, public, and faster than 5 s?)"},
+    {"InvalidIdentityToken", "thumbprint", 0, CFR_E_DENIED,
+     "the certificate of the token's issuer has changed: correct the thumbprints of the identity provider in IAM"},
     {"InvalidIdentityToken", "audience", 0, CFR_E_DENIED,
      "add the token's audience to the client IDs of the identity provider in IAM, or ask for a token with an "
      "audience that is listed there"},
     {"InvalidIdentityToken", "No OpenIDConnect provider", 0, CFR_E_DENIED,
      "create an OpenID Connect identity provider for the token's issuer in the IAM of the role's account"},
-    {"InvalidIdentityToken", NULL, 0, CFR_E_TOKEN, "AWS does not take this token; look at it with `credfresh inspect`"},
+    {"InvalidIdentityToken", NULL, 0, CFR_E_TOKEN, "AWS does not accept this token; check it with `credfresh inspect`"},
     {"IDPRejectedClaim", NULL, 0, CFR_E_DENIED, "the token's issuer rejects it; a new token is needed"},
     {"RegionDisabledException", NULL, 0, CFR_E_DENIED,
      "STS is not active in this region for the role's account; activate it there, or set another `region`"},
     {"OptInRequired", NULL, 0, CFR_E_DENIED,
      "the account is not enabled for this region or service; enable it there, or set another "
      "`region`"},
-    {"MalformedPolicyDocument", NULL, 0, CFR_E_REJECTED, "correct `policy`: its JSON is right, its grammar is not"},
+    {"MalformedPolicyDocument", NULL, 0, CFR_E_REJECTED, "correct `policy`: its JSON is valid, its grammar is not"},
     {"PackedPolicyTooLarge", NULL, 0, CFR_E_REJECTED,
      "shorten `policy`, `policy_arns` or the tags: together, packed, they are over the limit"},
     {"ValidationError", "MaxSessionDuration", 0, CFR_E_REJECTED,

@@ -19,6 +19,10 @@
 /* The SDKs take a token for expired 5 min before its end; and time for an outage in front of it. */
 #define CONSUMER_WINDOW_MS INT64_C(600000)
 /* What registries want as the user with a token for the password. */
+/* Entra ID refuses a client that is caught in a loop for some minutes, and each further request prolongs that. */
+#define LOOP_CODE     50196
+#define LOOP_WAIT_S   300
+
 #define REGISTRY_USER "00000000-0000-0000-0000-000000000000"
 #define FIELD_MAX     (CFR_AZURE_SCOPE_MAX + 32)
 
@@ -328,6 +332,7 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, con
     if (x->step >= steps_of(x->config))
         return cfr_err_set(err, CFR_E_INTERNAL, "there is no step %u", x->step);
     rc = cfr_oauth_answer_read(reply->content_type, reply->body, &answer, err);
+    x->wait_s = answer.code_count != 0 && answer.codes[0] == LOOP_CODE ? LOOP_WAIT_S : 0;
     /* What came with an error status decides by its status alone if it cannot be read: a page from a proxy,
      * say. */
     if (rc != CFR_E_NOMEM && (reply->status != 200 || cfr_oauth_answer_get(&answer, CFR_OAUTH_ERROR).n != 0))

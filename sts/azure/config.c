@@ -46,7 +46,7 @@ static const struct cfr_field azure_fields[] = {
      .offset = AZURE(cloud),
      .fallback = "environment",
      .choices = cloud_names,
-     .doc = CFR_DOC("The cloud to ask: it chooses the authority host and the default scope. `environment` means "
+     .doc = CFR_DOC("The cloud, which determines the authority host and the default scope. `environment` means "
                     "`AZURE_AUTHORITY_HOST`, else the public cloud. Not together with an `authority_host` of another "
                     "cloud.")},
     {.key = "authority_host",
@@ -61,9 +61,8 @@ static const struct cfr_field azure_fields[] = {
      .type = CFR_FIELD_STRING,
      .offset = AZURE(client_secret_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = CFR_DOC("File with a client secret (its value, not its ID) to use instead of a token. A new one is taken "
-                    "as soon as "
-                    "it is written there.")},
+     .doc = CFR_DOC("File with a client secret (its value, not its ID) to use instead of a token. A new one is used as "
+                    "soon as it is written there.")},
     {.key = "certificate_file",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(certificate_file),

@@ -14,12 +14,11 @@
 #define CODE_PREFIX   "AADSTS"
 
 #define HINT_MATCH                                                                                                     \
-    "no federated credential of the client fits: compare its issuer, subject and audience with the token's "           \
-    "({who}). A "                                                                                                      \
-    "new one takes minutes to be known, so it is tried again"
-#define HINT_LATER   "Entra ID is unavailable; it is tried again"
-#define HINT_BUSY    "Entra ID limits the rate of calls; it is tried again"
-#define HINT_INSPECT "Entra ID does not take this token; look at it with `credfresh inspect`"
+    "no federated credential of the client fits: compare its issuer, subject and audience with the token's ({who}). "  \
+    "A new one takes minutes to take effect"
+#define HINT_LATER   "Entra ID is unavailable; this is usually temporary"
+#define HINT_BUSY    "Entra ID limits the rate of calls; this is usually temporary"
+#define HINT_INSPECT "Entra ID does not accept this token; check it with `credfresh inspect`"
 #define HINT_SCOPE   "correct `scopes`: each element must be one resource with /.default after it"
 #define HINT_RESOURCE                                                                                                  \
     "the resource of `scopes` does not exist in this tenant; correct it, or have an administrator add the "            \
@@ -30,15 +29,15 @@
 #define HINT_CERT                                                                                                      \
     "register the certificate of `certificate_file` for the application, and check that the private key "              \
     "belongs to it"
-#define HINT_SECRET_EXPIRED "make a new client secret and write it to `client_secret_file`; it is taken at once"
+#define HINT_SECRET_EXPIRED "make a new client secret and write it to `client_secret_file`; it is used at once"
 
 /* Only for assertions that are signed here; asked first. */
 static const struct cfr_error_table_row certificate_rows[] = {
     {"AADSTS700024", NULL, 0, CFR_E_TOKEN_EXPIRED,
-     "the assertion was signed for another time: check this machine's clock; it is tried again"},
+     "the assertion was signed for another time: check this machine's clock"},
     {"AADSTS500133", NULL, 0, CFR_E_TOKEN_EXPIRED,
-     "the assertion was signed for another time: check this machine's clock; it is tried again"},
-    {"AADSTS700027", NULL, 0, CFR_E_IDP, HINT_CERT ". A new one takes minutes to be known, so it is tried again"},
+     "the assertion was signed for another time: check this machine's clock"},
+    {"AADSTS700027", NULL, 0, CFR_E_IDP, HINT_CERT ". A new one takes minutes to take effect"},
     {"AADSTS50012", NULL, 0, CFR_E_DENIED, HINT_CERT},
     {"AADSTS50013", NULL, 0, CFR_E_DENIED, HINT_CERT},
     {"AADSTS50027", NULL, 0, CFR_E_DENIED, HINT_CERT},
@@ -49,32 +48,26 @@ static const struct cfr_error_table_row certificate_rows[] = {
 /* Only for client secrets; asked first. */
 static const struct cfr_error_table_row secret_rows[] = {
     {"AADSTS50012", NULL, 0, CFR_E_DENIED,
-     "the client secret is wrong; write the right one to `client_secret_file`; it is taken at once"},
+     "the client secret is wrong; write the right one to `client_secret_file`; it is used at once"},
     {"invalid_grant", NULL, 0, CFR_E_DENIED, "check `client_id`, `tenant_id` and the secret in `client_secret_file`"},
     {0},
 };
 
 static const struct cfr_error_table_row rows[] = {
     {"AADSTS700024", NULL, 0, CFR_E_TOKEN_EXPIRED,
-     "the token has expired or is not valid yet; it is tried again with the next one. Is the token file "
-     "still renewed, "
-     "and is the clock right?"},
+     "the token has expired or is not valid yet. Is the token file still renewed, and is the clock right?"},
     {"AADSTS500133", NULL, 0, CFR_E_TOKEN_EXPIRED,
-     "the token has expired or is not valid yet; it is tried again with the next one. Is the token file "
-     "still renewed?"},
+     "the token has expired or is not valid yet. Is the token file still renewed?"},
     {"AADSTS50012", NULL, 0, CFR_E_TOKEN, HINT_INSPECT},
     {"AADSTS50013", NULL, 0, CFR_E_TOKEN, HINT_INSPECT},
     {"AADSTS50027", NULL, 0, CFR_E_TOKEN, HINT_INSPECT},
     {"AADSTS70021", NULL, 0, CFR_E_IDP, HINT_MATCH},
     {"AADSTS700211", NULL, 0, CFR_E_IDP,
-     "no federated credential of the client has the token's issuer: compare them letter by letter, a slash "
-     "at the end "
-     "counts. A new one takes minutes to be known, so it is tried again"},
+     "no federated credential of the client has the token's issuer: compare them letter by letter, a slash at the end "
+     "counts. A new one takes minutes to take effect"},
     {"AADSTS700212", NULL, 0, CFR_E_IDP,
-     "no federated credential of the client has the token's audience: ask for a token with that audience "
-     "(usually "
-     "api://AzureADTokenExchange), or change it there. A new one takes minutes to be known, so it is tried "
-     "again"},
+     "no federated credential of the client has the token's audience: ask for a token with that audience (usually "
+     "api://AzureADTokenExchange), or change it there. A new one takes minutes to take effect"},
     {"AADSTS700213", NULL, 0, CFR_E_IDP, HINT_MATCH},
     {"AADSTS7002131", NULL, 0, CFR_E_DENIED,
      "correct the client's federated credential: compare its issuer, subject and audience with the token's "
@@ -88,18 +81,16 @@ static const struct cfr_error_table_row rows[] = {
      "a policy of the tenant demands a claim that the token lacks; an administrator has to allow the token's "
      "issuer"},
     {"AADSTS700027", NULL, 0, CFR_E_IDP,
-     "the token's signature was not accepted. Entra ID may not know a new key of the issuer yet, so it is "
-     "tried again; "
-     "are the issuer's keys public and current?"},
+     "the token's signature was not accepted. Entra ID may not know a new key of the issuer yet; are the issuer's keys "
+     "public and current?"},
     {"AADSTS700023", NULL, 0, CFR_E_REJECTED,
      "the assertion's audience is not this token endpoint; check `authority_host`, `cloud` and `tenant_id`"},
     {"AADSTS700016", NULL, 0, CFR_E_DENIED, HINT_CLIENT},
     {"AADSTS700229", NULL, 0, CFR_E_DENIED,
-     "a federated credential takes only tokens of applications, and this one was issued to a user"},
+     "a federated credential accepts only tokens of applications, and this one was issued to a user"},
     {"AADSTS7000215", NULL, 0, CFR_E_DENIED,
      "the client secret is wrong (is it the secret's value, not its ID?); write the new secret to "
-     "`client_secret_file`; "
-     "it is taken at once. Entra ID may need some time to know it"},
+     "`client_secret_file`; it is used at once. Entra ID may need some time to know it"},
     {"AADSTS7000222", NULL, 0, CFR_E_DENIED, HINT_SECRET_EXPIRED},
     {"AADSTS7000218", NULL, 0, CFR_E_REJECTED, HINT_ENDPOINT},
     {"AADSTS7000112", NULL, 0, CFR_E_DENIED, "the application is disabled; an administrator has to enable it"},
@@ -115,19 +106,16 @@ static const struct cfr_error_table_row rows[] = {
      "there is no such tenant here; check `tenant_id`, and set `cloud` if it is in another cloud"},
     {"AADSTS90038", NULL, 0, CFR_E_REJECTED, "the tenant is in another cloud; set `cloud` to that one"},
     {"AADSTS90061", NULL, 0, CFR_E_IDP,
-     "Entra ID could not reach the token issuer's discovery document or keys (is the issuer up and public?); "
-     "it is tried "
-     "again"},
+     "Entra ID could not reach the token issuer's discovery document or keys (is the issuer up and public?)"},
     {"AADSTS100007", NULL, 0, CFR_E_REJECTED,
      "a regional host is only for managed identities and certificate chains; leave the region out of "
      "`authority_host`"},
     {"AADSTS53003", NULL, 0, CFR_E_DENIED,
-     "a Conditional Access policy refuses it; an administrator has to except the application or this "
-     "machine's address"},
+     "a Conditional Access policy refuses it; an administrator has to exempt the application or this machine's "
+     "address"},
     {"AADSTS50196", NULL, 0, CFR_E_REJECTED,
-     "the same request came too often, and Entra ID wants quiet for some minutes. Does another program ask "
-     "with the same "
-     "client again and again?"},
+     "the same request came too often, and Entra ID refuses it for some minutes. Does another program use the same "
+     "client in a loop?"},
     {"AADSTS50033", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
     {"AADSTS90006", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
     {"AADSTS90012", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
@@ -135,17 +123,17 @@ static const struct cfr_error_table_row rows[] = {
     {"AADSTS90033", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
     {"AADSTS90090", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
     {"AADSTS90091", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"AADSTS90055", NULL, 0, CFR_E_THROTTLED, "Entra ID limits the tenant's rate of calls; it is tried again"},
+    {"AADSTS90055", NULL, 0, CFR_E_THROTTLED, "Entra ID limits the tenant's rate of calls; this is usually temporary"},
     {"AADSTS900144", NULL, 0, CFR_E_REJECTED, HINT_ENDPOINT},
     {"AADSTS50005", NULL, 0, CFR_E_DENIED,
-     "a policy of the tenant wants a managed device; an administrator has to except the application"},
+     "a policy of the tenant requires a managed device; an administrator has to exempt the application"},
     /* From here on by `error`; a server that is busy says so by its status, whatever the error. */
     {NULL, NULL, 429, CFR_E_THROTTLED, HINT_BUSY},
     {NULL, NULL, 503, CFR_E_UNAVAILABLE, HINT_LATER},
     {"invalid_request", NULL, 0, CFR_E_REJECTED, HINT_ENDPOINT},
     {"invalid_grant", NULL, 0, CFR_E_TOKEN, HINT_INSPECT},
     {"invalid_client", NULL, 0, CFR_E_DENIED,
-     "the client is not accepted; check `client_id`, `tenant_id` and what it shows ({who})"},
+     "the client is not accepted; check `client_id`, `tenant_id` and what it authenticates with ({who})"},
     {"unauthorized_client", NULL, 0, CFR_E_DENIED,
      "the application is not known here or may not do this; check `client_id`, `tenant_id` and the cloud"},
     {"access_denied", NULL, 0, CFR_E_DENIED, "the tenant refuses the application; ask an administrator"},
@@ -153,7 +141,7 @@ static const struct cfr_error_table_row rows[] = {
     {"invalid_resource", NULL, 0, CFR_E_REJECTED, HINT_RESOURCE},
     {"unsupported_grant_type", NULL, 0, CFR_E_REJECTED, HINT_ENDPOINT},
     {"interaction_required", NULL, 0, CFR_E_DENIED,
-     "a policy of the tenant wants a user's action; an administrator has to except the application"},
+     "a policy of the tenant requires a user's action; an administrator has to exempt the application"},
     {"temporarily_unavailable", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
     {"server_error", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
     {0},
@@ -161,24 +149,24 @@ static const struct cfr_error_table_row rows[] = {
 
 static const struct cfr_error_table_row registry_rows[] = {
     {"UNAUTHORIZED", "audience", 0, CFR_E_DENIED,
-     "the registry takes no tokens for the Resource Manager; add "
-     "https://containerregistry.azure.net/.default to `scopes`"},
+     "the registry accepts no tokens for the Resource Manager; add https://containerregistry.azure.net/.default to "
+     "`scopes`"},
     {"UNAUTHORIZED", NULL, 0, CFR_E_DENIED,
-     "the registry does not let {who} in: give it the role AcrPull there, and check the tenant. A new role "
-     "takes minutes"},
+     "the registry denies access to {who}: give it the role AcrPull there, and check the tenant. A new role takes "
+     "minutes"},
     {"DENIED", NULL, 0, CFR_E_DENIED,
-     "the registry does not let {who} in: give it the role AcrPull there, and check the registry's firewall"},
+     "the registry denies access to {who}: give it the role AcrPull there, and check the registry's firewall"},
     {"FORBIDDEN", NULL, 0, CFR_E_DENIED,
-     "the registry does not let {who} in: give it the role AcrPull there, and check the registry's firewall"},
-    {"TOOMANYREQUESTS", NULL, 0, CFR_E_THROTTLED, "the registry limits the rate of calls; it is tried again"},
-    {"UNAVAILABLE", NULL, 0, CFR_E_UNAVAILABLE, "the registry is unavailable; it is tried again"},
-    {"UNKNOWN", NULL, 500, CFR_E_UNAVAILABLE, "the registry is unavailable; it is tried again"},
-    {"UNSUPPORTED", NULL, 0, CFR_E_REJECTED, "this is no Azure container registry; check `acr`"},
+     "the registry denies access to {who}: give it the role AcrPull there, and check the registry's firewall"},
+    {"TOOMANYREQUESTS", NULL, 0, CFR_E_THROTTLED, "the registry limits the rate of calls; this is usually temporary"},
+    {"UNAVAILABLE", NULL, 0, CFR_E_UNAVAILABLE, "the registry is unavailable; this is usually temporary"},
+    {"UNKNOWN", NULL, 500, CFR_E_UNAVAILABLE, "the registry is unavailable; this is usually temporary"},
+    {"UNSUPPORTED", NULL, 0, CFR_E_REJECTED, "this is not an Azure container registry; check `acr`"},
     {NULL, NULL, 401, CFR_E_DENIED,
-     "the registry does not let {who} in: give it the role AcrPull there, and check the tenant. A new role "
-     "takes minutes"},
+     "the registry denies access to {who}: give it the role AcrPull there, and check the tenant. A new role takes "
+     "minutes"},
     {NULL, NULL, 403, CFR_E_DENIED,
-     "the registry does not let {who} in: give it the role AcrPull there, and check the registry's firewall"},
+     "the registry denies access to {who}: give it the role AcrPull there, and check the registry's firewall"},
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no Azure container registry at this address; check `acr`"},
     {0},
 };

@@ -42,6 +42,7 @@ struct cfr_sts_exchange {
     const void *config;     /* the provider's own struct, as its table describes it */
     unsigned step;          /* 0 for the first request; parse advances it */
     struct cfr_grant grant; /* the latest answer; intermediate between steps, final after DONE */
+    int64_t wait_s;         /* after an error: the least pause where the answer has no Retry-After; 0 = none is known */
 };
 
 enum cfr_sts_outcome { CFR_STS_DONE = 0, CFR_STS_MORE = 1 };

@@ -19,7 +19,7 @@ static const struct cfr_field gcp_fields[] = {
      .offset = GCP(audience),
      .min = 3,
      .max = 512,
-     .doc = CFR_DOC("Full name of the identity provider that takes the token, with the project's number: "
+     .doc = CFR_DOC("Full name of the identity provider that accepts the token, with the project's number: "
                     "`//iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/"
                     "PROVIDER`, or that of a workforce pool. Required unless `credentials_file` is given.")},
     {.key = "subject_token_type",
@@ -53,14 +53,15 @@ static const struct cfr_field gcp_fields[] = {
      .flags = CFR_FIELD_UNSET,
      .min = 10 * MINUTE_MS,
      .max = 12 * HOUR_MS,
-     .doc = CFR_DOC("Life of the impersonated account's access token, in whole seconds. Default: 1h; more only where "
-                    "the organization's policy constraints/iam.allowServiceAccountCredentialLifetimeExtension lists "
-                    "the account.")},
+     .doc =
+         CFR_DOC("Lifetime of the impersonated account's access token, in whole seconds. Default: 1h; more only where "
+                 "the organization's policy constraints/iam.allowServiceAccountCredentialLifetimeExtension lists "
+                 "the account.")},
     {.key = "access_token",
      .type = CFR_FIELD_BOOL,
      .offset = GCP(access_token),
      .fallback = "true",
-     .doc = CFR_DOC("False: publish the ID token only, and never ask for an access token of the service account.")},
+     .doc = CFR_DOC("False: publish the ID token only, and never request an access token of the service account.")},
     {.key = "id_token_audience",
      .type = CFR_FIELD_STRING,
      .offset = GCP(id_token_audience),
@@ -77,8 +78,10 @@ static const struct cfr_field gcp_fields[] = {
      .offset = GCP(universe_domain),
      .min = 3,
      .max = 253,
-     .doc = CFR_DOC("Domain of the cloud's services where it is not `googleapis.com`. The audience is not changed by "
-                    "it.")},
+     .doc =
+         CFR_DOC("Domain of the cloud's services where it is not `googleapis.com`. The audience is not changed by "
+                 "it. With a credential file of another domain it has to be set, because such a file does not decide "
+                 "where tokens go.")},
     {.key = "location",
      .type = CFR_FIELD_STRING,
      .offset = GCP(location),
@@ -97,7 +100,8 @@ static const struct cfr_field gcp_fields[] = {
      .min = 8,
      .max = CFR_URL_MAX,
      .doc = CFR_DOC("URL to call instead of the token service (or of a key's token_uri): a private endpoint, or a "
-                    "compatible server. Without a path `/v1/token` (for a key `/token`) is added. https, or http to "
+                    "compatible server. Needed where a credential file names a host that is not Google's. Without a "
+                    "path `/v1/token` (for a key `/token`) is added. https, or http to "
                     "127.0.0.0/8, [::1] or "
                     "localhost.")},
     {.key = "iam_endpoint",
@@ -106,7 +110,7 @@ static const struct cfr_field gcp_fields[] = {
      .min = 8,
      .max = 1024,
      .doc = CFR_DOC("URL to call instead of https://iamcredentials.googleapis.com for impersonation, without "
-                    "`/v1/projects/...`.")},
+                    "`/v1/projects/...`. Needed where a credential file names a host that is not Google's.")},
     {.key = "user_project",
      .type = CFR_FIELD_STRING,
      .offset = GCP(user_project),
@@ -190,7 +194,6 @@ static int check_next_to_file(const struct cfr_gcp *c, struct cfr_err *err)
         {"user_project", c->user_project != NULL},
         {"client_id", c->client_id != NULL},
         {"client_secret_file", c->client_secret_file != NULL},
-        {"universe_domain", c->universe_domain != NULL},
         {"location", c->location != NULL},
         {"mtls", c->mtls},
     };

@@ -50,4 +50,11 @@ struct cfr_gcp_file {
 int cfr_gcp_file_read(struct cfr_view json, struct cfr_gcp_file *out, struct cfr_err *err);
 void cfr_gcp_file_free(struct cfr_gcp_file *f);
 
+struct cfr_gcp;
+/* Checks the hosts of FILE that CONFIG does not replace: they must be Google's own, or of the universe domain that
+ * CONFIG names, because tokens of this machine go there, and the file may have another author. CFR_E_CONFIG names the
+ * file's member and the key to set. Source: the patterns by which google-auth checked token_url and
+ * service_account_impersonation_url; Google's pages on regional, mutual TLS and Private Service Connect endpoints. */
+int cfr_gcp_file_check_hosts(const struct cfr_gcp *config, const struct cfr_gcp_file *file, struct cfr_err *err);
+
 #endif

@@ -4,9 +4,9 @@
 
 #include "base/error_table.h"
 
-#define HINT_LATER "Google is unavailable; it is tried again"
-#define HINT_BUSY  "Google limits the rate of calls (or the project's quota is used up); it is tried again"
-#define HINT_CLOCK "check this machine's clock: Google takes no token from the future or older than an hour"
+#define HINT_LATER "Google is unavailable; this is usually temporary"
+#define HINT_BUSY  "Google limits the rate of calls (or the project's quota is used up); this is usually temporary"
+#define HINT_CLOCK "check this machine's clock: Google accepts no token that is from the future or older than an hour"
 #define HINT_BUG   "the service does not understand the request; check `sts_endpoint` and `iam_endpoint`"
 #define HINT_SCOPE "correct `scopes`: Google does not know one of them, or the caller may not have it"
 #define HINT_NUMBER                                                                                                    \
@@ -28,9 +28,7 @@
         .hint = NULL                                                                                                   \
     }
 
-#define HINT_STALE                                                                                                     \
-    "the token has expired or is too old; it is tried again with the next one. Is the token file still "               \
-    "renewed?"
+#define HINT_STALE "the token has expired or is too old. Is the token file still renewed?"
 #define HINT_CONDITION                                                                                                 \
     "the provider's attribute condition does not accept {who}; correct the condition, or use another token"
 
@@ -38,9 +36,8 @@ static const struct cfr_error_table_row sts_rows[] = {
     {"invalid_grant", "stale to sign-in", 0, CFR_E_TOKEN_EXPIRED, HINT_STALE},
     {"invalid_grant", "expired", 0, CFR_E_TOKEN_EXPIRED, HINT_STALE},
     {"invalid_grant", "connecting to the given credential's issuer", 0, CFR_E_IDP,
-     "Google could not reach the token issuer's discovery document or keys (is the issuer up and public? "
-     "else "
-     "upload its keys to the provider); it is tried again"},
+     "Google could not reach the token issuer's discovery document or keys (is the issuer up and public? otherwise "
+     "upload its keys to the provider)"},
     {"invalid_grant", "audience", 0, CFR_E_DENIED,
      "add the token's audience to the provider's allowed audiences, or ask for a token with one that is "
      "there; without a list it must be the provider's full name, with the project's NUMBER"},
@@ -50,10 +47,10 @@ static const struct cfr_error_table_row sts_rows[] = {
      "correct the provider's attribute mapping: google.subject may have at most 127 bytes, and {who} makes "
      "more"},
     {NULL, "not in a valid json format", 0, CFR_E_DENIED,
-     "correct the keys that were uploaded to the provider: Google takes no x5c or x5t in them"},
+     "correct the keys that were uploaded to the provider: Google accepts no x5c or x5t in them"},
     {"invalid_grant", "issuer", 0, CFR_E_DENIED,
      "the provider in `audience` is for another issuer than the token's; see `credfresh inspect`"},
-    {"invalid_grant", NULL, 0, CFR_E_TOKEN, "Google does not take this token; look at it with `credfresh inspect`"},
+    {"invalid_grant", NULL, 0, CFR_E_TOKEN, "Google does not accept this token; check it with `credfresh inspect`"},
     {"unauthorized_client", NULL, 0, CFR_E_DENIED, "the provider does not accept {who}"},
     {"access_denied", NULL, 0, CFR_E_DENIED, "the provider does not accept {who}"},
     {"invalid_target", NULL, 0, CFR_E_DENIED,
@@ -87,8 +84,7 @@ static const struct cfr_error_table_row key_rows[] = {
     {"invalid_grant", "account not found", 0, CFR_E_DENIED,
      "{who} was deleted; give the key of another one in credentials_file"},
     {"invalid_grant", NULL, 0, CFR_E_DENIED,
-     "Google does not take the key of {who}: it may be disabled or deleted; give a new one in "
-     "credentials_file"},
+     "Google does not accept the key of {who}: it may be disabled or deleted; give a new one in credentials_file"},
     {"unauthorized_client", NULL, 0, CFR_E_DENIED, HINT_DELEGATION},
     {"access_denied", NULL, 0, CFR_E_DENIED, HINT_DELEGATION},
     {"invalid_scope", NULL, 0, CFR_E_REJECTED, HINT_SCOPE},
@@ -115,11 +111,11 @@ static const struct cfr_error_table_row iam_rows[] = {
     {"PERMISSION_DENIED", "has not been used", 0, CFR_E_DENIED, HINT_API},
     {"PERMISSION_DENIED", "it is disabled", 0, CFR_E_DENIED, HINT_API},
     {"PERMISSION_DENIED", "insufficient authentication scopes", 0, CFR_E_DENIED,
-     "the token has not the scope cloud-platform, which impersonation needs"},
+     "the token lacks the scope cloud-platform, which impersonation needs"},
     {"PERMISSION_DENIED", NULL, 0, CFR_E_DENIED, HINT_BINDING},
     {"UNAUTHENTICATED", NULL, 0, CFR_E_DENIED,
-     "the token of the step before was not taken; is {who} still there, its key enabled, and this machine's "
-     "clock right?"},
+     "the token of the previous step was not accepted; does {who} still exist, is its key enabled, and is this "
+     "machine's clock right?"},
     {"NOT_FOUND", NULL, 0, CFR_E_DENIED, "there is no such service account; correct `service_account`"},
     {"INVALID_ARGUMENT", "lifetime", 0, CFR_E_REJECTED,
      "shorten `lifetime` to 1h, or list the account in the organization's policy "
@@ -127,7 +123,7 @@ static const struct cfr_error_table_row iam_rows[] = {
     {"INVALID_ARGUMENT", "scope", 0, CFR_E_REJECTED, HINT_SCOPE},
     {"INVALID_ARGUMENT", "delegat", 0, CFR_E_REJECTED,
      "correct `delegates`: each must be the email address of a service account"},
-    {"INVALID_ARGUMENT", "audience", 0, CFR_E_REJECTED, "correct `id_token_audience`, which Google does not take"},
+    {"INVALID_ARGUMENT", "audience", 0, CFR_E_REJECTED, "correct `id_token_audience`, which Google does not accept"},
     {"INVALID_ARGUMENT", NULL, 0, CFR_E_REJECTED, "correct the parameter that the message names"},
     {"FAILED_PRECONDITION", NULL, 0, CFR_E_DENIED, "the service account cannot be used as it is; is it enabled?"},
     COMMON_ROWS,

@@ -35,6 +35,8 @@ static int read_file(const struct cfr_sts_input *in, struct cfr_gcp_plan *p, str
     if (rc != 0 || path == NULL)
         return rc;
     rc = cfr_gcp_file_read(json, &p->file, err);
+    if (rc == 0)
+        rc = cfr_gcp_file_check_hosts(p->config, &p->file, err);
     return rc != 0 && err != NULL ? cfr_err_prefix(err, "credentials_file %.128s", path) : rc;
 }
 

@@ -43,14 +43,41 @@ static struct cfr_view *member(struct ini *ini, struct cfr_view key)
     return NULL;
 }
 
+/* What SDKs find in a profile, and a Secret does not decide. */
+static int refuse_member(const struct cfr_mounted_case *c, struct cfr_view key)
+{
+    static const struct {
+        const char *key;
+        const char *why;
+    } refused[] = {
+        {"endpoint_url", "says where requests go: set `endpoint` in `exchange: {aws: ...}`"},
+        {"services", "says where requests go: set `endpoint` in `exchange: {aws: ...}`"},
+        {"ca_bundle", "names a file of this machine: set `ca_file` in `exchange: {aws: ...}`"},
+        {"credential_process", "names a program of this machine, and credfresh runs none for keys"},
+    };
+
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        if (cfr_view_is_nocase(key, refused[i].key))
+            return cfr_err_set(c->err, CFR_E_CONFIG, "%s in credentials %s, and remove it from the Secret",
+                               refused[i].key, refused[i].why);
+    }
+    return 0;
+}
+
 static int read_line(const struct cfr_mounted_case *c, struct cfr_view line, struct ini *ini)
 {
     const char *equals = memchr(line.p, '=', line.n);
+    struct cfr_view key;
     struct cfr_view *to;
+    int rc;
 
     if (equals == NULL)
         return cfr_err_set(c->err, CFR_E_CONFIG, "credentials is no ini file: it has a line without `=`");
-    to = member(ini, cfr_view_trim((struct cfr_view){line.p, (size_t)(equals - line.p)}));
+    key = cfr_view_trim((struct cfr_view){line.p, (size_t)(equals - line.p)});
+    rc = c->options->pass_on ? 0 : refuse_member(c, key);
+    if (rc != 0)
+        return rc;
+    to = member(ini, key);
     if (to != NULL)
         *to = cfr_view_trim((struct cfr_view){equals + 1, line.n - (size_t)(equals - line.p) - 1});
     return to == NULL || cfr_view_printable(*to)

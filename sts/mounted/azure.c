@@ -29,6 +29,11 @@ int cfr_mounted_azure(const struct cfr_mounted_case *c)
                          "followed, delete the secret");
     if (c->options->pass_on)
         return 0;
+    if (cfr_mounted_get(c, "azure_authority_host").n != 0)
+        return cfr_err_set(
+            c->err, CFR_E_CONFIG,
+            "azure_authority_host says where requests go, and a Secret does not decide that: set `cloud` "
+            "or `authority_host` in `exchange: {azure: ...}`, and remove it from the Secret");
     rc = cfr_mounted_exchange(c, &cfr_azure_provider);
     if (rc == 0)
         rc = cfr_mounted_fill(c, "client_id", client);

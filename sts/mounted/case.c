@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A long value is held four times while it is parsed. */
+#define YAML_MAX 524288
+
 const char *const cfr_mounted_kinds[] = {"auto",  "aws",     "azure",   "gcp",      "openstack", "kubevirt",
                                          "ovirt", "vsphere", "nutanix", "ibmcloud", NULL};
 
@@ -44,7 +47,9 @@ int cfr_mounted_yaml(const struct cfr_mounted_case *c, const char *key, struct c
 {
     int line = 0;
 
-    return cfr_yaml_parse(text, out, &line, c->err) != 0 ? cfr_err_prefix(c->err, "%s, line %d", key, line) : 0;
+    if (text.n > YAML_MAX)
+        return cfr_err_set(c->err, CFR_E_CONFIG, "%s has %zu bytes; at most %d are read", key, text.n, YAML_MAX);
+    return cfr_yaml_parse_limited(text, out, &line, c->err) != 0 ? cfr_err_prefix(c->err, "%s, line %d", key, line) : 0;
 }
 
 void cfr_mounted_note(const struct cfr_mounted_case *c, const char *note)
@@ -53,11 +58,20 @@ void cfr_mounted_note(const struct cfr_mounted_case *c, const char *note)
         (void)snprintf(c->out->note, sizeof c->out->note, "%s", note);
 }
 
+void cfr_mounted_taken(const struct cfr_mounted_case *c, const char *word)
+{
+    char *to = c->out->taken;
+    size_t n = strlen(to);
+
+    (void)snprintf(to + n, sizeof c->out->taken - n, "%s%s", n != 0 ? ", " : "", word);
+}
+
 int cfr_mounted_token(const struct cfr_mounted_case *c, const char *key, struct cfr_view path)
 {
     if (path.n == 0 || path.n > 4000 || path.p[0] != '/' || !cfr_view_printable(path))
         return cfr_err_set(c->err, CFR_E_CONFIG, "%s names no absolute path for the token", key);
     c->out->short_lived = true;
+    cfr_mounted_taken(c, "the token's path");
     c->out->token_file = cfr_str_dup(path);
     return c->out->token_file != NULL ? 0 : cfr_err_nomem(c->err);
 }
@@ -77,15 +91,26 @@ int cfr_mounted_exchange(const struct cfr_mounted_case *c, const struct cfr_sts_
 int cfr_mounted_fill(const struct cfr_mounted_case *c, const char *key, struct cfr_view value)
 {
     const struct cfr_mounted *m = c->out;
+    int rc;
 
     if (value.n == 0 || cfr_sts_config_has(m->provider, m->config, key))
         return 0;
-    return cfr_sts_config_set(m->provider, m->config, key, value, c->err);
+    rc = cfr_sts_config_set(m->provider, m->config, key, value, c->err);
+    if (rc == 0)
+        cfr_mounted_taken(c, key);
+    return rc;
 }
 
 int cfr_mounted_content(const struct cfr_mounted_case *c, const char *key, struct cfr_view value)
 {
     struct cfr_mounted *m = c->out;
+    size_t before = m->content_count;
+    int rc = cfr_sts_config_add_content(m->provider, m->config, key, value, m->contents, &m->content_count, c->err);
+    char word[64];
 
-    return cfr_sts_config_add_content(m->provider, m->config, key, value, m->contents, &m->content_count, c->err);
+    if (rc == 0 && m->content_count != before) {
+        (void)snprintf(word, sizeof word, "%.*s", (int)(strlen(key) - strlen("_file")), key);
+        cfr_mounted_taken(c, word);
+    }
+    return rc;
 }

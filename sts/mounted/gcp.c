@@ -47,8 +47,13 @@ int cfr_mounted_gcp(const struct cfr_mounted_case *c)
         (void)cfr_err_prefix(c->err, "service_account.json");
     if (rc == 0)
         rc = store_token(c, &file);
-    cfr_gcp_file_free(&file);
     if (rc == 0)
         rc = cfr_mounted_exchange(c, &cfr_gcp_provider);
+    if (rc == 0 && ((const struct cfr_gcp *)c->out->config)->credentials_file == NULL) {
+        rc = cfr_gcp_file_check_hosts(c->out->config, &file, c->err);
+        if (rc != 0)
+            (void)cfr_err_prefix(c->err, "service_account.json");
+    }
+    cfr_gcp_file_free(&file);
     return rc == 0 ? cfr_mounted_content(c, "credentials_file", json) : rc;
 }

@@ -167,4 +167,5 @@ void cfr_mounted_free(struct cfr_mounted *m)
 {
     drop_exchange(m);
     cfr_secret_free(&m->own);
+    cfr_secret_free(&m->ca);
 }

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Secrets as the OpenShift cloud credential operator and its like mount them: which cloud's they are, whether
  * they are long-lived keys or only name a token's file, and what exchange follows from them. Pure: keys in,
- * decision out. Source of the forms: the cloud credential operator's actuators and ccoctl. */
+ * decision out. Source of the forms: the cloud credential operator's actuators and ccoctl.
+ *
+ * A Secret's author is trusted with the credential that it describes and with nothing else of this machine. So it
+ * brings bytes, never paths but that of a token (whose place the caller checks); its hosts are the cloud's own, or get
+ * only the Secret's own secret; and a host that it names is never one of plain http. What asks for more is refused with
+ * the key of the configuration that says it instead. */
 #ifndef CFR_STS_MOUNTED_MOUNTED_H
 #define CFR_STS_MOUNTED_MOUNTED_H
 
@@ -40,7 +45,7 @@ struct cfr_mounted_options {
     bool pass_on;                            /* no exchange, whatever the cloud can do */
     const struct cfr_sts_provider *provider; /* of `exchange:`, or NULL; its settings win over the Secret's */
     const void *config;
-    const char *directory; /* where the keys are files, for what is wanted as a path; NULL = nowhere */
+    const char *directory; /* where the keys are files, for what consumers want as a path; NULL = nowhere */
 };
 
 /* The result. Zeroed, then filled; freed by cfr_mounted_free. */
@@ -55,7 +60,9 @@ struct cfr_mounted {
     struct cfr_sts_content contents[CFR_STS_CONTENTS_MAX]; /* views into the keys, or into OWN */
     size_t content_count;
     struct cfr_secret own; /* what had to be taken out of a key (an ini file, YAML, JSON) */
-    char note[256];        /* what an operator should know of it: a stale key next to a newer form; empty = nothing */
+    struct cfr_secret ca; /* PEM: the CA certificates that it brings, in place of the ca_file of CONFIG; empty = none */
+    char taken[256];      /* what was taken from it, for people: "role_arn, region"; empty = nothing */
+    char note[256];       /* what an operator should know of it: a stale key next to a newer form; empty = nothing */
 };
 
 /* Determines the kind and the exchange. CFR_E_MISSING: a key of a known form that is not there yet, or empty (names

@@ -25,6 +25,8 @@ int cfr_mounted_need(const struct cfr_mounted_case *c, const char *name, struct 
 int cfr_mounted_yaml(const struct cfr_mounted_case *c, const char *key, struct cfr_view text, struct cfr_yaml **out);
 /* Sets the note, if there is none yet. */
 void cfr_mounted_note(const struct cfr_mounted_case *c, const char *note);
+/* Adds WORD to what was taken from the Secret. */
+void cfr_mounted_taken(const struct cfr_mounted_case *c, const char *word);
 /* Takes PATH, the value of KEY, as the path of the token: it must be absolute. */
 int cfr_mounted_token(const struct cfr_mounted_case *c, const char *key, struct cfr_view path);
 /* Begins the exchange by PROVIDER: its configuration as `exchange:` has it, else defaults. CFR_E_CONFIG if
@@ -37,6 +39,10 @@ int cfr_mounted_fill(const struct cfr_mounted_case *c, const char *key, struct c
  * field of that name, which says that there is one. Nothing happens where the configuration names a file of
  * its own. */
 int cfr_mounted_content(const struct cfr_mounted_case *c, const char *key, struct cfr_view value);
+
+/* Takes the certificates in PEM, the value of KEY, which are copied one by one. CFR_E_CONFIG: there is none, or
+ * something other than certificates. */
+int cfr_mounted_ca(const struct cfr_mounted_case *c, const char *key, struct cfr_view pem);
 
 typedef int cfr_mounted_fn(const struct cfr_mounted_case *c);
 

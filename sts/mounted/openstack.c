@@ -3,6 +3,7 @@
  * Source: the cloud credential operator's OpenStack actuator; openstacksdk's configuration files. */
 #include "sts/mounted/mounted_private.h"
 
+#include "sts/core/config.h"
 #include "sts/openstack/openstack.h"
 
 #include <stdio.h>
@@ -76,6 +77,29 @@ static bool has_named(const char *id, const char *name)
     return id != NULL || name != NULL;
 }
 
+/* The host that the Secret names gets the Secret's own secret, and none of the configuration's. */
+static int fill_url(const struct cfr_mounted_case *c, struct cfr_view url)
+{
+    const struct cfr_openstack *o = c->out->config;
+    const char *own = o->password_file != NULL                        ? "password_file"
+                      : o->application_credential_secret_file != NULL ? "application_credential_secret_file"
+                      : o->identity_provider != NULL                  ? "identity_provider"
+                                                                      : NULL;
+
+    if (o->auth_url != NULL || url.n == 0)
+        return 0;
+    if (own != NULL)
+        return cfr_err_set(c->err, CFR_E_CONFIG,
+                           "it names the auth_url to which %s of `exchange: {openstack: ...}` would go, and a Secret "
+                           "does not decide that: set `auth_url` there, too",
+                           own);
+    if (!cfr_view_starts(url, "https://"))
+        return cfr_err_set(c->err, CFR_E_CONFIG,
+                           "auth_url in clouds.yaml is not https; if it is to be used, set `auth_url` in "
+                           "`exchange: {openstack: ...}`");
+    return cfr_mounted_fill(c, "auth_url", url);
+}
+
 static int fill_auth(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth)
 {
     static const struct named user = {"user_id", "username", "user_domain_id", "user_domain_name"};
@@ -85,7 +109,7 @@ static int fill_auth(const struct cfr_mounted_case *c, const struct cfr_yaml_nod
     bool by_id = text_at(auth, "application_credential_id").n != 0;
     bool scoped = has_named(o->project_id, o->project_name) || has_named(o->domain_id, o->domain_name) ||
                   o->system_scope != CFR_OPENSTACK_SYSTEM_NONE;
-    int rc = cfr_mounted_fill(c, "auth_url", text_at(auth, "auth_url"));
+    int rc = fill_url(c, text_at(auth, "auth_url"));
 
     if (rc == 0 && app && !has_named(o->application_credential_id, o->application_credential_name))
         rc = cfr_mounted_fill(c, by_id ? "application_credential_id" : "application_credential_name",
@@ -116,20 +140,31 @@ static int store_secret(const struct cfr_mounted_case *c, const struct cfr_yaml_
                                cfr_secret_view(&c->out->own));
 }
 
-/* The path in clouds.yaml is one of the pods that it was written for; the Secret's own key is here. */
+/* The path in clouds.yaml is one of the pods that it was written for; the Secret's own key is here, and consumers are
+ * given its path. */
 static int fill_ca(const struct cfr_mounted_case *c, const struct cfr_yaml_node *cloud)
 {
-    struct cfr_view path = text_at(cloud, "cacert");
+    struct cfr_view pem = cfr_mounted_get(c, "cacert");
     char own[4096];
-    int n = 0;
+    int rc = 0;
+    int n;
 
-    if (cfr_mounted_get(c, "cacert").n != 0 && c->options->directory != NULL) {
+    if (cfr_sts_config_has(c->out->provider, c->out->config, "ca_file"))
+        return 0;
+    if (pem.n == 0)
+        return text_at(cloud, "cacert").n == 0
+                   ? 0
+                   : cfr_err_set(c->err, CFR_E_CONFIG,
+                                 "cacert in clouds.yaml names a file, and a Secret names none of this machine: put the "
+                                 "certificates into the Secret's key cacert, or set `ca_file` in "
+                                 "`exchange: {openstack: ...}`");
+    if (c->options->directory != NULL) {
         n = snprintf(own, sizeof own, "%s/cacert", c->options->directory);
         if (n < 0 || (size_t)n >= sizeof own)
             return cfr_err_set(c->err, CFR_E_CONFIG, "cacert: its path is too long");
-        path = (struct cfr_view){own, (size_t)n};
+        rc = cfr_sts_config_set(c->out->provider, c->out->config, "ca_file", (struct cfr_view){own, (size_t)n}, c->err);
     }
-    return cfr_mounted_fill(c, "ca_file", path);
+    return rc != 0 ? rc : cfr_mounted_ca(c, "cacert", pem);
 }
 
 static void fill_interface(const struct cfr_mounted_case *c, struct cfr_view text)

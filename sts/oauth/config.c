@@ -13,7 +13,7 @@
 #define OAUTH(member) offsetof(struct cfr_oauth, member)
 
 static const char *const grants[] = {"token-exchange", "jwt-bearer", "client-credentials", NULL};
-static const char *const clients[] = {"none", "basic", "post", "private_key_jwt", "token", NULL};
+static const char *const clients[] = {"none", "basic", "post", "private_key_jwt", "token", "basic_plain", NULL};
 
 static const struct {
     const char *name;
@@ -40,10 +40,9 @@ static const struct cfr_field fields[] = {
      .offset = OAUTH(grant),
      .fallback = "token-exchange",
      .choices = grants,
-     .doc = CFR_DOC("How the token is offered: `token-exchange` (RFC 8693) as the subject token, `jwt-bearer` (RFC "
-                    "7523) as the "
-                    "assertion, `client-credentials` (RFC 6749) not at all, unless `client_authentication: token` "
-                    "shows it.")},
+     .doc = CFR_DOC("How the token is sent: with `token-exchange` (RFC 8693) as the subject token, with `jwt-bearer` "
+                    "(RFC 7523) as the assertion, with `client-credentials` (RFC 6749) not at all, except by "
+                    "`client_authentication: token`.")},
     {.key = "audience",
      .type = CFR_FIELD_STRINGS,
      .offset = OAUTH(audience),
@@ -58,7 +57,7 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_STRINGS,
      .offset = OAUTH(scopes),
      .max = 100,
-     .doc = CFR_DOC("Scopes to ask for. Default: what the server gives by itself.")},
+     .doc = CFR_DOC("Scopes to request. Default: those of the server.")},
     {.key = "subject_token_type",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(subject_token_type),
@@ -73,8 +72,7 @@ static const struct cfr_field fields[] = {
      .min = 1,
      .max = 256,
      .doc = CFR_DOC("With token-exchange: type of the token that is asked for, written like `subject_token_type`. "
-                    "Default: what "
-                    "the server gives by itself.")},
+                    "Default: the server's own.")},
     {.key = "actor_token_file",
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
@@ -91,9 +89,10 @@ static const struct cfr_field fields[] = {
      .offset = OAUTH(client_authentication),
      .fallback = "none",
      .choices = clients,
-     .doc = CFR_DOC("How the client proves itself: `none`, `basic` or `post` with `client_secret_file`, "
+     .doc = CFR_DOC("How the client authenticates: `none`, `basic` or `post` with `client_secret_file`, "
                     "`private_key_jwt` with "
-                    "`client_key_file`, or `token` with the credential's own token as its assertion (RFC 7523).")},
+                    "`client_key_file`, or `token` with the credential's own token as its assertion (RFC 7523). "
+                    "`basic_plain` is `basic` for servers that do not decode the percent signs of RFC 6749, 2.3.1.")},
     {.key = "client_id",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(client_id),
@@ -104,7 +103,7 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .offset = OAUTH(client_secret_file),
-     .doc = CFR_DOC("File with the client's secret, for `basic` and `post`.")},
+     .doc = CFR_DOC("File with the client's secret, for `basic`, `basic_plain` and `post`.")},
     {.key = "client_key_file",
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
@@ -123,25 +122,24 @@ static const struct cfr_field fields[] = {
      .offset = OAUTH(assertion_audience),
      .min = 1,
      .max = CFR_URL_MAX,
-     .doc = CFR_DOC("Audience of the client's assertion with `private_key_jwt`: some servers want their issuer here. "
-                    "Default: "
-                    "`token_url`.")},
+     .doc =
+         CFR_DOC("Audience of the client's assertion with `private_key_jwt`: some servers require their issuer here. "
+                 "Default: "
+                 "`token_url`.")},
     {.key = "parameters",
      .type = CFR_FIELD_PAIRS,
      .offset = OAUTH(parameters),
      .max = 20,
-     .doc = CFR_DOC("Further parameters of the request, for what a server wants beyond the standards. They are no "
-                    "place for "
-                    "secrets.")},
+     .doc = CFR_DOC("Further parameters of the request, for servers that require more than the standards. Do not put "
+                    "secrets here.")},
     {.key = "default_lifetime",
      .type = CFR_FIELD_DURATION,
      .flags = CFR_FIELD_UNSET,
      .offset = OAUTH(default_lifetime_ms),
      .min = 60 * SECOND_MS,
      .max = 30 * DAY_MS,
-     .doc = CFR_DOC("Life to assume, in whole seconds, when the server's answer has no `expires_in`. Default: such "
-                    "an answer is "
-                    "refused.")},
+     .doc = CFR_DOC("Lifetime to assume, in whole seconds, if the server's response has no `expires_in`. Default: such "
+                    "a response is refused.")},
     {.key = "ca_file",
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH,
@@ -193,7 +191,8 @@ static int check_types(const struct cfr_oauth *c, struct cfr_err *err)
 /* What each way of proof needs and excludes. */
 static int check_client(const struct cfr_oauth *c, struct cfr_err *err)
 {
-    bool by_secret = c->client_authentication == CFR_OAUTH_BASIC || c->client_authentication == CFR_OAUTH_POST;
+    bool plain = c->client_authentication == CFR_OAUTH_BASIC_PLAIN;
+    bool by_secret = plain || c->client_authentication == CFR_OAUTH_BASIC || c->client_authentication == CFR_OAUTH_POST;
     bool by_key = c->client_authentication == CFR_OAUTH_PRIVATE_KEY_JWT;
     const char *name = clients[c->client_authentication];
     const char *only_key = c->client_key_file != NULL      ? "client_key_file"
@@ -215,6 +214,10 @@ static int check_client(const struct cfr_oauth *c, struct cfr_err *err)
                            only_key, name);
     if ((by_secret || by_key) && c->client_id == NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "client_id: `client_authentication: %s` needs it", name);
+    if (plain && strchr(c->client_id, ':') != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "client_id: a colon ends it with `client_authentication: basic_plain`; write basic or post "
+                           "there");
     if (c->grant == CFR_OAUTH_CLIENT_CREDENTIALS && c->client_authentication == CFR_OAUTH_NONE)
         return cfr_err_set(
             err, CFR_E_CONFIG,

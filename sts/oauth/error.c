@@ -5,11 +5,10 @@
 #include "base/error_table.h"
 
 #define HINT_CLIENT                                                                                                    \
-    "the server does not know the client, or its proof is wrong: check `client_id`, "                                  \
-    "`client_authentication` and what it "                                                                             \
-    "needs"
-#define HINT_EXPIRED "the token has expired; it is tried again with the next one. Is the token file still renewed?"
-#define HINT_AGAIN   "the server is unavailable; it is tried again"
+    "the server does not know the client, or its authentication failed: check `client_id`, `client_authentication` "   \
+    "and the secret or key that it needs"
+#define HINT_EXPIRED "the token has expired. Is the token file still renewed?"
+#define HINT_AGAIN   "the server is unavailable; this is usually temporary"
 
 static const struct cfr_error_table_row rows[] = {
     {"invalid_client", NULL, 0, CFR_E_DENIED, HINT_CLIENT},
@@ -18,12 +17,11 @@ static const struct cfr_error_table_row rows[] = {
     {"invalid_grant", "audience", 0, CFR_E_TOKEN,
      "the server does not accept the token's audience; ask for a token with the one that it expects"},
     {"invalid_grant", NULL, 0, CFR_E_TOKEN,
-     "the server does not accept the token of {who}: does it trust its issuer, audience and subject? Look at "
-     "it with "
+     "the server does not accept the token of {who}: does it trust its issuer, audience and subject? Check it with "
      "`credfresh inspect`"},
     {"invalid_token", "expired", 0, CFR_E_TOKEN_EXPIRED, HINT_EXPIRED},
     {"invalid_token", NULL, 0, CFR_E_TOKEN,
-     "the server does not accept the token of {who}; look at it with `credfresh inspect`"},
+     "the server does not accept the token of {who}; check it with `credfresh inspect`"},
     {"invalid_request", "expired", 0, CFR_E_TOKEN_EXPIRED, HINT_EXPIRED},
     {"invalid_request", "subject_token", 0, CFR_E_TOKEN,
      "the server does not accept the token of {who}: check `subject_token_type`, and the token with "
@@ -35,9 +33,9 @@ static const struct cfr_error_table_row rows[] = {
     {"unsupported_token_type", NULL, 0, CFR_E_REJECTED, "check `subject_token_type` and `requested_token_type`"},
     {"access_denied", NULL, 0, CFR_E_DENIED, "the server's policy does not let {who} have this token"},
     {"insufficient_scope", NULL, 0, CFR_E_DENIED, "the token of {who} does not allow this exchange"},
-    {"interaction_required", NULL, 0, CFR_E_DENIED, "the server wants a person to take part; change its policy"},
-    {"slow_down", NULL, 0, CFR_E_THROTTLED, "the server limits the rate of calls; it is tried again"},
-    {"too_many_requests", NULL, 0, CFR_E_THROTTLED, "the server limits the rate of calls; it is tried again"},
+    {"interaction_required", NULL, 0, CFR_E_DENIED, "the server requires a person to take part; change its policy"},
+    {"slow_down", NULL, 0, CFR_E_THROTTLED, "the server limits the rate of calls; this is usually temporary"},
+    {"too_many_requests", NULL, 0, CFR_E_THROTTLED, "the server limits the rate of calls; this is usually temporary"},
     {"temporarily_unavailable", NULL, 0, CFR_E_UNAVAILABLE, HINT_AGAIN},
     {"server_error", NULL, 0, CFR_E_UNAVAILABLE, HINT_AGAIN},
     {NULL, NULL, 401, CFR_E_DENIED, HINT_CLIENT},

@@ -41,7 +41,14 @@ static int word(const struct cfr_sts_input *in, const char *key, struct cfr_view
     return 0;
 }
 
-/* RFC 6749, 2.3.1: both halves are form-encoded before they are joined. */
+/* RFC 6749, 2.3.1: both halves are form-encoded before they are joined. Many servers do not decode them. */
+static int add_half(const struct cfr_oauth *c, struct cfr_view half, struct cfr_secret *out, struct cfr_err *err)
+{
+    if (c->client_authentication == CFR_OAUTH_BASIC_PLAIN)
+        return cfr_secret_append(out, half, err);
+    return cfr_secret_append_percent(out, half, err);
+}
+
 static int add_basic(const struct cfr_oauth *c, struct cfr_view secret, struct cfr_wire_request *out,
                      struct cfr_err *err)
 {
@@ -51,11 +58,11 @@ static int add_basic(const struct cfr_oauth *c, struct cfr_view secret, struct c
 
     cfr_secret_init(&plain, CFR_STS_BODY_MAX);
     cfr_secret_init(&value, CFR_STS_BODY_MAX);
-    rc = cfr_secret_append_percent(&plain, cfr_view_of(c->client_id), err);
+    rc = add_half(c, cfr_view_of(c->client_id), &plain, err);
     if (rc == 0)
         rc = cfr_secret_append_str(&plain, ":", err);
     if (rc == 0)
-        rc = cfr_secret_append_percent(&plain, secret, err);
+        rc = add_half(c, secret, &plain, err);
     if (rc == 0)
         rc = cfr_secret_append_str(&value, "Basic ", err);
     if (rc == 0)
@@ -127,7 +134,7 @@ static int add_assertion(struct cfr_view assertion, struct cfr_secret *body, str
 static int add_client(const struct cfr_oauth *c, const struct cfr_sts_input *in, struct cfr_wire_request *out,
                       struct cfr_err *err)
 {
-    bool basic = c->client_authentication == CFR_OAUTH_BASIC;
+    bool basic = c->client_authentication == CFR_OAUTH_BASIC || c->client_authentication == CFR_OAUTH_BASIC_PLAIN;
     struct cfr_view secret = {NULL, 0};
     struct cfr_secret assertion;
     int rc = 0;

@@ -13,7 +13,8 @@ enum cfr_oauth_client {
     CFR_OAUTH_BASIC,           /* client_secret_basic */
     CFR_OAUTH_POST,            /* client_secret_post */
     CFR_OAUTH_PRIVATE_KEY_JWT, /* an assertion signed with client_key_file */
-    CFR_OAUTH_TOKEN_ASSERTION  /* the subject token is the assertion */
+    CFR_OAUTH_TOKEN_ASSERTION, /* the subject token is the assertion */
+    CFR_OAUTH_BASIC_PLAIN      /* client_secret_basic of servers that do not decode its halves */
 };
 
 /* `exchange: oauth:` */

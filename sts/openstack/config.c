@@ -30,7 +30,7 @@ static const struct cfr_field fields[] = {
                                                                  "`username` with the user's domain.")},
     {PATH(application_credential_secret_file), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("File that holds the secret of the application credential. It is read before every exchange.")},
-    {TEXT(user_id, ID_MAX), .doc = CFR_DOC("Id of the user: who logs in with a password, or who owns the application "
+    {TEXT(user_id, ID_MAX), .doc = CFR_DOC("Id of the user that logs in with a password, or that owns the application "
                                            "credential that is given by name.")},
     {TEXT(username, NAME_MAX),
      .doc = CFR_DOC("Name of the user, in place of `user_id`. Needs `user_domain_id` or `user_domain_name`.")},

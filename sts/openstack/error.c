@@ -9,13 +9,13 @@
 /* The code for an answer that requests a second factor: such an answer has no error in it. */
 #define RECEIPT     "receipt"
 
-#define HINT_METHOD "this Keystone does not take this kind of login; its operator must add it to [auth] methods"
+#define HINT_METHOD "this Keystone does not accept this kind of login; its operator must add it to [auth] methods"
 #define HINT_URL    "there is no Keystone v3 at this URL; check `auth_url`"
 
 /* What Keystone itself says, whatever was asked. */
 static const struct cfr_error_table_row keystone[] = {
     {RECEIPT, NULL, 401, CFR_E_DENIED,
-     "{who} has to show more than one factor, which no agent can; use an application credential"},
+     "{who} must authenticate with more than one factor, which no agent can; use an application credential"},
     {NULL, "unsupported method", 401, CFR_E_REJECTED, HINT_METHOD},
     {NULL, NULL, 400, CFR_E_REJECTED, "Keystone does not understand the request; check the keys next to `auth_url`"},
     {0},
@@ -33,7 +33,7 @@ static const struct cfr_error_table_row application_credential[] = {
      "{who} does not exist (if given by name), its secret is wrong, it has expired, or its owner is disabled "
      "or has "
      "lost the roles in the project; Keystone does not say which"},
-    {NULL, NULL, 403, CFR_E_DENIED, "Keystone's policy does not let {who} in"},
+    {NULL, NULL, 403, CFR_E_DENIED, "Keystone's policy denies access to {who}"},
     {0},
 };
 
@@ -45,7 +45,7 @@ static const struct cfr_error_table_row password[] = {
      "{who}, its domain or its password is wrong, or it or the project is disabled, or it has no role in "
      "what was "
      "asked for; Keystone does not say which"},
-    {NULL, NULL, 403, CFR_E_DENIED, "Keystone's policy does not let {who} in"},
+    {NULL, NULL, 403, CFR_E_DENIED, "Keystone's policy denies access to {who}"},
     {NULL, NULL, 404, CFR_E_DENIED, "what the message names does not exist; check it"},
     {0},
 };
@@ -68,27 +68,24 @@ static const struct cfr_error_table_row federation[] = {
 
 static const struct cfr_error_table_row federation_web[] = {
     {NULL, NULL, 401, CFR_E_DENIED,
-     "the web server in front of Keystone does not take the token of {who}; does it know the token's issuer "
-     "and keys, "
-     "and want its audience?"},
+     "the web server in front of Keystone does not accept the token of {who}; does it know the token's issuer and "
+     "keys, and expect its audience?"},
     {NULL, NULL, 302, CFR_E_REDIRECT,
-     "the web server sends to a login page; this path must take bearer tokens (AuthType auth-openidc or "
-     "oauth20)"},
-    {NULL, NULL, 303, CFR_E_REDIRECT, "the web server sends to a login page; this path must take bearer tokens"},
+     "the web server sends to a login page; this path must accept bearer tokens (AuthType auth-openidc or oauth20)"},
+    {NULL, NULL, 303, CFR_E_REDIRECT, "the web server sends to a login page; this path must accept bearer tokens"},
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no federation at this URL; check `auth_url`"},
     {0},
 };
 
 static const struct cfr_error_table_row scoping[] = {
     {NULL, "recognize", 404, CFR_E_UNAVAILABLE,
-     "Keystone does not know the token that it has just given; do its nodes share their keys? It is tried "
-     "again"},
+     "Keystone does not know the token that it has just given; do its nodes share their keys?"},
     {NULL, NULL, 404, CFR_E_DENIED, "what the message names does not exist; check it"},
     {NULL, NULL, 401, CFR_E_DENIED,
      "the mapping gives {who} no role in what was asked for, or there is no such project or domain; Keystone "
      "does not "
      "say which"},
-    {NULL, NULL, 403, CFR_E_DENIED, "Keystone's policy does not let {who} in"},
+    {NULL, NULL, 403, CFR_E_DENIED, "Keystone's policy denies access to {who}"},
     {0},
 };
 

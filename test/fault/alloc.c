@@ -9,12 +9,14 @@
 #include "base/str.h"
 #include "files/state.h"
 #include "token/claims.h"
+#include "publish_work.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,13 +30,13 @@ void *__libc_realloc(void *p, size_t n);
 void __libc_free(void *p);
 
 static bool counting;
-static unsigned long made;    /* since counting began */
+static unsigned long *made;   /* since counting began; shared with the children that write files */
 static unsigned long fail_at; /* 0 = none */
 static long live;             /* blocks that were made and not given back since counting began */
 
 static bool fails(void)
 {
-    if (!counting || ++made != fail_at)
+    if (!counting || ++*made != fail_at)
         return false;
     errno = ENOMEM;
     return true;
@@ -203,7 +205,9 @@ static int run(const char *answer, const char *type, uint64_t generation, struct
         .now = {.wall_ms = NOW_S * INT64_C(1000)},
         .expires_ms = INT64_MAX,
     };
-    bool changed = false;
+    struct cfr_publisher_crew crew = {0};
+    struct cfr_publisher_outcome out;
+    struct cfr_publisher *p = NULL;
     int rc;
 
     cfr_hook_register();
@@ -216,12 +220,14 @@ static int run(const char *answer, const char *type, uint64_t generation, struct
     if (rc == 0)
         rc = exchange(cfr_config_at(c, 0), answer, type, &grant, err);
     if (rc == 0)
-        rc = cfr_publish_recover(cfr_config_at(c, 0), err);
-    if (rc == 0)
-        rc = cfr_publish(cfr_config_at(c, 0), &job, &record, &changed, err);
+        rc =
+            cfr_test_work(cfr_config_at(c, 0), CFR_PUBLISHER_RECOVER | CFR_PUBLISHER_PUBLISH, &job, &record, &out, err);
     record.generation = generation;
     if (rc == 0)
-        rc = cfr_publish_verify(cfr_config_at(c, 0), &record, err);
+        rc = cfr_publisher_open(cfr_config_at(c, 0), &crew, cfr_test_work_done, NULL, &p, err);
+    if (rc == 0)
+        rc = cfr_publisher_verify(p, &record, err);
+    cfr_publisher_close(p);
     if (rc == 0)
         rc = remember(err);
     cfr_grant_free(&grant);
@@ -277,7 +283,7 @@ static unsigned long attempt(unsigned long n, bool as_json, unsigned long seen[F
     number++;
     (void)snprintf(digits, sizeof digits, "%07lu", number);
     fill(answer, sizeof answer, as_json ? json : xml, digits);
-    made = 0;
+    *made = 0;
     live = 0;
     fail_at = n;
     counting = true;
@@ -289,9 +295,9 @@ static unsigned long attempt(unsigned long n, bool as_json, unsigned long seen[F
         die(n, "an error without words", cfr_err_name(rc));
     codes[-rc]++;
     check_view(n, number, rc == 0, seen);
-    if (rc != 0 && (n == 0 || made < n))
+    if (rc != 0 && (n == 0 || *made < n))
         die(n, "failed without a fault", err.text);
-    return made;
+    return *made;
 }
 
 static void every(bool as_json)
@@ -325,6 +331,9 @@ int main(int argc, char **argv)
     root = argv[1];
     fill(config, sizeof config, config_text, root);
     (void)snprintf(path, sizeof path, "%s/state", root);
+    made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (made == MAP_FAILED)
+        return 2;
     cfr_json_setup();
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     state_fd = cfr_state_open(path, &lock_fd, &err);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """SIGKILL while a key is rotated: before and after everything that is written down, and while each request is under way.
-What is published works at each point; afterwards the cloud holds that key and no other. Every point has a subject of its
-own in the cloud, so that all of them go on at the same time."""
+What is published works at each point; afterwards the cloud holds that key and no other. An operator deletes what is put
+aside, because nothing proves that it is ours. The same where the new key was removed during the grace: the old one stays until
+another one is published. Every point has a subject of its own in the cloud, so that all of them go on at the same time."""
 import concurrent.futures
 import json
 import os
@@ -36,6 +37,7 @@ def prepare(kind, cloud, directory, number):
     """An agent with a published key, at rest, and not running."""
     agent = Agent(directory / str(number), cloud)
     agent.kind = kind(number, "robot")
+    agent.second = None  # that an operator removed
     agent.configure(*agent.kind.configured(agent, grace="1s", inactive="1s")).start()
     wait_published(agent, 1)
     assert agent.stop() == 0
@@ -44,14 +46,25 @@ def prepare(kind, cloud, directory, number):
 
 
 def stands(agent):
-    """What is published is there, and not deactivated. What takes its place is published before it goes."""
+    """What is published is there, and not deactivated, but by an operator. What takes its place is published before it goes."""
     key = agent.kind.published(agent)
-    return agent.kind.held(agent.cloud).get(key) or agent.kind.published(agent) != key
+    return agent.kind.held(agent.cloud).get(key) or agent.kind.published(agent) != key or key == agent.second
+
+
+def clean_up(agent):
+    """An operator deletes what was put aside."""
+    path = agent.state / "robot+mint.json"
+    for one in json.loads(path.read_text())["aside"] if path.exists() else []:
+        active = agent.kind.held(agent.cloud).get(one["id"])
+        if not one["ours"] and active is not None:
+            assert active is False, f"{one}: {agent.log}"
+            agent.kind.delete(agent.cloud, one["id"])
 
 
 def wait_published(agent, generation):
     def done():
         assert agent.generation("robot") == 0 or stands(agent), agent.log
+        clean_up(agent)
         return agent.generation("robot") >= generation and complete(agent)
 
     eventually(done, lambda: f"generation {generation}: {agent.log}", LIMIT_S, pause_s=0.2)
@@ -85,8 +98,7 @@ def recover(agent):
     agent.start()
     wait_published(agent, 2)
     key = agent.kind.published(agent)
-    # What may have been somebody else's is put aside for a while first.
-    eventually(lambda: agent.kind.held(agent.cloud) == {key: True}, lambda: agent.log, LIMIT_S, pause_s=0.2)
+    eventually(lambda: clean_up(agent) or agent.kind.held(agent.cloud) == {key: True}, lambda: agent.log, LIMIT_S, pause_s=0.2)
     assert agent.stop() == 0
     assert key != agent.first
     published_works(agent)
@@ -96,12 +108,12 @@ def recover(agent):
     assert len(made) <= 3, agent.log
 
 
-def points_of(agent):
+def points_of(agent, generation=2, ask=rotate):
     """[(call, its number)] of one whole rotation, from the first time that the journal is written."""
     log = agent.dir / "strace"
     agent.start(wrapper=["strace", "-f", "--seccomp-bpf", "-s", "256", "-o", str(log), "-e", "trace=" + ",".join(CALLS)])
-    rotate(agent)
-    wait_published(agent, 2)
+    ask(agent)
+    wait_published(agent, generation)
     counts = dict.fromkeys(CALLS, 0)
     found = []
     begun = False
@@ -142,6 +154,66 @@ def test_killed_before_and_after_each_record(kind, cloud, tmp_path):
     assert steps.count(None) <= len(points) // 10
     retiring = {"retiring"} if kind.deactivates else set()
     assert {"rest", "intent", "minted", "verified", "published", "deleting", *retiring} <= set(steps)
+
+
+# ---- the new key is removed during the grace ----
+
+def prepare_removed(kind, cloud, directory, number):
+    """An agent with a key whose grace goes on, and one that is published and was removed; not running."""
+    agent = prepare(kind, cloud, directory, number)
+    agent.configure(*agent.kind.configured(agent, grace="60s", grace_most="60s", inactive="1s")).start()
+    rotate(agent)
+    eventually(lambda: agent.generation("robot") == 2 and agent.status("robot")["mint"]["step"] == "published",
+               lambda: agent.log, LIMIT_S)
+    agent.kill()
+    agent.second = agent.kind.published(agent)
+    if kind.deactivates and number % 2:
+        agent.kind.deactivate(cloud, agent.second)
+    else:
+        agent.kind.delete(cloud, agent.second)
+    # Lists tell of the key that is gone once it is as old as `settle`.
+    return agent.configure(*agent.kind.configured(agent, grace="1s", settle="1s", inactive="1s"))
+
+
+def kept(agent):
+    """The old key works until another one than the removed one is published."""
+    return agent.kind.held(agent.cloud).get(agent.first) or agent.kind.published(agent) != agent.second
+
+
+def removed_at(kind, cloud, directory, number, point):
+    agent = prepare_removed(kind, cloud, directory, number)
+    agent.start(wrapper=injected(*point, "signal=KILL"))
+
+    def over():
+        assert kept(agent), f"{point}: {agent.log}"
+        return agent.process.poll() is not None or agent.generation("robot") == 3 and complete(agent)
+
+    eventually(over, lambda: f"{point}: {agent.log}", LIMIT_S, pause_s=0.2)
+    killed = agent.process.poll() == -9
+    if not killed:
+        end(agent)
+    step = step_of(agent)
+    agent.start()
+    eventually(lambda: kept(agent) and (clean_up(agent) or agent.generation("robot") >= 3), lambda: f"{point}: {agent.log}",
+               LIMIT_S, pause_s=0.2)
+    wait_published(agent, 3)
+    key = agent.kind.published(agent)
+    eventually(lambda: clean_up(agent) or agent.kind.held(agent.cloud) == {key: True}, lambda: f"{point}: {agent.log}",
+               LIMIT_S, pause_s=0.2)
+    assert agent.stop() == 0 and key not in (agent.first, agent.second)
+    published_works(agent)
+    return step if killed else None
+
+
+@plain_binary
+def test_killed_while_a_removed_key_is_replaced(kind, cloud, tmp_path):
+    needs("strace")
+    first = SUBJECTS // 2 + len(FAULTS) * len(kind.requests)
+    points = points_of(prepare_removed(kind, cloud, tmp_path, first), 3, lambda agent: None)
+    points = points[:: 1 + len(points) // 40]
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        steps = list(pool.map(lambda n: removed_at(kind, cloud, tmp_path, first + n + 1, points[n]), range(len(points))))
+    assert {"published", "intent", "minted", "verified"} <= set(steps), steps
 
 
 def killed_during(kind, cloud, directory, number, action, fault):

@@ -89,6 +89,12 @@ class Year:
     def start(self):
         self.agent.start(env=self.clock.env, wait=False)
 
+    def clean_up(self):
+        """An operator deletes what was put aside."""
+        for one in self.journal().get("aside", []):
+            if not one["ours"] and one["id"] in self.kind.held(self.agent.cloud):
+                self.kind.delete(self.agent.cloud, one["id"])
+
     def check(self):
         """What is published works, and there are two keys at most."""
         assert self.consumer.use() == "200", self.say()
@@ -116,10 +122,13 @@ class Year:
             now = self.journal()
             look = next(looks)
             first.setdefault(now["step"], look)
+            if now.get("aside"):
+                self.clean_up()
             if any(step in first and look == first[step] + after for step, after in moments):
                 self.kill()
-            self.clock.advance(PACE_S[now["step"]])
-            return now["step"] == "rest" and now["current"] != before
+            # Until an operator comes there may be no room, and the agent waits longer and longer.
+            self.clock.advance(20 if now["step"] == "rest" and now.get("aside") else PACE_S[now["step"]])
+            return now["step"] == "rest" and now["current"] != before and not now.get("aside")
 
         self.clock.advance(DAY_S)
         eventually(over, self.say, LIMIT_S, LOOK_S)

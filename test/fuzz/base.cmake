@@ -1,1 +1,3 @@
-cfr_fuzz(xml cfr_base)
+foreach(name redact time xml)
+    cfr_fuzz(${name} cfr_base)
+endforeach()

@@ -121,8 +121,8 @@ static void check_lines(const struct cfr_format *f, const struct cfr_format_inpu
 static void check(const struct cfr_format *f, const struct cfr_format_input *in, const struct values *v,
                   struct cfr_view text)
 {
-    static const char *const json[] = {"json", "azure-token-json", "gcp-token-json", "gcp-external-account",
-                                       "aws-credential-process"};
+    static const char *const json[] = {"json",           "kubeconfig",           "azure-token-json",
+                                       "gcp-token-json", "gcp-external-account", "aws-credential-process"};
     static const char *const lines[] = {"aws-credentials", "aws-config", "env", "azure-env", "clouds-conf"};
 
     for (size_t i = 0; i < sizeof json / sizeof json[0]; i++) {
@@ -131,6 +131,12 @@ static void check(const struct cfr_format *f, const struct cfr_format_input *in,
     }
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         if (strcmp(f->name, lines[i]) == 0)
+            check_lines(f, in, v, text);
+    }
+    if (strcmp(f->name, "template") == 0 && in->template_text != v->value[0]) {
+        if (in->values == CFR_FORMAT_VALUES_JSON)
+            check_json(text);
+        else
             check_lines(f, in, v, text);
     }
     if (strcmp(f->name, "clouds-yaml") == 0)
@@ -142,8 +148,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct cfr_format_gcp gcp = {.audience = "//iam.googleapis.com/projects/1",
                                               .subject_token_type = "urn:ietf:params:oauth:token-type:jwt",
                                               .token_url = "https://sts.googleapis.com/v1/token"};
-    struct cfr_format_input in = {
-        .credential = "registry", .generation = 1, .role_arn = "arn:aws:iam::1:role/a", .key = "k", .gcp = &gcp};
+    struct cfr_format_input in = {.credential = "registry",
+                                  .generation = 1,
+                                  .role_arn = "arn:aws:iam::1:role/a",
+                                  .key = "k",
+                                  .gcp = &gcp,
+                                  .field = "token",
+                                  .server = "https://api.example.com"};
     struct cfr_grant grant = {0};
     struct values v = {.count = 0};
     struct cfr_secret out;
@@ -165,6 +176,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     in.command = "/usr/bin/credfresh get a";
     in.token_only = (data[1] & 8) != 0;
     in.section_header = (data[1] & 16) != 0;
+    in.values = (data[1] & 32) != 0 ? CFR_FORMAT_VALUES_JSON : CFR_FORMAT_VALUES_LINE;
+    /* The template itself may be any text, too; that is not looked at afterwards. */
+    in.template_text = (data[1] & 64) != 0 ? v.value[0] : "{\"a\": \"${token}\",\n\"b\": \"${aws_region}\"}\n";
     cfr_secret_init(&out, CFR_FORMAT_OUTPUT_MAX);
     rc = f->render(&in, &out, &err);
     if (rc == 0)

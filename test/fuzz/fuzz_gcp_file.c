@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_file(&file);
         use(json);
     } else {
-        CFR_FUZZ_MUST(err.code == rc && err.text[0] != '\0' && cfr_view_printable(cfr_view_of(err.text)));
+        CFR_FUZZ_MUST(err.code == rc && err.text[0] != '\0' && cfr_view_is_text(cfr_view_of(err.text)));
     }
     cfr_gcp_file_free(&file);
     return 0;

@@ -19,7 +19,7 @@ static void exec_credential(struct cfr_view text)
         CFR_FUZZ_MUST(c.token.len != 0 || (c.cert.len != 0 && c.key.len != 0));
         CFR_FUZZ_MUST(cfr_view_printable(cfr_secret_view(&c.token)) && c.expires_s >= 0);
     } else {
-        CFR_FUZZ_MUST(rc == CFR_E_ANSWER && err.code == rc && cfr_view_printable(cfr_view_of(err.text)));
+        CFR_FUZZ_MUST(rc == CFR_E_ANSWER && err.code == rc && cfr_view_is_text(cfr_view_of(err.text)));
         CFR_FUZZ_MUST(c.token.p == NULL && c.cert.p == NULL && c.key.p == NULL);
     }
     cfr_k8s_exec_credential_free(&c);
@@ -37,7 +37,7 @@ static void image_request(struct cfr_view text)
         (void)cfr_k8s_image_request_annotation(&r, "example.net/role");
         (void)cfr_k8s_image_match("*.dkr.ecr.*.amazonaws.com", r.image);
     } else {
-        CFR_FUZZ_MUST(rc == CFR_E_ANSWER && err.code == rc && cfr_view_printable(cfr_view_of(err.text)));
+        CFR_FUZZ_MUST(rc == CFR_E_ANSWER && err.code == rc && cfr_view_is_text(cfr_view_of(err.text)));
     }
     cfr_k8s_image_request_free(&r);
 }
@@ -55,7 +55,7 @@ static void image_response(struct cfr_view auths)
     if (rc == 0)
         CFR_FUZZ_MUST(cfr_json_parse(cfr_secret_view(&out), &doc, &err) == 0 && cfr_json_get(doc, "auth") != NULL);
     else
-        CFR_FUZZ_MUST(rc == CFR_E_ANSWER && err.code == rc && cfr_view_printable(cfr_view_of(err.text)));
+        CFR_FUZZ_MUST(rc == CFR_E_ANSWER && err.code == rc && cfr_view_is_text(cfr_view_of(err.text)));
     cfr_json_free(doc);
     cfr_secret_free(&out);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as a rotation's journal: what is taken is whole, is written back so that it reads the same, and
- * never leads to the key that is published being deactivated or deleted. */
+ * never leads to the key that is published being deactivated or deleted, nor to one that may be another user's being
+ * deleted. */
 #include "fuzz.h"
 #include "utf8.h"
 
@@ -43,6 +44,16 @@ static void answer_list(struct cfr_rotation_rotation *r)
     (void)cfr_rotation_listed(r, &keys, NOW);
 }
 
+/* By the journal, the key ID was made by us. */
+static bool is_proven(const struct cfr_rotation_journal *j, const char *id)
+{
+    for (size_t i = 0; i < j->aside_count; i++) {
+        if (j->aside[i].ours && strcmp(j->aside[i].id, id) == 0)
+            return true;
+    }
+    return strcmp(id, j->minted) == 0 || strcmp(id, j->old) == 0;
+}
+
 /* False when the world has to do something that changes it. */
 static bool act(struct cfr_rotation_rotation *r, const struct cfr_rotation_todo *todo)
 {
@@ -57,6 +68,7 @@ static bool act(struct cfr_rotation_rotation *r, const struct cfr_rotation_todo 
     case CFR_ROTATION_ACT_DEACTIVATE:
     case CFR_ROTATION_ACT_DELETE:
         CFR_FUZZ_MUST(todo->id != NULL && todo->id[0] != '\0' && strcmp(todo->id, r->journal.current) != 0);
+        CFR_FUZZ_MUST(todo->action == CFR_ROTATION_ACT_DEACTIVATE || is_proven(&r->journal, todo->id));
         return false;
     default:
         return false;

@@ -44,6 +44,10 @@ static void check(const struct cfr_mounted *m, const struct cfr_mounted_options 
     CFR_FUZZ_MUST(options->expect == CFR_MOUNTED_UNKNOWN || (int)m->kind == options->expect);
     CFR_FUZZ_MUST(!options->pass_on || m->provider == NULL);
     CFR_FUZZ_MUST(cfr_view_printable(cfr_view_of(m->note)));
+    CFR_FUZZ_MUST(cfr_view_printable(cfr_view_of(m->taken)));
+    CFR_FUZZ_MUST(m->ca.len == 0 || m->provider == NULL ||
+                  (m->kind == CFR_MOUNTED_OPENSTACK && strncmp(m->ca.p, "-----BEGIN CERTIFICATE-----\n", 28) == 0 &&
+                   strchr(m->ca.p, ':') == NULL));
     for (size_t i = 0; i < m->content_count; i++)
         CFR_FUZZ_MUST(m->contents[i].bytes.n != 0 &&
                       cfr_field_find(m->provider->table, cfr_view_of(m->contents[i].key)) != NULL);

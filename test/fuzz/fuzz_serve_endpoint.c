@@ -179,7 +179,8 @@ static bool entitled(unsigned shape, const struct input *in, const struct cfr_sd
 
     if (in->kind != LIVING && in->kind != NEVER_ENDS)
         return false;
-    if (header(&look, "X-Forwarded-For").p != NULL || header(&look, "Forwarded").p != NULL)
+    if (header(&look, "X-Forwarded-For").p != NULL || header(&look, "Forwarded").p != NULL ||
+        header(&look, "Via").p != NULL)
         return false;
     if (shape % 7 == 6)
         return true;

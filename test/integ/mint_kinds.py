@@ -10,7 +10,9 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import botocore.session
 import yaml
+from botocore.exceptions import ClientError
 
 from conftest import Mounted, eventually
 from minting import ADMIN, CLOUD, IAM, call, keys_of
@@ -32,11 +34,11 @@ def post(cloud, url, data, headers=None):
         return error.code
 
 
-def ask(cloud, url, data, headers=None):
-    """The answer, which must be a good one."""
-    request = urllib.request.Request(url, data=data.encode(), headers=headers or {})
+def ask(cloud, url, data, headers=None, method=None):
+    """The answer, which must be a good one; None for one without a body."""
+    request = urllib.request.Request(url, data=data.encode(), headers=headers or {}, method=method)
     with urllib.request.urlopen(request, timeout=10, context=ssl.create_default_context(cafile=cloud.ca)) as answer:
-        return json.load(answer)
+        return json.loads(answer.read() or "null")
 
 
 def encoded(data):
@@ -67,6 +69,20 @@ class Kind:
     def published(self, agent):
         return (self.directory(agent) / "minted").read_text().split()[1]
 
+    def works(self, agent, suffix=""):
+        try:
+            return self.use(agent, suffix) == 200
+        except ClientError:
+            return False
+
+
+def iam(cloud):
+    """What an operator does with access keys by hand."""
+    session = botocore.session.Session()
+    session.set_credentials(ADMIN["aws_access_key_id"], ADMIN["aws_secret_access_key"])
+    return session.create_client("iam", region_name="us-east-1", endpoint_url=cloud.sts.rstrip("/") + "/iam",
+                                 verify=cloud.ca)
+
 
 class Amazon(Kind):
     name = "aws"
@@ -95,6 +111,19 @@ class Amazon(Kind):
 
     def held(self, cloud):
         return {key: one["active"] for key, one in keys_of(cloud, self.subject).items()}
+
+    def make(self, cloud):
+        """What an operator makes by hand: its id."""
+        return iam(cloud).create_access_key(UserName=self.subject)["AccessKey"]["AccessKeyId"]
+
+    def delete(self, cloud, key):
+        cloud.admin("/iam/key", {"access_key_id": key, "delete": True})
+
+    def deactivate(self, cloud, key):
+        iam(cloud).update_access_key(UserName=self.subject, AccessKeyId=key, Status="Inactive")
+
+    def activate(self, cloud, key):
+        iam(cloud).update_access_key(UserName=self.subject, AccessKeyId=key, Status="Active")
 
     def use(self, agent, suffix=""):
         return 200 if call(agent, suffix=suffix, out=self.directory(agent)).endswith(":user/" + self.subject) else 403
@@ -126,7 +155,8 @@ class Google(Kind):
             "audience": POOL, "sts_endpoint": agent.cloud.ready["gcp_url"] + "/v1/token", "ca_file": agent.cloud.ca}}}
 
     def mint(self, agent):
-        return {"service_account": self.subject, "endpoint": agent.cloud.ready["gcp_url"], "ca_file": agent.cloud.ca}
+        return {"service_account": self.subject, "endpoint": agent.cloud.ready["gcp_url"],
+                "sts_endpoint": agent.cloud.ready["gcp_url"] + "/oauth2/token", "ca_file": agent.cloud.ca}
 
     def held(self, cloud):
         return {key["id"]: not key.get("disabled") for key in cloud.admin("/minted").get(self.subject, [])}
@@ -147,16 +177,28 @@ class Google(Kind):
     def published(self, agent):
         return json.loads((self.directory(agent) / "key.json").read_text())["private_key_id"]
 
-    def by_hand(self, cloud, what, service_account="demo"):
-        """What somebody else with the rights of SERVICE_ACCOUNT does: keys, or keys/ID:enable."""
+    def make(self, cloud, service_account="demo"):
+        return self.by_hand(cloud, "keys", service_account)["name"].rsplit("/", 1)[1]
+
+    def delete(self, cloud, key):
+        self.by_hand(cloud, f"keys/{key}", method="DELETE")
+
+    def deactivate(self, cloud, key):
+        self.by_hand(cloud, f"keys/{key}:disable")
+
+    def activate(self, cloud, key):
+        self.by_hand(cloud, f"keys/{key}:enable")
+
+    def by_hand(self, cloud, what, service_account="demo", method="POST"):
+        """What another user with the rights of SERVICE_ACCOUNT does."""
         form = {"grant_type": "urn:ietf:params:oauth:grant-type:token-exchange", "audience": POOL, "scope": PLATFORM,
                 "requested_token_type": "urn:ietf:params:oauth:token-type:access_token",
                 "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
                 "subject_token": cloud.token(audience=[POOL], service_account=service_account)}
         token = ask(cloud, cloud.ready["gcp_url"] + "/v1/token", urllib.parse.urlencode(form))["access_token"]
         account = f"/v1/projects/demo-project/serviceAccounts/{self.subject}/"
-        return ask(cloud, cloud.ready["gcp_url"] + account + what, "{}",
-                   {"Authorization": "Bearer " + token, "Content-Type": "application/json"})
+        return ask(cloud, cloud.ready["gcp_url"] + account + what, "{}" if method == "POST" else "",
+                   {"Authorization": "Bearer " + token, "Content-Type": "application/json"}, method)
 
 
 class Azure(Kind):
@@ -191,6 +233,20 @@ class Azure(Kind):
 
     def held(self, cloud):
         return {secret["id"]: True for secret in cloud.admin("/minted").get(f"{TENANT}/{self.subject}", [])}
+
+    def make(self, cloud):
+        return self.by_hand(cloud, "addPassword", {"passwordCredential": {"displayName": "by hand"}})["keyId"]
+
+    def delete(self, cloud, key):
+        self.by_hand(cloud, "removePassword", {"keyId": key})
+
+    def by_hand(self, cloud, what, data):
+        """What the owner of the application does."""
+        token = ask(cloud, f"{cloud.ready['azure_url']}/{TENANT}/oauth2/v2.0/token", urllib.parse.urlencode({
+            "grant_type": "client_credentials", "client_id": OWNER, "client_secret": "owner-secret",
+            "scope": "https://graph.microsoft.com/.default"}))["access_token"]
+        return ask(cloud, f"{cloud.ready['graph_url']}/v1.0/applications(appId='{self.subject}')/{what}", json.dumps(data),
+                   {"Authorization": "Bearer " + token, "Content-Type": "application/json"})
 
     def use(self, agent, suffix=""):
         got = dict(line.split("=", 1) for line in (self.directory(agent) / ("azure.env" + suffix)).read_text().splitlines())
@@ -235,6 +291,21 @@ class OpenStack(Kind):
         return {one["id"]: True for one in cloud.admin("/keystone")["application_credentials"]
                 if one["user"] == self.subject and one["name"] != "by-hand"}
 
+    def make(self, cloud):
+        base = cloud.ready["keystone_url"]
+        credential = {"id": "made-for-" + self.subject, "secret": "operator-secret"}
+        body = {"auth": {"identity": {"methods": ["application_credential"], "application_credential": credential}}}
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{base}/auth/tokens", json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, context=ssl.create_default_context(cafile=cloud.ca)) as answer:
+            headers["X-Auth-Token"] = answer.headers["X-Subject-Token"]
+        made = ask(cloud, f"{base}/users/{self.subject}/application_credentials",
+                   json.dumps({"application_credential": {"name": f"backup-{time.time_ns()}"}}), headers)
+        return made["application_credential"]["id"]
+
+    def delete(self, cloud, key):
+        cloud.admin("/keystone/application_credential", {"id": key, "delete": True})
+
     def auth(self, agent, suffix=""):
         return yaml.safe_load((self.directory(agent) / ("clouds.yaml" + suffix)).read_text())["clouds"]["openstack"]["auth"]
 
@@ -266,6 +337,20 @@ def wait_all(agent, generation, limit_s=60):
         eventually(lambda: agent.generation(kind.name) >= generation and mint_of(agent, kind).get("step") == "rest",
                    lambda: f"{kind.name}: {mint_of(agent, kind)}\n{agent.log}", limit_s)
         assert mint_of(agent, kind)["state"] == "UPDATE_COMPLETE", agent.log
+
+
+def clean_up(agent, kind):
+    """What an operator does with a key that was put aside: deletes it, once it is deactivated. Its id."""
+    path = agent.state / f"{kind.credential}+mint.json"
+
+    def aside():
+        return [one["id"] for one in json.loads(path.read_text())["aside"] if not one["ours"]]
+
+    eventually(aside, lambda: f"{mint_of(agent, kind)}\n{agent.log}")
+    key, = aside()
+    assert kind.held(agent.cloud)[key] is False
+    kind.delete(agent.cloud, key)
+    return key
 
 
 def held(agent):

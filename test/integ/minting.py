@@ -45,6 +45,16 @@ def complete(agent):
     return mint_of(agent).get("step") == "rest" and mint_of(agent).get("state") == "UPDATE_COMPLETE"
 
 
+def clean_up(agent):
+    """What an operator does with a key that was put aside: deletes it, once it is deactivated. Its id."""
+    path = agent.state / "robot+mint.json"
+    eventually(lambda: json.loads(path.read_text())["aside"], lambda: f"a key that is aside: {agent.log}")
+    one, = json.loads(path.read_text())["aside"]
+    assert keys_of(agent.cloud)[one["id"]]["active"] is False and one["ours"] is False
+    agent.cloud.admin("/iam/key", {"access_key_id": one["id"], "delete": True})
+    return one["id"]
+
+
 def wait_complete(agent, limit_s=30):
     eventually(lambda: complete(agent), lambda: f"the rotation: {mint_of(agent)}\n{agent.log}", limit_s)
 

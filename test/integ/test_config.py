@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Every kind of mistake in the configuration and in the machine around it, as `check`, `run` and `once` report them."""
+import http.server
+import json
 import os
 import pathlib
 import re
 import resource
 import socket
 import subprocess
+import threading
 
 import pytest
 
@@ -310,6 +313,32 @@ def test_online_when_the_wait_itself_fails(machine):
             connection.close()
     assert process.returncode == 1, out
     assert re.search(r"^ERROR  demo: .*HTTP engine", out, re.M), out
+
+
+class Stale(http.server.BaseHTTPRequestHandler):
+    """Grants what has expired."""
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = json.dumps({"Credentials": {"AccessKeyId": "ASIAEXAMPLE000000000", "SecretAccessKey": "s" * 40,
+                                           "SessionToken": "t" * 40, "Expiration": "2015-01-01T00:00:00Z"}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def test_online_what_is_granted_has_expired(machine):
+    with http.server.HTTPServer(("127.0.0.1", 0), Stale) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        text = machine.write("{sts}", f"http://127.0.0.1:{server.server_port}")
+        machine.path.write_text(re.sub(r"\n *ca_file: .*", "", text))
+        refused(machine, "the answer's credential expired", "look at this machine's clock")
+        server.shutdown()
 
 
 def test_online_token_of_another_issuer(machine, shared_cloud):

@@ -13,7 +13,8 @@ import yaml
 from conftest import CREDFRESH
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "docs/man").iterdir())]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").glob("*.md")),
+         *sorted((ROOT / "test").glob("*/README.md")), *sorted((ROOT / "bench").glob("*.md")), *sorted((ROOT / "docs/man").iterdir())]
 # What an example needs of a machine that is not this one.
 ELSEWHERE = re.compile(r"kubeconfig: cannot |this is not a pod: name a kubeconfig|/usr/bin/systemctl cannot be run: No such file|"
                        r"no such group|no such user")
@@ -153,7 +154,11 @@ def test_the_paths_that_a_page_names_exist(page):
     assert not missing
 
 
-@pytest.mark.parametrize("page", INSIDE, ids=lambda page: page.stem)
+# The pages that say which tests keep a promise.
+PROMISING = [*INSIDE, ROOT / "docs/security.md"]
+
+
+@pytest.mark.parametrize("page", PROMISING, ids=lambda page: page.stem)
 def test_the_tests_that_a_page_names_exist(page):
     build = pathlib.Path(CREDFRESH).resolve().parents[1]
     if not (build / "CTestTestfile.cmake").exists():
@@ -163,6 +168,23 @@ def test_the_tests_that_a_page_names_exist(page):
     names = [name for name in named(page) if re.fullmatch(r"(unit|integ|fault|fuzz_replay|house|localcloud)_[a-z]\w*\*?", name)]
     assert names
     assert not [name for name in names if not any(fnmatch.fnmatch(test, name) for test in known)]
+
+
+def functions_of(test):
+    """The text of the file, or files, of a ctest test."""
+    kind, _, name = test.partition("_")
+    files = (ROOT / "test/unit").rglob("test_*.c") if kind == "unit" else [ROOT / "test" / kind / f"test_{name}.py"]
+    return "\n".join(path.read_text() for path in files)
+
+
+def test_the_functions_of_the_tests_exist():
+    """A page that names functions in parentheses after their test."""
+    found = [(test, function) for page in PROMISING
+             for test, functions in re.findall(r"`((?:unit|integ|fault)_\w+)` \(((?:`\w+`(?:, |\)))+)", page.read_text())
+             for function in re.findall(r"\w+", functions)]
+    assert len(found) > 30
+    assert not [(test, function) for test, function in found
+                if not re.search(rf"\b{function}\(", functions_of(test))]
 
 
 def test_the_functions_of_the_walks_exist():

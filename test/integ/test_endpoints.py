@@ -505,7 +505,8 @@ def test_the_token_socket_knows_who_asks(agent, open_directory):
 
 def test_a_reload_opens_and_closes_the_token_socket(agent, open_directory):
     path = str(open_directory / "tokens.sock")
-    agent.configure(agent.credential(allow={})).start()
+    # Where sockets are, files may be made: of another directory the agent would want to be restarted.
+    agent.configure(agent.credential(allow={}), token_socket=path + ".before").start()
     agent.wait_state("fresh")
     agent.configure(agent.credential(allow={}), token_socket=path)
     assert agent.request("POST", "/v1/reload")[0] == 200

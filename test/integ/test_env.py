@@ -141,7 +141,7 @@ def recommended():
 def test_hints_are_those_of_the_page(source, tmp_path):
     """Which SDKs take a way and which do not, in the words of docs/sdks.md; the recommended ones first."""
     done = ask(configure(tmp_path / "c.yaml", *WAYS[source]), "demo")
-    said = [line.split("hint: ", 1)[1] for line in done.stderr.splitlines() if line.startswith("credfresh: hint: ")]
+    said = [line.split("hint: ", 1)[1] for line in done.stderr.splitlines() if line.startswith("credfresh: hint: ") and " way for " in line]
     found = [set(), set()]
     for line in said:
         avoid, text = "is not the way for" in line, line.split("for ", 1)[1].split(": they")[0]
@@ -209,17 +209,38 @@ def test_env_file_has_no_secret(tmp_path):
 
 
 def test_warnings(tmp_path):
-    """Of what is set here, by name and never by value; and of what could be set elsewhere."""
+    """Of what is set here and of nothing else, by name and never by value."""
     path = configure(tmp_path / "c.yaml", AWS, None, CONTAINER)
     (tmp_path / ".aws").mkdir()
     (tmp_path / ".aws/credentials").write_text("")
     done = ask(path, "demo", env={"AWS_ACCESS_KEY_ID": "AKIASESAME", "http_proxy": "http://u:SESAME@proxy:3128"})
     assert done.returncode == 0
-    assert "warning: AWS_ACCESS_KEY_ID is set and wins" in done.stderr
-    assert f"warning: {tmp_path}/.aws/credentials is there and may win" in done.stderr
+    assert "warning: AWS_ACCESS_KEY_ID is set and takes precedence" in done.stderr
+    assert "; the printed commands unset it" in done.stderr
+    assert done.stdout.startswith("unset AWS_ACCESS_KEY_ID\nexport AWS_CONTAINER_CREDENTIALS_FULL_URI=")
+    assert f"warning: {tmp_path}/.aws/credentials exists and may take precedence" in done.stderr
     assert "warning: http_proxy is set" in done.stderr and "127.0.0.1 to no_proxy" in done.stderr
-    assert "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI" in done.stderr
+    assert "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI" not in done.stderr + done.stdout
     assert "SESAME" not in done.stderr + done.stdout
+    done = ask(path, "demo", "--format", "json", env={"AWS_PROFILE": "x"})
+    assert "AWS_PROFILE is set and takes precedence" in done.stderr and "; unset it" in done.stderr
+    (tmp_path / ".aws/credentials").unlink()
+    done = ask(path, "demo")
+    assert "warning" not in done.stderr and "unset" not in done.stdout
+
+
+def test_shell_unsets_what_takes_precedence(tmp_path):
+    path = configure(tmp_path / "c.yaml", AWS, None, CONTAINER)
+    script = f'export AWS_PROFILE=x AWS_REGION=y; eval "$({CREDFRESH} env -c {path} demo 2>/dev/null)"; env'
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=30)
+    seen = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    assert "AWS_PROFILE" not in seen and seen["AWS_REGION"] == "eu-west-1"
+
+
+def test_botocore_before_1_32_is_named(tmp_path):
+    done = ask(configure(tmp_path / "c.yaml", AWS, None, CONTAINER), "demo")
+    assert "hint: botocore before 1.32 does not read AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE" in done.stderr
+    assert "/run/auth in AWS_CONTAINER_AUTHORIZATION_TOKEN instead" in done.stderr
 
 
 def test_mistakes(tmp_path):

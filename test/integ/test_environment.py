@@ -46,7 +46,8 @@ def google(cloud, agent):
     path = agent.dir / "google.json"
     form = gcp_form(cloud)["service_account.json"].replace(cloud.ready["gcp_url"], cloud.http.rstrip("/") + "/gcp")
     path.write_text(form)
-    return {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}
+    return {"GOOGLE_APPLICATION_CREDENTIALS": str(path), "CLOUDSDK_API_ENDPOINT_OVERRIDES_STS": cloud.http.rstrip("/") + "/gcp/",
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_IAMCREDENTIALS": cloud.http.rstrip("/") + "/gcp/"}
 
 
 def openstack(cloud):
@@ -74,6 +75,50 @@ def test_aws(agent):
     doc = json.loads((agent.out / "aws" / "credential-process.json").read_text())
     assert doc["SessionToken"]
     assert [entry["session_name"] for entry in agent.cloud.exchanges()] == ["from-env"]
+
+
+def test_the_start_says_how_the_application_finds_the_files(agent):
+    """Path and variables of each credential, and what the webhook's own variables would hide them behind."""
+    done = once(agent, {**aws(agent.cloud), **azure(agent.cloud)})
+    line = next(line for line in done.stderr.splitlines() if "aws: published as " in line)
+    assert f"published as {agent.out}/aws/credentials, {agent.out}/aws/credential-process.json, " in line
+    assert f"set in the application's environment: AWS_SHARED_CREDENTIALS_FILE={agent.out}/aws/credentials AWS_PROFILE=default" in line
+    assert line.endswith("; unset there AWS_WEB_IDENTITY_TOKEN_FILE")
+    line = next(line for line in done.stderr.splitlines() if "azure: published as " in line)
+    assert f"{agent.out}/azure/token.json; SDKs find no such file by a variable" in line
+    kept = agent.dir / "kept.yaml"
+    kept.write_text(run(agent, "check", aws(agent.cloud)).stdout)
+    assert "published as" not in run(agent, "once", aws(agent.cloud), "-c", str(kept)).stderr
+
+
+def test_variables_of_olm(agent):
+    env = aws(agent.cloud)
+    once(agent, {**env, "AWS_ROLE_ARN": "", "ROLEARN": env["AWS_ROLE_ARN"]}, "aws/credentials")
+    env = azure(agent.cloud)
+    once(agent, {"AZURE_AUTHORITY_HOST": env["AZURE_AUTHORITY_HOST"], "CLIENTID": CLIENT, "TENANTID": TENANT,
+                 "AZURE_FEDERATED_TOKEN_FILE": env["AZURE_FEDERATED_TOKEN_FILE"], "SUBSCRIPTIONID": "any"}, "azure/token.json")
+
+
+def test_aws_ca_bundle(agent, tmp_path):
+    """Requests to AWS are verified with it, rather than with SSL_CERT_FILE; a `ca_file` takes precedence."""
+    env = {**aws(agent.cloud), "AWS_ENDPOINT_URL_STS": agent.cloud.sts}
+    refused = run(agent, "once", env, "--timeout", "20s")
+    assert refused.returncode != 0 and "not signed by a CA in" in refused.stderr, refused.stderr
+    once(agent, {**env, "AWS_CA_BUNDLE": agent.cloud.ca, "SSL_CERT_FILE": "/nonexistent"}, "aws/credentials")
+    kept = agent.dir / "kept.yaml"
+    text = run(agent, "check", {**env, "CREDFRESH_DIRECTORY": str(tmp_path / "other")}).stdout
+    kept.write_text(text.replace("      aws:\n", f"      aws:\n        ca_file: {agent.cloud.ca}\n"))
+    done = run(agent, "once", {**env, "AWS_CA_BUNDLE": "/nonexistent/ca.pem"}, "-c", str(kept))
+    assert done.returncode == 0, done.stderr
+    kept.write_text(text.replace("other", "third"))
+    done = run(agent, "once", {**env, "AWS_CA_BUNDLE": "/nonexistent/ca.pem"}, "-c", str(kept), "--timeout", "20s")
+    assert done.returncode != 0 and "/nonexistent/ca.pem" in done.stderr, done.stderr
+
+
+def test_aws_ca_bundle_is_for_aws_alone(agent):
+    env = {**azure(agent.cloud), "AZURE_AUTHORITY_HOST": agent.cloud.ready["azure_url"], "AWS_CA_BUNDLE": agent.cloud.ca}
+    done = run(agent, "once", env, "--timeout", "20s")
+    assert done.returncode != 0 and "not signed by a CA in" in done.stderr, done.stderr
 
 
 def test_aws_container(agent):

@@ -142,7 +142,6 @@ def test_alone_without_a_cloud(agent_factory, shared_cloud):
     shared_cloud.admin("/outage", {"on": True})
     done = getter.run("aws", "demo", "--timeout", "4s")
     assert (done.returncode, done.stdout) == (1, "") and re.search(r"demo: tried [2-9] times in ", done.stderr), done
-    assert "tried again" not in done.stderr
     shared_cloud.admin("/outage", {"on": False})
     shared_cloud.fault(kind="delay", ms=20000, count=1)
     done = getter.run("aws", "demo", "--timeout", "500ms")

@@ -74,14 +74,30 @@ def test_not_ready_after_a_required_one_expired(cloud_factory, agent_factory):
     agent.start()
     agent.wait_generation(1)
     assert health.get("/readyz")[0] == 200
+
+    def said(text, start):
+        return eventually(lambda: next((line for line in agent.log.splitlines() if text in line and start in line), None),
+                          lambda: f"no \"{text}\" in {agent.log}")
+
     cloud.admin("/outage", {"on": True})
     text = health.wait("/readyz", 503, 40)
     assert re.match(r"demo: expired .* ago: ", text), text
     assert agent.published()["generation"] >= 1 and not agent.status()["ready"]
     page = health.get("/metrics")[1]
     assert 'credfresh_credential_ready{credential="demo"} 0' in page
+    said("has expired; it could not be renewed for", " error demo ")
+    said("not ready any more: demo", " warn ")
     cloud.admin("/outage", {"on": False})
     health.wait("/readyz", 200, 60)
+    assert re.search(r"; it was expired for ", said("recovered after ", " info  demo "))
+    said("ready again, after ", " info ")
+
+
+def test_the_first_line_says_what_was_started(agent):
+    agent.configure(agent.credential(), agent.credential("other")).start()
+    agent.wait_generation(1)
+    lines = agent.log.splitlines()
+    assert re.search(rf" info  credfresh [0-9.]+ with 2 credentials of {agent.config_path}; sandbox: \w", lines[0]), agent.log
 
 
 def test_an_optional_one_may_be_missing(agent):
@@ -115,7 +131,7 @@ def test_a_restart_is_ready_at_once_with_what_stands(agent):
 def test_other_pages(agent):
     health = Health(agent)
     agent.start()
-    assert health.get("/")[1] == "/livez\n/readyz\n/readyz?verbose\n/metrics\n"
+    assert agent.request("GET", "/")[1].endswith("/livez\n/readyz\n/readyz?verbose\n/metrics\n")
     for path in ("/v1/credentials", "/nothing", "/metrics/", "//metrics"):
         assert health.get(path)[0] == 404, path
     request = urllib.request.Request(f"http://127.0.0.1:{health.port}/metrics", method="POST", data=b"")
@@ -125,6 +141,41 @@ def test_other_pages(agent):
     head = urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{health.port}/metrics", method="HEAD"),
                                   timeout=10)
     assert head.read() == b"" and int(head.headers["Content-Length"]) > 1000
+
+
+# ---- the status page ----
+
+def test_status_page(agent):
+    hook = agent.dir / "reload<b>"
+    hook.symlink_to("/bin/true")
+    health = Health(agent, agent.credential(reload=[{"exec": [str(hook)]}]),
+                    agent.credential("extra", required=False, token={"file": str(agent.dir / "no&thing")}))
+    agent.start()
+    agent.wait_generation(1)
+    eventually(lambda: agent.status("extra").get("last_error"), lambda: agent.log)
+    with urllib.request.urlopen(f"http://127.0.0.1:{health.port}/", timeout=10) as answer:
+        page = answer.read().decode()
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert answer.headers["Cache-Control"] == "no-store" and answer.headers["X-Content-Type-Options"] == "nosniff"
+    policy = dict(part.split(" ", 1) for part in answer.headers["Content-Security-Policy"].split("; "))
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["form-action"] == "'none'" and "script-src" not in policy
+    assert "<title>1 of 2 ready - credfresh</title>" in page and "no&amp;thing" in page and "/reload&lt;b&gt;" in page
+    assert re.findall("<h2>(.*?)</h2>", page) == ["extra", "demo"]
+    assert re.search(r'<rect class="good" x="95" y="12" width="1" height="8"/>', page.partition("<h2>demo</h2>")[2])
+    assert re.search(r'<rect class="bad" x="95" ', page.partition("<h2>demo</h2>")[0])
+    for secret in json.loads((agent.out / "creds.json").read_text())["fields"].values():
+        assert len(secret) < 20 or secret not in page
+    assert "no-store" in urllib.request.urlopen(f"http://127.0.0.1:{health.port}/livez", timeout=10).headers["Cache-Control"]
+
+
+def test_status_page_remembers_over_a_reload(agent):
+    health = Health(agent, agent.credential(token={"file": str(agent.dir / "nothing")}))
+    agent.start()
+    eventually(lambda: '<rect class="bad" x="95"' in health.get("/")[1], lambda: health.get("/")[1])
+    Health.__init__(health, agent, agent.credential())
+    assert agent.run("reload").returncode == 0, agent.log
+    agent.wait_generation(1)
+    assert '<rect class="bad" x="95"' in health.get("/")[1], "the worst of a slot stays"
 
 
 # ---- metrics ----
@@ -450,6 +501,50 @@ def test_json(agent):
     assert all(doc["level"] in ("error", "warn", "info", "debug") and doc["message"] for doc in docs)
     about = [doc for doc in docs if "credential" in doc]
     assert about and all(doc["credential"] == "demo" and doc["state"] for doc in about)
+    published = next(doc for doc in about if "published first" in doc["message"])
+    assert published["generation"] == 1 and published["expires"].endswith("Z") and "code" not in published
+    assert next(doc for doc in about if "failed" in doc["message"])["hook"] == "exec /bin/false"
+
+
+def test_a_failure_has_its_code_in_json(agent):
+    agent.configure(log={"level": "info", "format": "json"})
+    agent.cloud.fault(kind="error", code="AccessDenied", status=403, count=1)
+    agent.start()
+    line = eventually(lambda: next((line for line in agent.log.splitlines() if "AccessDenied" in line), None), lambda: agent.log)
+    doc = json.loads(line)
+    assert (doc["code"], doc["class"], doc["attempt"]) == ("denied", "stop", 1)
+
+
+def test_debug_shows_transitions_and_requests_without_secrets(agent):
+    agent.configure(log={"level": "debug"}).start()
+    agent.wait_generation(1)
+    host = agent.cloud.sts.split("/")[2]
+    assert re.search(rf" debug POST {host}: HTTP 200 in \d+ ms\n", agent.log), agent.log
+    assert re.search(r" debug demo \[exchanging\]: sent: was waiting\n", agent.log), agent.log
+    token = (agent.cloud.volumes["demo"] / "token").read_text()
+    assert token not in agent.log and token.rsplit(".", 1)[1] not in agent.log
+
+
+def test_command_line_and_environment_set_the_log(agent):
+    """The command line comes before the environment, and that before the configuration."""
+    agent.configure(log={"level": "error", "format": "text"})
+    quiet = agent.run("once")
+    assert quiet.returncode == 0 and quiet.stderr == ""
+    loud = agent.run("once", env={"CREDFRESH_LOG_LEVEL": "info", "CREDFRESH_LOG_FORMAT": "json"})
+    assert all(json.loads(line)["level"] == "info" for line in loud.stderr.splitlines()) and loud.stderr
+    loud = agent.run("once", "--log-level", "debug", "--log-format", "text", env={"CREDFRESH_LOG_FORMAT": "json"})
+    assert re.search(r"^\S+Z debug ", loud.stderr, re.M)
+    for argv, env in ((["--log-level", "loud"], {}), ([], {"CREDFRESH_LOG_LEVEL": "loud"})):
+        wrong = agent.run("once", *argv, env=env)
+        assert wrong.returncode == 2 and 'unknown log level "loud": use error, warn, info or debug' in wrong.stderr
+    wrong = agent.run("once", "--log-format", "xml")
+    assert wrong.returncode == 2 and 'unknown log format "xml": use text or json' in wrong.stderr
+
+
+def test_exec_can_be_quiet(agent):
+    agent.configure(log={"level": "debug"})
+    quiet = agent.run("exec", "-q", "/bin/echo", "hello", env={"AWS_PROFILE": "mine"})
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "hello\n", "")
 
 
 @pytest.mark.parametrize("format", ["text", "json"])

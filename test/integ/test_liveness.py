@@ -13,7 +13,7 @@ import pytest
 
 from conftest import ROLE, Mounted, eventually, read_text
 
-# Such a token counts as overdue at the age of 80 % of its life and two minutes.
+# Such a token counts as overdue at the age of 80 % of its lifetime and two minutes.
 LIFE_S = 10000
 OVERDUE_S = 8120
 # Many more than the looks at a few files, and far fewer than a loop that turns in vain makes in a tenth of a second.
@@ -293,7 +293,7 @@ def passed_on(agent, mounted, publish, **over):
 
 
 def from_mounted(agent, mounted):
-    return agent.credential(token=None, secret={"directory": str(mounted.dir)},
+    return agent.credential(token=None, secret={"directory": str(mounted.dir), "token_directory": "/tmp"},
                             exchange={"aws": {"region": "us-east-1", "endpoint": agent.cloud.sts, "ca_file": agent.cloud.ca}})
 
 

@@ -64,3 +64,18 @@ def test_a_page_has_the_options_of_its_program(program, page):
     assert len(options) >= 5
     assert set(re.findall(r"^\.It Fl -([a-z-]+)", told, re.M)) == options
     assert set(re.findall(r"\bFl -([a-z-]+)", head)) == options
+
+
+def test_the_configurations_page_names_every_key_by_its_path():
+    """A key such as region is in ten mappings; only its path tells them apart."""
+    text = (REPO / "docs/man/credfresh.yaml.5").read_text()
+    keys, formats = text.partition(".Sh KEYS")[2].split(".Sh FORMATS")
+    sections = re.split(r"^\.Ss ", keys, flags=re.M)[1:]
+    named = re.findall(r"^\.It Li (\S+)", keys, re.M)
+    assert len(named) > 200 and len(named) == len(set(named))
+    for section in sections[1:]:
+        path = section.partition("\\&")[0]
+        assert all(name.startswith(f"{path}.") for name in re.findall(r"^\.It Li (\S+)", section, re.M)), path
+    for entry in re.split(r"^\.It Li ", formats.partition("\n.Sh ")[0], flags=re.M)[1:]:
+        told = " ".join(entry.partition("\n")[2].replace(".El", "").split())
+        assert told.endswith(".") and " It needs" not in told.replace(". It needs", ""), entry

@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from conftest import eventually, read_text
-from minting import (IAM, admin, call, cloud, configured as agent, iam_cloud, keys_of, mint_of, minted,  # noqa: F401
+from minting import (IAM, admin, call, clean_up, cloud, configured as agent, iam_cloud, keys_of, mint_of, minted,  # noqa: F401
                      published_key, wait_complete)
 
 FOREIGN = "AKIAMADEBYHAND000000"
@@ -121,14 +121,24 @@ def test_no_room(agent):
 
 
 def test_a_lost_answer(agent):
-    """The key was made, but nobody heard of it: it is found and removed, and another one made."""
+    """The key was made, but its answer never came: it is found, deactivated and put aside, and never deleted, for nothing
+    proves whose it is. Until an operator has deleted it there is no room; then another one is made."""
     agent.start()
     agent.wait_generation(1, "robot")
     wait_complete(agent)
     agent.cloud.fault(kind="truncate", bytes=10, match={"action": "CreateAccessKey"})
     rotate(agent)
-    eventually(lambda: mint_of(agent).get("state") == "UPDATE_FAILED", lambda: agent.log)
+    first = published_key(agent)
+    eventually(lambda: (agent.status("robot").get("last_error") or {}).get("code") == "limit", lambda: agent.log)
+    lost, = keys_of(agent.cloud).keys() - {first}
+    status = agent.status("robot")
+    assert status["mint"]["state"] == "UPDATE_FAILED" and status["ready"]
+    assert f"{lost} was put aside, because it may be a lost key or another user's" in status["last_error"]["message"]
+    assert f"deactivated the key {lost} of aws/robot and put it aside" in agent.log
+    assert not agent.cloud.exchanges("DeleteAccessKey") and published_key(agent) == first and call(agent)
+    assert clean_up(agent) == lost
     agent.wait_generation(2, "robot", 40)
+    eventually(lambda: f"{lost}, which was put aside, is gone" in agent.log, lambda: agent.log)
     wait_complete(agent)
     assert len(agent.cloud.exchanges("CreateAccessKey")) == 3
     assert list(keys_of(agent.cloud)) == [published_key(agent)]
@@ -234,13 +244,16 @@ def test_once(agent):
     assert published_key(agent) == first and list(keys_of(agent.cloud)) == [first]
 
 
-def test_a_journal_that_cannot_be_read(agent):
-    """Nothing is done on a guess, and what stands goes on working."""
+@pytest.mark.parametrize("change", [None, {"current_s": "9223372036854775807"}, {"generation": "-1"}],
+                         ids=["empty", "overflow", "negative"])
+def test_a_journal_that_cannot_be_read(agent, change):
+    """Nothing is done on a guess, and the published key goes on working."""
     agent.start()
     agent.wait_generation(1, "robot")
     wait_complete(agent)
     agent.stop()
-    (agent.state / "robot+mint.json").write_text("{}")
+    path = agent.state / "robot+mint.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change} if change else {}))
     agent.start()
     eventually(lambda: "restore it" in ((agent.status("robot").get("last_error") or {}).get("message") or ""),
                lambda: agent.log)

@@ -11,6 +11,7 @@ import pytest
 from conftest import eventually
 from minting import (IAM, admin, cloud, configured, iam_cloud, keys_of, mint_of, minted, published_key,  # noqa: F401
                      rotate, settled as agent, wait_complete, wait_step)
+from test_doctor import doctor
 
 FOREIGN = "AKIAMADEBYHAND000000"
 WEEK_S = 7 * 86400
@@ -56,12 +57,13 @@ def test_a_clock_that_was_set_back_while_an_answer_is_lost(agent):
 
 
 def test_a_list_that_lags_behind_a_removal(agent, iam_cloud):
-    agent.configure(minted(agent, mint={"settle": "5s"}), admin(agent))
+    agent.configure(minted(agent, mint={"settle": "5s", "verify_timeout": "3s"}), admin(agent))
     agent.process.send_signal(signal.SIGHUP)
     agent.cloud.admin("/service/iam", {**IAM, "list_lag_s": 2})
-    agent.cloud.fault(kind="truncate", bytes=10, match={"action": "CreateAccessKey"})
+    agent.cloud.fault(kind="error", code="InvalidClientTokenId", status=403, count=-1, match={"action": "GetCallerIdentity"})
     rotate(agent, "drill")
     wait_step(agent, "lost")
+    agent.cloud.clear_faults()
     agent.wait_generation(2, "robot", 40)
     assert 1 <= count(agent, "DeleteAccessKey") < 5
 
@@ -172,8 +174,10 @@ def test_keys_that_are_left_behind_are_named(agent):
 def test_reload_while_a_hook_is_pending_and_the_administrator_is_replaced(agent, tmp_path):
     """The worker that ends must not ask for those that have ended already."""
     key = minted(agent, reload=[{"signal": {"pid_file": str(tmp_path / "pid"), "signal": "HUP"}}])
-    agent.configure(admin(agent), key)
-    agent.process.send_signal(signal.SIGHUP)
+    # A sandboxed agent can signal processes only if it knew so at its start.
+    assert agent.stop() == 0
+    agent.configure(admin(agent), key).start()
+    wait_complete(agent)
     agent.cloud.fault(kind="error", code="ServiceUnavailable", status=503, count=-1, match={"action": "UpdateAccessKey"})
     rotate(agent, "drill")
     wait_step(agent, "retiring")
@@ -185,3 +189,58 @@ def test_reload_while_a_hook_is_pending_and_the_administrator_is_replaced(agent,
         agent.configure(other, extra)
         agent.process.send_signal(signal.SIGHUP)
         eventually(lambda: (agent.dir / f"admin{number}" / "key").exists(), lambda: agent.log)
+
+
+def refused(agent, words):
+    """`run`, `check` and `doctor` say so, and nothing is done."""
+    agent.cloud.admin("/stats/reset", {})
+    done = agent.run("run")
+    assert done.returncode == 1 and words in done.stderr, done.stderr
+    check = agent.run("check")
+    assert check.returncode != 0 and words in check.stdout + check.stderr
+    doctor(agent, "--offline").one("machine.state-dir", "wrong", words)
+    assert not agent.cloud.stats()["log"]
+
+
+def test_a_state_directory_that_others_can_write(agent):
+    """Another user could plant a journal there, and so have keys deleted."""
+    assert agent.stop() == 0
+    for mode, words in ((0o777, "can be written by every user (mode 0777)"), (0o770, "can be written by its group")):
+        agent.state.chmod(mode)
+        refused(agent, words)
+    agent.state.chmod(0o700)
+    assert agent.run("check").returncode == 0
+    agent.start()
+    wait_complete(agent)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_a_state_directory_of_another_user(agent):
+    assert agent.stop() == 0
+    os.chown(agent.state, 12345, 12345)
+    done = agent.run("run")
+    assert done.returncode == 1 and "belongs to uid 12345, and credfresh runs as uid 0" in done.stderr
+    check = agent.run("check")
+    assert "belongs to uid 12345" in check.stdout + check.stderr
+    doctor(agent, "--offline").one("machine.state-dir", "warning", "belongs to uid 12345")
+    os.chown(agent.state, 0, 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+@pytest.mark.parametrize("change", ["owner", "mode"])
+def test_a_journal_of_another_user(agent, change):
+    """It stays from a time when that user could write in the directory, and names the published key as the old one."""
+    key = published_key(agent)
+    assert agent.stop() == 0
+    rewrite(agent, step="deleting", old=key, current="AKIAPLANTED000000000")
+    if change == "owner":
+        os.chown(journal_path(agent), 12345, 12345)
+    else:
+        journal_path(agent).chmod(0o666)
+    words = "belongs to uid 12345, another user" if change == "owner" else "other users can write it (mode 0666)"
+    doctor(agent, "--offline").one("mint.journal", "wrong", words)
+    agent.cloud.admin("/stats/reset", {})
+    agent.start()
+    eventually(lambda: words in (mint_of(agent).get("error") or ""), lambda: f"{mint_of(agent)}\n{agent.log}")
+    assert list(keys_of(agent.cloud)) == [key] and not agent.cloud.exchanges("DeleteAccessKey")
+    assert mint_of(agent)["state"] == "UPDATE_FAILED" and published_key(agent) == key

@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 from conftest import CREDFRESH
-from minting import (admin, call, cloud, configured, iam_cloud, keys_of, minted, published_key, rotate,  # noqa: F401
+from minting import (admin, call, clean_up, cloud, configured, iam_cloud, keys_of, minted, published_key, rotate,  # noqa: F401
                      settled as agent, wait_complete, wait_step)
 
 
@@ -26,6 +26,7 @@ def test_asked_again_while_an_answer_is_lost(agent):
     wait_step(agent, "lost")
     rotate(agent, "second")
     rotate(agent, "first", 6)
+    clean_up(agent)
     agent.wait_generation(2, "robot")
     ends_well(agent, 2)
     rotate(agent, "second", 6)

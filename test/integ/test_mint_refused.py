@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: MIT
 """A published long-lived key that an operator deletes or deactivates in its cloud: it is noticed, reported, and replaced. All four clouds."""
 import json
-import urllib.parse
 
-import botocore.session
 import pytest
-from botocore.exceptions import ClientError
 
 from conftest import LocalCloud, eventually
-from mint_kinds import OWNER, PLATFORM, TENANT, KINDS, Amazon, all_settings, ask, mint_of, post
-from minting import ADMIN
+from mint_kinds import KINDS, Amazon, all_settings, mint_of
 
 AMAZON = Amazon()
 ALL = [AMAZON, *KINDS]
@@ -30,47 +26,19 @@ def agent(agent_factory, shared):
     return agent_factory(shared)
 
 
-def iam(cloud):
-    session = botocore.session.Session()
-    session.set_credentials(ADMIN["aws_access_key_id"], ADMIN["aws_secret_access_key"])
-    return session.create_client("iam", region_name="us-east-1", endpoint_url=cloud.sts.rstrip("/") + "/iam",
-                                 verify=cloud.ca)
-
-
-def graph(cloud, what, data):
-    """What the owner of the application does by hand."""
-    token = ask(cloud, f"{cloud.ready['azure_url']}/{TENANT}/oauth2/v2.0/token", urllib.parse.urlencode({
-        "grant_type": "client_credentials", "client_id": OWNER, "client_secret": "owner-secret",
-        "scope": "https://graph.microsoft.com/.default"}))["access_token"]
-    subject = KINDS[1].subject
-    return post(cloud, f"{cloud.ready['graph_url']}/v1.0/applications(appId='{subject}')/{what}", json.dumps(data),
-                {"Authorization": "Bearer " + token, "Content-Type": "application/json"})
-
-
 def key_of(agent, kind):
     """The id of the published key."""
     return (kind.directory(agent) / "minted").read_text().split()[1]
 
 
-def works(agent, kind):
-    try:
-        return kind.use(agent) == 200
-    except ClientError:
-        return False
-
-
 def remove(agent, kind):
     """An operator deletes the published key, or deactivates it at Google."""
     key = key_of(agent, kind)
-    if kind.name == "aws":
-        agent.cloud.admin("/iam/key", {"access_key_id": key, "delete": True})
-    elif kind.name == "gcp":
-        kind.by_hand(agent.cloud, f"keys/{key}:disable")
-    elif kind.name == "azure":
-        assert graph(agent.cloud, "removePassword", {"keyId": key}) == 204
+    if kind.name == "gcp":
+        kind.deactivate(agent.cloud, key)
     else:
-        agent.cloud.admin("/keystone/application_credential", {"id": key, "delete": True})
-    assert not works(agent, kind)
+        kind.delete(agent.cloud, key)
+    assert not kind.works(agent)
     return key
 
 
@@ -92,7 +60,7 @@ def test_a_removed_key_is_replaced(agent):
         agent.wait_generation(2, kind.name, 60)
         eventually(lambda: mint_of(agent, kind).get("step") == "rest", lambda: agent.log, 30)
         assert mint_of(agent, kind)["state"] == "UPDATE_COMPLETE" and agent.status(kind.name)["ready"]
-        assert key_of(agent, kind) != gone[kind.name] and works(agent, kind)
+        assert key_of(agent, kind) != gone[kind.name] and kind.works(agent)
         how = "deactivated" if kind.name == "gcp" else "deleted"
         assert f"the published key {gone[kind.name]} of {kind.name}/" in agent.log
         assert f"was {how} in the cloud, and not by credfresh" in agent.log
@@ -106,7 +74,7 @@ def test_without_verify_it_is_reported(agent):
     agent.stop()
     agent.cloud.admin("/stats/reset", {})
     key = key_of(agent, AMAZON)
-    iam(agent.cloud).update_access_key(UserName=AMAZON.subject, AccessKeyId=key, Status="Inactive")
+    AMAZON.deactivate(agent.cloud, key)
     agent.start()
     eventually(lambda: mint_of(agent, AMAZON).get("key_state") == "deactivated",
                lambda: f"{mint_of(agent, AMAZON)}\n{agent.log}", 30)

@@ -192,7 +192,7 @@ def test_a_kubelet_that_stalls_is_stood_in_for(agent, provider):
     assert not agent.status()["token"]["requested"]
     agent.wait_generation(2)
     assert agent.status()["token"]["requested"]
-    assert "past 80 % of its life" in agent.log
+    assert "past 80 % of its lifetime" in agent.log
     renew()
     agent.wait_generation(3)
     eventually(lambda: not agent.status()["token"]["requested"], agent.log)

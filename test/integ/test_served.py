@@ -220,8 +220,8 @@ class Load:
 
 
 def tcp(at):
-    host, port = at.split(":")
-    return lambda: socket.create_connection((host, int(port)), timeout=20)
+    host, port = at.rsplit(":", 1)
+    return lambda: socket.create_connection((host.strip("[]"), int(port)), timeout=20)
 
 
 def unix(path):
@@ -239,7 +239,7 @@ def unix(path):
 
 
 def test_an_agent_that_ends_answers_connected_clients(agent):
-    health = where()
+    health = where().replace("127.0.0.1", "[::1]")
     at = serve_one(agent, listen=health)
     wait_served(agent, at)
     for _ in range(5):

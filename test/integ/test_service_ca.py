@@ -3,9 +3,11 @@
 stores."""
 import json
 import os
+import pathlib
 import random
 import re
 import shutil
+import signal
 import ssl
 import subprocess
 import threading
@@ -282,28 +284,61 @@ def test_a_store_is_followed(authority):
     assert service_ca(agent)["error"] is None and json.loads(path.read_text())["number"] == 2
 
 
-def test_many_keys_let_others_in_between(agent_factory):  # noqa: F811
-    """Keys that take their time, here some 0.3 to 0.9 s each, are made one by one, and the agent answers meanwhile."""
+def frozen_maker(agent):  # noqa: F811
+    """The child that makes a key, stopped; None if there is none now."""
+    for line in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = line.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        pid = int(line.parent.name)
+        # The launcher of hooks sleeps; who makes a key computes.
+        if int(fields[1]) == agent.process.pid and fields[0] == "R":
+            os.kill(pid, signal.SIGSTOP)
+            return pid
+    return None
+
+
+def test_an_rsa_key_holds_nobody_up(agent_factory):  # noqa: F811
+    """While a key is made, however long that takes, the agent answers, and others are published; then all go on."""
     agent = agent_factory(None)  # noqa: F811
     names = [f"tls{i}" for i in range(3)]
-    credentials = [{"name": name, "certificate": {"dns_names": [HOST], "key": "rsa-3072"},
-                    "publish": {"directory": str(agent.dir / name), "files": [
-                        {"name": "tls.crt", "format": "certificate"}, {"name": "tls.key", "format": "private-key"}]}}
-                   for name in names]
-    store = {"store": str(agent.dir / "store")}
+
+    def certificate(name, key):
+        return {"name": name, "certificate": {"dns_names": [HOST], "key": key},
+                "publish": {"directory": str(agent.dir / name), "files": [
+                    {"name": "tls.crt", "format": "certificate"}, {"name": "tls.key", "format": "private-key"}]}}
+
+    def generations():
+        return {one["name"]: one["generation"] for one in agent.request("GET", "/v1/credentials")[1]["credentials"]}
+
+    store = {"store": str(agent.dir / "store"), "key": "rsa-2048"}
+    credentials = [certificate(name, "rsa-2048") for name in names] + [certificate("quick", "ecdsa-p256")]
     agent.configure(*credentials, service_ca=store).start()
-    for name in names:
+    for name in [*names, "quick"]:
         agent.wait_generation(1, name)
     agent.configure(*credentials, service_ca={**store, "force": {"reason": "why not"}})
     assert agent.request("POST", "/v1/reload")[0] == 200
-    seen = []
+    # The CA's own key: nothing changes without it, and the agent answers.
+    maker = eventually(lambda: frozen_maker(agent), "a child that makes a key")
+    assert service_ca(agent)["number"] == 1 and set(generations().values()) == {1}
+    os.kill(maker, signal.SIGCONT)
+    eventually(lambda: service_ca(agent)["number"] == 2, "the new CA")
+    # A server's: those that need none go on.
+    maker = eventually(lambda: frozen_maker(agent), "a child that makes a key")
+    eventually(lambda: generations()["quick"] == 2, "quick")
+    assert [generations()[name] for name in names].count(2) < len(names)
+    os.kill(maker, signal.SIGCONT)
+    eventually(lambda: set(generations().values()) == {2}, "the others", 120)
 
-    def all_done():
-        seen.append(sum(one["generation"] == 2 for one in agent.request("GET", "/v1/credentials")[1]["credentials"]))
-        return seen[-1] == len(names)
 
-    eventually(all_done, agent.log)
-    assert set(seen) & set(range(1, len(names))), seen
+def test_once_waits_for_a_key_that_takes_long(authority):
+    """Its child makes the key of the next CA: once ends when that CA is published, not with what was there before."""
+    authority.once()
+    authority.configure(key="rsa-4096", force={"reason": "a stronger key"}).once()
+    assert authority.number() == 2
+    assert len(certificates(authority.trust / "ca.crt")) == len(certificates(authority.tls / "tls.crt")) == 2
+    authority.check()
 
 
 @pytest.mark.parametrize("spoil", [lambda text: text[:-20], lambda text: "",

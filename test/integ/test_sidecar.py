@@ -108,7 +108,7 @@ def test_a_process_too_quick_to_be_seen(sidecar, tmp_path):
 
 
 def test_a_reload_brings_another_process(sidecar, peer):
-    sidecar.configure().start()
+    sidecar.configure(exit_with={"process": f"nobody{os.getpid()}"}).start()
     sidecar.wait_generation(1)
     beside = peer(f"later{os.getpid()}")
     sidecar.configure(exit_with={"process": f"later{os.getpid()}", "linger": "0s"})

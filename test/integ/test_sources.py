@@ -77,9 +77,19 @@ def openstack_form(cloud, secret="demo-secret", **auth):
         return {"clouds.yaml": json.dumps(doc), "cacert": f.read()}
 
 
+def mounted(agent, secret, **over):
+    """The Secret, which may name the tokens of the local cloud."""
+    return {"directory": str(secret.dir), "token_directory": str(agent.cloud.dir.absolute()), **over}
+
+
+def google(cloud):
+    """What a Secret may not say of a cloud that is not Google's."""
+    return {"sts_endpoint": cloud.ready["gcp_url"] + "/v1/token", "iam_endpoint": cloud.ready["gcp_url"], "ca_file": cloud.ca}
+
+
 def aws(agent, secret, files=None, **over):
     """A credential from a Secret of AWS; where to go is the exchange's part."""
-    return agent.credential(token=None, secret={"directory": str(secret.dir)},
+    return agent.credential(token=None, secret=mounted(agent, secret),
                             exchange={"aws": {"region": "us-east-1", "endpoint": agent.cloud.sts,
                                               "ca_file": agent.cloud.ca}},
                             publish={"directory": str(agent.out),
@@ -96,7 +106,7 @@ def start(agent, credential):
 
 
 def azure(agent, secret):
-    return agent.credential(token=None, secret={"directory": str(secret.dir), "kind": "azure"},
+    return agent.credential(token=None, secret=mounted(agent, secret, kind="azure"),
                             exchange={"azure": {"authority_host": agent.cloud.ready["azure_url"],
                                                 "ca_file": agent.cloud.ca}},
                             publish={"directory": str(agent.out),
@@ -170,7 +180,9 @@ def test_the_token_that_the_secret_names_is_watched(agent, secret):
 def test_a_token_that_is_mounted_after_the_secret(agent, secret):
     path = agent.dir / "later" / "token"
     secret.put(sts_form(agent.cloud, token=path))
-    start(agent, aws(agent, secret))
+    credential = aws(agent, secret)
+    credential["secret"]["token_directory"] = str(path.parent)
+    start(agent, credential)
     eventually(lambda: str(path) in last_error(agent).get("message", ""), agent.log)
     path.parent.mkdir()
     (path.parent / "new").write_text(agent.cloud.token())
@@ -194,8 +206,7 @@ def test_azure_from_a_secret_to_a_token(agent, secret):
 
 def test_gcp_external_account(agent, secret):
     secret.put(gcp_form(agent.cloud))
-    start(agent, agent.credential(token=None, secret={"directory": str(secret.dir)},
-                                  exchange={"gcp": {"ca_file": agent.cloud.ca}},
+    start(agent, agent.credential(token=None, secret=mounted(agent, secret), exchange={"gcp": google(agent.cloud)},
                                   publish={"directory": str(agent.out),
                                            "files": [{"name": "t", "format": "gcp-access-token"}]})).wait_generation(1)
     assert (agent.out / "t").read_text().startswith("ya29.")

@@ -305,7 +305,7 @@ def test_an_overdue_token_is_reported_with_its_age(cloud_factory, agent_factory)
     agent.wait_generation(1)
     eventually(lambda: agent.status().get("token", {}).get("overdue"), "the report:\n" + agent.log, 30)
     line = next(line for line in agent.log.splitlines() if "80 %" in line)
-    assert " s old, past 80 % of its life, and it has not been replaced: look at the kubelet" in line
+    assert " s old, past 80 % of its lifetime, and it has not been replaced: look at the kubelet" in line
     cloud.admin("/volume/demo/resume", {})
     eventually(lambda: agent.status().get("token", {}).get("overdue") is False, "the token's renewal:\n" + agent.log)
     assert "the token file was renewed at last" in agent.log

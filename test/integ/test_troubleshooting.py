@@ -92,6 +92,13 @@ def test_the_errors_page_has_every_advice(path):
     assert not missing
 
 
+@pytest.mark.parametrize("path", PLACES)
+def test_no_advice_promises_a_retry(path):
+    """`doctor` and `check --online` print the same texts, and make one try."""
+    source = re.sub(r'"\s*\\?\n\s*"', "", (REPO / path).read_text())
+    assert not [text for text in re.findall(TEXT, source) if re.search(r"\b(tried|begins|starts|read) again|\bretrie[sd]", text)]
+
+
 @pytest.mark.parametrize("page, heading", [(TROUBLE, "## credfresh's own codes"), (ERRORS, "## Error codes")])
 def test_every_code_of_ours(page, heading):
     header = (REPO / "base/err.h").read_text()

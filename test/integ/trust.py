@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """TLS connections by OpenSSL, GnuTLS and NSS: servers with what was published, and clients that trust a bundle."""
+import json
 import os
 import pathlib
 import re
@@ -208,6 +209,11 @@ class Authority:
         """(certificate, key) as paths of one generation, which stay what they are."""
         data = os.path.realpath(self.tls / "..data")
         return os.path.join(data, "tls.crt"), os.path.join(data, "tls.key")
+
+    def number(self):
+        """Of the CA in the store; 0 where there is none."""
+        path = self.store / "authority.json"
+        return json.loads(path.read_text())["number"] if path.exists() else 0
 
     def bundle(self):
         return (self.trust / "ca.crt").read_text()

@@ -2,6 +2,7 @@
 /* credfresh-localcloud: starts the parts in order, waits for a signal, ends them in reverse. */
 #include "admin.h"
 #include "config.h"
+#include "example.h"
 #include "iam.h"
 #include "keystone.h"
 #include "kube.h"
@@ -242,7 +243,9 @@ static int write_ready(struct program *program, struct lc_fail *fail)
     json_decref(report);
     (void)json_object_set_new(ready, "volumes", volumes);
     add_service_urls(program, ready);
-    if (write_kubeconfig(program, ready, fail) != 0) {
+    /* Without a configuration, because that may leave out any of the identities that the example uses. */
+    if (write_kubeconfig(program, ready, fail) != 0 ||
+        (program->options.config == NULL && lc_example_write(program->options.state, ready, fail) != 0)) {
         json_decref(ready);
         return -1;
     }

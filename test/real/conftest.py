@@ -19,6 +19,7 @@ import yaml
 
 # The harness is a conftest, too, so its own name is taken.
 _HARNESS = pathlib.Path(__file__).resolve().parents[1] / "integ" / "conftest.py"
+sys.path.append(str(_HARNESS.parent))  # for what it imports itself
 _spec = importlib.util.spec_from_file_location("harness", _HARNESS)
 sys.modules["harness"] = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(sys.modules["harness"])

@@ -87,8 +87,10 @@ class Machine:
     @contextlib.contextmanager
     def dropin(self, unit, text):
         self.unit(f"{unit}.d/test.conf", text)
-        yield
-        self.sh(f"rm /etc/systemd/system/{unit}.d/test.conf && systemctl daemon-reload")
+        try:
+            yield
+        finally:
+            self.sh(f"rm /etc/systemd/system/{unit}.d/test.conf && systemctl daemon-reload")
 
     def show(self, unit, prop):
         return self.sh(f"systemctl show -P {prop} '{unit}'")

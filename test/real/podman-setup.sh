@@ -1,8 +1,8 @@
 #!/bin/sh
-# podman-setup.sh DIR: makes DIR/images.tar, the images that test_podman.py uses: credfresh and credfresh-setup, built by
-# podman from container/Containerfile, and the Debian that it begins with, made by debootstrap instead of fetched from a
-# registry. As root. Three minutes the first time, less than one when the sources have changed, else nothing; DIR keeps
-# what it takes for that, 1.2 GB. Status 3 where podman cannot run a container, with the reason.
+# podman-setup.sh DIR: makes DIR/images.tar, the images that test_podman.py uses: credfresh, credfresh-setup and
+# credfresh-demo, built by podman from container/, and the Debian that they begin with, made by debootstrap instead of
+# fetched from a registry. As root. Five minutes the first time, one when the sources have changed, else nothing; DIR keeps
+# what it takes for that, 2 GB. Status 3 where podman cannot run a container, with the reason.
 set -eu
 cd "$(dirname "$0")/../.."
 mkdir -p "$1"
@@ -14,11 +14,12 @@ flock 9
 # Built is a copy, in which nothing changes meanwhile.
 rm -rf "$dir/context"
 mkdir "$dir/context"
-tar -c --exclude=./.git --exclude=./build --exclude=./bench --exclude=./test . | tar -x -C "$dir/context"
+tar -c --exclude=./.git --exclude=./build --exclude=./bench . | tar -x -C "$dir/context"
 cp test/real/containers.conf "$dir/containers.conf"
 cd "$dir/context"
-key=$(find . \( -path ./docs -o -path ./container/kubernetes \) -prune -o -type f -print0 | sort -z | xargs -0 sha256sum |
-    sha256sum)
+# Of the tests only what the demonstration runs is in an image.
+key=$(find . \( -path ./docs -o -path ./container/kubernetes -o -path ./container/helm \) -prune -o \
+    -path './test/[!clw]*' -prune -o -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum)
 [ ! -f "$dir/images.tar" ] || [ "$key" != "$(cat "$dir/kept-for" 2>/dev/null)" ] || exit 0
 
 # The machine's own mirror of Debian, so that what works for it works in the container.
@@ -60,13 +61,16 @@ $podman image exists $base ||
 why=$($podman run --rm --network host --pull never $base true 2>&1) || cannot "$why"
 build() {
     $podman build --pull=never --network host --layers --force-rm -v "$dir/libraries:/var/cache/credfresh" \
-        -f container/Containerfile "$@" .
+        "$@" .
 }
-build --target build -t localhost/credfresh-build:test
-build --target setup -t localhost/credfresh-setup:test
-build -t localhost/credfresh:test
+build -f container/Containerfile --target build -t localhost/credfresh-build:test
+build -f container/Containerfile --target setup -t localhost/credfresh-setup:test
+build -f container/Containerfile -t localhost/credfresh:test
+build -f container/Containerfile.demo --target build -t localhost/credfresh-demo-build:test
+build -f container/Containerfile.demo -t localhost/credfresh-demo:test
 rm -f "$dir/images.tar"
-$podman save --quiet --multi-image-archive -o "$dir/images.tar" localhost/credfresh:test localhost/credfresh-setup:test $base
+$podman save --quiet --multi-image-archive -o "$dir/images.tar" localhost/credfresh:test localhost/credfresh-setup:test \
+    localhost/credfresh-demo:test $base
 # What the next build can begin with has a name.
 $podman image prune --force >/dev/null
 echo "$key" >"$dir/kept-for"

@@ -285,7 +285,7 @@ def test_federation(keystone, federation, cloud, agent_factory, tmp_path):
     # A token for somebody else is refused by the web server, and that is what is said.
     (tmp_path / "new").write_text(cloud_token(cloud, "vault"))
     (tmp_path / "new").rename(token)
-    refusal = "the web server in front of Keystone does not take the token"
+    refusal = "the web server in front of Keystone does not accept the token"
     eventually(lambda: refusal in last_error(agent), "the refusal")
     assert openstack(agent.out, "token", "issue")["project_id"] == issued["project_id"]
 

@@ -89,7 +89,7 @@ def test_in_a_pod(space, agent_factory, tmp_path):
     agent.start(wrapper=["unshare", "--mount", "sh", "-c", POD, str(volume)],
                 env={"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(space.kube.port)})
     wait_error(agent, f"a token for the service account {space.name}/registry", "HTTP 401",
-               "does not accept our own token")
+               "does not accept credfresh's own token")
     project(volume, 2, token=space.mint("kubernetes", account="sidecar"), ca_crt=space.kube.ca, namespace=space.name)
     agent.wait_generation(1)
     assert_for(space, published(agent))

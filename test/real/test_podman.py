@@ -26,6 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 KUBERNETES = HERE.parents[1] / "container/kubernetes"
 IMAGES = pathlib.Path(os.environ["CFR_CONTAINERS"]) / "images.tar"
 CREDFRESH_IMAGE, SETUP_IMAGE = "localhost/credfresh:test", "localhost/credfresh-setup:test"
+DEMO_IMAGE = "localhost/credfresh-demo:test"
 PAUSE = "localhost/pause:test"  # as containers.conf has it
 DEBIAN = "docker.io/library/debian:bookworm-slim"
 GROUP = 2000     # the pod's, as fsGroup
@@ -419,3 +420,11 @@ def test_a_kubelet_is_set_up(pod, podman):
     assert done.returncode == 0 and json.loads(done.stdout)["auth"] is None, done
     podman("stop", "--time", "5", "kubelet-setup")
     assert p.wait("setup") == 0
+
+
+def test_the_demonstration_in_its_image(podman):
+    """Without network, volume or root, as docs/container.md says. Its verdict is its exit status."""
+    done = podman.run("run", "--rm", "--network", "none", "--cap-drop", "all", "--security-opt", "no-new-privileges", DEMO_IMAGE,
+                      limit_s=240)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    assert "outages survived 4 of 4, kill -9 survived 1 of 1" in done.stdout

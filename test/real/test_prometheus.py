@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -21,6 +22,8 @@ from harness import Agent, LocalCloud, eventually, read_text
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MONITORING = ROOT / "monitoring"
 sys.path.insert(0, str(ROOT / "test/integ"))
+sys.path.insert(0, str(ROOT / "tools/pictures"))
+import dashboard  # noqa: E402
 from endpoint_client import ask, free_port  # noqa: E402
 
 for program in ("prometheus", "promtool"):
@@ -30,6 +33,8 @@ for program in ("prometheus", "promtool"):
 RULES = yaml.safe_load((MONITORING / "credfresh-rules.yaml").read_text())
 ALERTS = {rule["alert"] for group in RULES["groups"] for rule in group["rules"]}
 DASHBOARD = json.loads((MONITORING / "grafana-dashboard.json").read_text())
+KNOWN = {"$job": "credfresh", "$instance": ".*", "$credential": ".*", "$__rate_interval": "1m"}
+SPEED = 180
 
 
 def promtool(*argv):
@@ -140,7 +145,7 @@ class Site:
     """A cloud whose hours last 20 seconds, two agents, and a Prometheus that does not know of them yet."""
 
     def __init__(self, directory):
-        self.cloud = LocalCloud(directory / "cloud", speed=180)
+        self.cloud = LocalCloud(directory / "cloud", speed=SPEED)
         self.prometheus = Prometheus(directory / "prometheus")
         self.agents = [self.agent(directory / "one"), self.agent(directory / "two")]
 
@@ -219,6 +224,7 @@ def test_nobody_is_scraped_until_somebody_is(site):
     site.prometheus.wait("CredfreshNotScraped")
     for agent in site.agents:
         site.start(agent)
+    site.scraped_s = time.time()
     site.prometheus.scrape(*(agent.address for agent in site.agents))
     eventually(lambda: len(site.prometheus.values("up == 1")) == 2, "both")
     site.prometheus.wait_quiet()
@@ -236,9 +242,8 @@ def expressions():
 
 
 def test_each_expression_of_the_dashboard_gives_data(site):
-    known = {"$job": "credfresh", "$instance": ".*", "$credential": ".*", "$__rate_interval": "1m"}
     for what, expression in expressions():
-        for name, value in known.items():
+        for name, value in KNOWN.items():
             expression = expression.replace(name, value)
         assert "$" not in expression
 
@@ -256,6 +261,7 @@ def test_each_expression_of_the_dashboard_gives_data(site):
 def test_an_outage_is_told_and_its_end_too(site):
     """Of one agent's credential: it fails, it runs out, it expires; and when the cloud is back all is quiet."""
     one = site.agents[0]
+    site.outage = [time.time()]
     site.cloud.admin("/outage", {"on": True})
     here = {"instance": one.address, "credential": "demo"}
     eventually(lambda: site.prometheus.alerts("pending", **here) or site.prometheus.alerts(**here), "an alert", 60, 0.1)
@@ -264,9 +270,78 @@ def test_an_outage_is_told_and_its_end_too(site):
     assert not site.prometheus.alerts(**here) & {"CredfreshRefreshRefused", "CredfreshCredentialMissing"}
     site.prometheus.wait_quiet("CredfreshCredentialRunsOut", **here)  # it has
     site.cloud.admin("/outage", {"on": False})
+    site.outage.append(time.time())
     for agent in site.agents:
         assert agent.run("rotate", "demo").returncode == 0
     site.prometheus.wait_quiet()
+
+
+class Recording:
+    """What the dashboard showed from START_S on, by the wall clock."""
+
+    step_s = 0.5
+
+    def __init__(self, site):
+        self.site = site
+        self.end_s = time.time()
+        self.start_s = site.scraped_s + 3
+        self.names = {agent.address: f"node{i + 1}" for i, agent in enumerate(site.agents)}
+
+    def expression(self, target):
+        expression = target["expr"]
+        for name, value in {**KNOWN, "$__rate_interval": "5s"}.items():
+            expression = expression.replace(name, value)
+        return expression
+
+    def series(self, target):
+        found = self.site.prometheus.get("query_range", query=self.expression(target), start=self.start_s, end=self.end_s,
+                                         step=self.step_s)["result"]
+        for one in found:
+            labels = {**one["metric"], "instance": self.names.get(one["metric"].get("instance"), "")}
+            at = {round((float(when) - self.start_s) / self.step_s): float(value) for when, value in one["values"]}
+            count = int((self.end_s - self.start_s) / self.step_s)
+            yield {"legend": re.sub(r"{{(\w+)}}", lambda match: labels.get(match[1], ""), target.get("legendFormat") or ""),
+                   "values": [round(at[i], 3) if math.isfinite(at.get(i, math.nan)) else None for i in range(count)]}
+
+    def table(self, panel):
+        """Rows of text, the names of the columns first."""
+        names = panel["transformations"][1]["options"]["renameByName"]
+        rows = {}
+        for target in panel["targets"]:
+            for one in self.site.prometheus.get("query", query=self.expression(target), time=self.end_s)["result"]:
+                labels, value = one["metric"], float(one["value"][1])
+                row = rows.setdefault((labels["credential"], self.names[labels["instance"]]), {})
+                row.update({"credential": labels["credential"], "instance": self.names[labels["instance"]]})
+                row.update({key: labels[key] for key in ("provider", "source") if key in labels})
+                row[f"Value #{target['refId']}"] = f"{value:.0f} s" if target["refId"] in "CDE" else f"{value:.0f}"
+        return [list(names.values())] + [[rows[key].get(name, "") for name in names] for key in sorted(rows)]
+
+    def record(self, outage):
+        panels = {}
+        for panel in DASHBOARD["panels"]:
+            if panel["type"] == "timeseries":
+                panels[panel["id"]] = [one for target in panel["targets"] for one in self.series(target)]
+            elif panel["type"] == "stat":
+                panels[panel["id"]] = next(self.series(panel["targets"][0]))["values"][-1:]
+            elif panel["type"] == "table":
+                panels[panel["id"]] = self.table(panel)
+        drawn = {panel["id"] for panel in DASHBOARD["panels"]
+                 if panel["gridPos"]["y"] + panel["gridPos"]["h"] <= dashboard.ROWS}
+        return {"hour_s": 3600 / SPEED, "length_s": round(self.end_s - self.start_s, 1), "step_s": self.step_s,
+                "outage": [round(at - self.start_s, 1) for at in outage],
+                "panels": {id: data for id, data in panels.items() if id in drawn}}
+
+
+def test_the_dashboard_can_be_drawn(site):
+    """With CFR_PICTURES=1 its record becomes docs/pictures/dashboard.json, after some more lives."""
+    if os.environ.get("CFR_PICTURES") == "1":
+        for agent in site.agents:
+            agent.wait_generation(agent.generation() + 3, limit_s=60)
+    text = json.dumps(Recording(site).record(site.outage), separators=(",", ":"))
+    picture = dashboard.draw(text)
+    assert "Time until expiry" in picture and "node2" in picture
+    if os.environ.get("CFR_PICTURES") == "1":
+        (ROOT / "docs/pictures/dashboard.json").write_text(text + "\n")
 
 
 def test_every_other_alert_fires_at_its_trouble(site):

@@ -164,10 +164,11 @@ def test_without_a_configuration_nothing_runs_and_nothing_fails(machine):
     assert machine.sh("credfresh version").startswith("credfresh ")
 
 
-SERVICES = ["credfresh.service", "credfresh@x.service", "credfresh-wait.service", "credfresh-wait@x.service"]
+SERVICES = ["credfresh.service", "credfresh@x.service", "credfresh-wait.service", "credfresh-wait@x.service",
+            "credfresh-reload@x.service"]
 
 
-@pytest.mark.parametrize("unit", [*SERVICES, "credfresh-reload@x.service", "credfresh-reload@x.path", "credfresh.target"])
+@pytest.mark.parametrize("unit", [*SERVICES, "credfresh-reload@x.path", "credfresh.target"])
 def test_units_are_well_formed(machine, unit):
     assert machine.sh(f"systemd-analyze verify --man=no {unit}") == ""
 
@@ -189,6 +190,14 @@ def test_started_means_published(machine, service):
     assert machine.sh(as_user("app", f"cat {OUT}/db/creds.json")).startswith('{"version":1')
     assert machine.try_sh(as_user("daemon", f"cat {OUT}/db/creds.json")).returncode != 0
     assert machine.sh("stat -c '%U %a' /run/credfresh") == "credfresh 700"
+
+
+def test_the_unit_allows_the_agents_own_sandbox(machine, service):
+    """What the unit does not let the agent do looks like a kernel that refuses it."""
+    service.restart(credential())
+    parts = json.loads(machine.sh("credfresh status --json"))["sandbox"]
+    assert [part["part"] for part in parts] == ["no_new_privs", "capabilities", "seccomp", "landlock"]
+    assert not [part for part in parts if not part["on"] and "the kernel has no" not in part["why_not"]]
 
 
 def test_the_journal_knows_levels(machine, service):
@@ -270,6 +279,28 @@ def test_other_owners_and_other_places(machine, service):
         assert machine.sh("stat -Lc '%U %G %a' /srv/db/credentials/creds.json") == "app app 600"
         service.status()
     service.restart(credential())
+
+
+def test_other_users_directories(machine, service):
+    """The agent is root, writes there with that user's rights, and follows no link of theirs to a place of root's."""
+    out = "/srv/db/home/app/credentials"
+    files = [{"name": "creds.json", "format": "json"}]
+    machine.sh("mkdir -p /srv/db /srv/db/roots && install -d -o app -g app /srv/db/home")
+    with machine.dropin("credfresh.service", example("users")), \
+            machine.dropin("credfresh-wait@.service", "[Service]\nUser=root\nGroup=root\n"):
+        service.restart(credential(publish={"directory": out, "files": files}),
+                        credential("other", publish={"directory": f"{OUT}/other", "files": files}))
+        assert machine.sh(f"stat -Lc '%U %a' {out}/creds.json") == "app 600"
+        machine.sh("systemctl start credfresh-wait@db")
+        machine.sh("systemctl stop credfresh")
+        machine.sh(as_user("app", "sh -c 'rm -rf /srv/db/home/app; ln -s /srv/db/roots /srv/db/home/app'"))
+        machine.sh("systemctl start --no-block credfresh")
+        eventually(lambda: "leads through a directory of user" in machine.journal("credfresh"), "the refusal")
+        assert machine.sh("ls -A /srv/db/roots") == ""
+        assert service.status("other")["ready"]
+    machine.sh("rm -rf /srv/db")
+    service.restart(credential())
+    assert machine.sh("stat -c %U /run/credfresh") == "credfresh"
 
 
 def test_signals_for_other_users(machine, service):

@@ -95,6 +95,17 @@ static void identity(void **state)
     cfr_grant_free(&g);
 }
 
+static void what_is_secret(void **state)
+{
+    (void)state;
+    assert_false(cfr_grant_is_secret(CFR_FIELD_AWS_ACCESS_KEY_ID));
+    assert_false(cfr_grant_is_secret(CFR_FIELD_AZURE_SCOPE));
+    assert_true(cfr_grant_is_secret(CFR_FIELD_AWS_SECRET_ACCESS_KEY));
+    assert_true(cfr_grant_is_secret(CFR_FIELD_AZURE_ACCESS_TOKEN ":https://vault.azure.net/.default"));
+    assert_true(cfr_grant_is_secret(CFR_FIELD_OPENSTACK_PASSWORD));
+    assert_true(cfr_grant_is_secret("a field that nobody knows"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -102,6 +113,7 @@ int main(void)
         cmocka_unit_test(everything_is_wiped),
         cmocka_unit_test(limits),
         cmocka_unit_test(identity),
+        cmocka_unit_test(what_is_secret),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

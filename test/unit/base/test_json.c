@@ -231,10 +231,37 @@ static void short_memory_is_told_apart(void **state)
     heap_fail_at = 0;
 }
 
+/* Commas and brackets within strings do not count. */
+static void values_are_counted(void **state)
+{
+    char text[4 * CFR_JSON_VALUES_MAX];
+    struct cfr_json *doc;
+
+    (void)state;
+    for (size_t count = CFR_JSON_VALUES_MAX - 2; count <= CFR_JSON_VALUES_MAX + 1; count++) {
+        /* "[0,0,...,0]" of COUNT numbers; the list is a value, too. */
+        for (size_t i = 0; i < count; i++)
+            memcpy(text + 1 + 2 * i, "0,", 2);
+        text[0] = '[';
+        text[2 * count] = ']';
+        assert_int_equal(cfr_json_parse((struct cfr_view){text, 2 * count + 1}, &doc, NULL),
+                         count < CFR_JSON_VALUES_MAX ? 0 : CFR_E_ANSWER);
+        cfr_json_free(doc);
+        assert_int_equal(cfr_json_parse_own((struct cfr_view){text, 2 * count + 1}, &doc, NULL), 0);
+        cfr_json_free(doc);
+    }
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = ",[{a"[i % 4];
+    text[0] = text[sizeof text - 1] = '"';
+    assert_int_equal(cfr_json_parse((struct cfr_view){text, sizeof text}, &doc, NULL), 0);
+    cfr_json_free(doc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values),
+        cmocka_unit_test(values_are_counted),
         cmocka_unit_test(getters_accept_nothing),
         cmocka_unit_test(integers),
         cmocka_unit_test(walking),

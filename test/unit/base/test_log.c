@@ -102,6 +102,38 @@ static void json(void **state)
     assert_false(cfr_view_line(&rest, &line));
 }
 
+static void an_event_with_fields(void)
+{
+    const struct cfr_log_fields fields = {
+        .code = "denied", .class = "stop", .hook = "exec", .generation = 7, .expires_s = 1795000000, .attempt = 3};
+
+    cfr_log_with(&fields, CFR_LOG_ERROR, "registry", "backoff", "no");
+    cfr_log_with(&(struct cfr_log_fields){.code = NULL}, CFR_LOG_ERROR, "registry", "backoff", "no");
+}
+
+static void fields_are_members(void **state)
+{
+    (void)state;
+    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_JSON, false);
+    catch_stderr(an_event_with_fields);
+    assert_contains(caught,
+                    "\"state\":\"backoff\",\"code\":\"denied\",\"class\":\"stop\",\"hook\":\"exec\",\"generation\":7,"
+                    "\"expires\":\"2026-11-18T11:06:40Z\",\"attempt\":3,\"message\":\"no\"}");
+    assert_contains(caught, "\"state\":\"backoff\",\"message\":\"no\"}");
+}
+
+static void levels_in_colour(void **state)
+{
+    (void)state;
+    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_TEXT, false);
+    cfr_log_colour(true);
+    catch_stderr(some_events);
+    assert_contains(caught, " \033[33mwarn \033[0m registry [fresh]: 3 of them\n");
+    assert_contains(caught, " \033[31merror\033[0m registry: no state\n");
+    assert_contains(caught, "Z info  plain\n");
+    cfr_log_colour(false);
+}
+
 static void json_to_the_journal(void **state)
 {
     struct cfr_view rest;
@@ -160,6 +192,8 @@ int main(void)
         cmocka_unit_test(journal),
         cmocka_unit_test(json),
         cmocka_unit_test(json_to_the_journal),
+        cmocka_unit_test(fields_are_members),
+        cmocka_unit_test(levels_in_colour),
         cmocka_unit_test(control_characters_and_length),
         cmocka_unit_test(names_follow_the_enums),
     };

@@ -90,11 +90,34 @@ static void cut(void **state)
     }
 }
 
+static void our_own_words(void **state)
+{
+    static const struct cfr_view secrets[] = {
+        {SECRET, sizeof SECRET - 1}, {"token", 5}, {"\x01pass/w0rd", 10}, {"not the secret", 14}};
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"", ""},
+        {"its secret is wrong", "its secret is wrong"},
+        {"arn:aws:sts::1:assumed-role/r/" SECRET, "[removed]"},
+        {"a  token of\n'ZG9jLW9ubHkt', caf\xc3\xa9", "a  token of\n[removed] caf\xc3\xa9"},
+        {"pass/w0rd twice pass/w0rd", "[removed] twice [removed]"},
+        {"eyJhbGciOiJub25lIn0", "eyJhbGciOiJub25lIn0"},
+    };
+    char text[200];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        (void)strcpy(text, cases[i].in);
+        assert_string_equal(cfr_redact_secrets(text, secrets, 4), cases[i].out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain),      cmocka_unit_test(secrets), cmocka_unit_test(tokens),
-        cmocka_unit_test(long_words), cmocka_unit_test(cut),
+        cmocka_unit_test(long_words), cmocka_unit_test(cut),     cmocka_unit_test(our_own_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,13 +176,30 @@ static void shown(void **state)
     }
 }
 
+static void invisible_characters_are_not_shown(void **state)
+{
+    static const char *const no[] = {"\xe2\x80\x8b", "\xe2\x80\x8f", "\xe2\x80\xa8", "\xe2\x80\xae",
+                                     "\xe2\x81\xa0", "\xe2\x81\xa6", "\xe2\x81\xaf", "\xef\xbb\xbf"};
+    static const char *const yes[] = {"\xe2\x80\x8a", "\xe2\x80\x90", "\xe2\x80\xa7", "\xe2\x80\xaf",
+                                      "\xe2\x81\x9f", "\xe2\x81\xb0", "\xef\xbb\xbe"};
+    char out[8];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) {
+        assert_string_equal(cfr_view_show(cfr_view_of(no[i]), out, sizeof out), "???");
+        assert_false(cfr_view_is_text(cfr_view_of(no[i])));
+    }
+    for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
+        assert_string_equal(cfr_view_show(cfr_view_of(yes[i]), out, sizeof out), yes[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(comparing), cmocka_unit_test(finding_and_trimming),
         cmocka_unit_test(integers),  cmocka_unit_test(printable),
         cmocka_unit_test(utf8),      cmocka_unit_test(lines),
-        cmocka_unit_test(shown),
+        cmocka_unit_test(shown),     cmocka_unit_test(invisible_characters_are_not_shown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

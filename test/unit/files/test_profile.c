@@ -227,7 +227,7 @@ static int publish(const char *path, const char *section)
     struct cfr_file file = {NULL, cfr_view_of(BODY), 0640, KEEP, KEEP};
 
     err = (struct cfr_err){0};
-    return cfr_profile_publish(path, section, &file, &changed, &err);
+    return cfr_profile_publish(path, section, &file, true, &changed, &err);
 }
 
 static void file_is_made_and_merged(void **state)

@@ -78,6 +78,78 @@ static void planted_links_are_refused_and_leftovers_removed(void **state)
     (void)close(fd);
 }
 
+/* Who can write there decides what the agent does. */
+static void a_directory_that_others_can_write_is_refused(void **state)
+{
+    static const mode_t modes[] = {0770, 0707, 0777, 01777, 02770};
+    int lock_fd = -1;
+    int fd;
+
+    (void)state;
+    assert_int_equal(mkdir(in("state"), 0700), 0);
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        assert_int_equal(chmod(in("state"), modes[i]), 0);
+        assert_int_equal(cfr_state_open(in("state"), &lock_fd, &err), CFR_E_PERM);
+        assert_int_equal(lock_fd, -1);
+        assert_non_null(strstr(err.text, in("state")));
+        assert_non_null(strstr(err.text, "can be written by"));
+        assert_false(exists(in("state/lock")));
+    }
+    assert_int_equal(chmod(in("state"), 0755), 0);
+    fd = cfr_state_open(in("state"), &lock_fd, &err);
+    assert_true(fd >= 0);
+    (void)close(lock_fd);
+    (void)close(fd);
+    if (geteuid() != 0)
+        return;
+    assert_int_equal(chown(in("state"), 12345, 0), 0);
+    assert_int_equal(cfr_state_open(in("state"), &lock_fd, &err), CFR_E_PERM);
+    assert_non_null(strstr(err.text, "belongs to uid 12345"));
+}
+
+/* The kubelet makes volumes of root's, which all who mount them can write. */
+static void a_volume_of_a_pod_is_let_through(void **state)
+{
+    struct stat st = {.st_uid = 0, .st_mode = S_IFDIR | 02777};
+
+    (void)state;
+    assert_int_equal(cfr_state_check(&st, true, 65532, "/state", &err), 0);
+    assert_int_equal(cfr_state_check(&st, false, 65532, "/state", &err), CFR_E_PERM);
+    st.st_mode = S_IFDIR | 03777;
+    assert_int_equal(cfr_state_check(&st, true, 65532, "/state", &err), 0);
+    assert_int_equal(cfr_state_check(&st, true, 65532, "/tmp", &err), CFR_E_PERM);
+    assert_int_equal(cfr_state_check(&st, true, 65532, "/dev/shm", &err), CFR_E_PERM);
+    st = (struct stat){.st_uid = 65532, .st_mode = S_IFDIR | 0777};
+    assert_int_equal(cfr_state_check(&st, true, 65532, "/state", &err), CFR_E_PERM);
+    st = (struct stat){.st_uid = 1000, .st_mode = S_IFDIR | 0755};
+    assert_int_equal(cfr_state_check(&st, true, 65532, "/state", &err), CFR_E_PERM);
+}
+
+static void documents_of_others_are_refused(void **state)
+{
+    struct cfr_secret out;
+    int lock_fd = -1;
+    int fd = cfr_state_open(in("state"), &lock_fd, &err);
+
+    (void)state;
+    cfr_secret_init(&out, CFR_STATE_MAX);
+    assert_int_equal(cfr_state_save(fd, "reg", cfr_view_of("{}"), &err), 0);
+    assert_int_equal(chmod(in("state/reg.json"), 0660), 0);
+    assert_int_equal(cfr_state_load(fd, "reg", &out, &err), CFR_E_PERM);
+    assert_non_null(strstr(err.text, "reg.json: other users can write it (mode 0660)"));
+    assert_int_equal(chmod(in("state/reg.json"), 0644), 0);
+    assert_int_equal(cfr_state_load(fd, "reg", &out, &err), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(in("state/reg.json"), 12345, 0), 0);
+        assert_int_equal(cfr_state_load(fd, "reg", &out, &err), CFR_E_PERM);
+        assert_non_null(strstr(err.text, "belongs to uid 12345"));
+        assert_int_equal(out.len, 0);
+    }
+    cfr_secret_free(&out);
+    (void)close(lock_fd);
+    (void)close(fd);
+}
+
 #define SCRATCH_TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
 
 int main(void)
@@ -85,6 +157,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(one_agent_at_a_time),
         SCRATCH_TEST(documents_are_saved_loaded_and_removed),
+        SCRATCH_TEST(a_directory_that_others_can_write_is_refused),
+        SCRATCH_TEST(a_volume_of_a_pod_is_let_through),
+        SCRATCH_TEST(documents_of_others_are_refused),
         SCRATCH_TEST(planted_links_are_refused_and_leftovers_removed),
     };
 

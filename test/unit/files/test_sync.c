@@ -338,6 +338,10 @@ static void a_single_file(void **state)
     begin();
     end(publish_single("two"), 1);
     assert_string_equal(get(in("deep/single")), "two");
+    /* What is there may come from a run that was killed: the file, in place, and its name. */
+    begin();
+    end(publish_single("two"), 0);
+    assert_int_equal(syncs, 2);
 }
 
 static void a_file_in_place(void **state)
@@ -360,20 +364,29 @@ static void a_profile(void **state)
 
     (void)state;
     begin();
-    end(cfr_profile_publish(in("aws/credentials"), "demo", &file, &changed, &err), 2);
+    end(cfr_profile_publish(in("aws/credentials"), "demo", &file, true, &changed, &err), 2);
     begin();
-    end(cfr_profile_publish(in("aws/credentials"), "default", &file, &changed, &err), 1);
+    end(cfr_profile_publish(in("aws/credentials"), "default", &file, true, &changed, &err), 1);
+    /* What is there may come from a run that was killed. */
+    begin();
+    end(cfr_profile_publish(in("aws/credentials"), "default", &file, true, &changed, &err), 0);
+    assert_int_equal(syncs, 1);
     assert_string_equal(get(in("aws/credentials")), "[demo]\n" BODY "\n[default]\n" BODY);
 }
 
 static void the_state(void **state)
 {
+    struct stat lock;
     int lock_fd;
     int dir_fd;
 
     (void)state;
-    dir_fd = cfr_state_open(in("state"), &lock_fd, &err);
+    begin();
+    dir_fd = cfr_state_open(in("deep/state"), &lock_fd, &err);
     assert_true(dir_fd >= 0);
+    assert_int_equal(fstat(lock_fd, &lock), 0);
+    forget(&lock); /* the process id in it is only for error texts */
+    end(0, 2);
     for (int i = 0; i < 2; i++) {
         begin();
         end(cfr_state_save(dir_fd, "demo", cfr_view_of(i == 0 ? "{}" : "{\"a\":1}"), &err), 1);

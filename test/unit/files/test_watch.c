@@ -217,6 +217,45 @@ static void directory_that_goes_and_comes_again(void **state)
     expect_call(0);
 }
 
+/* A rename of a directory further up moves what is in it without a word there. */
+static void directory_itself(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(in("up"), 0755), 0);
+    assert_int_equal(mkdir(in("up/dir"), 0755), 0);
+    put(in("up/dir/key"), "one");
+    add(in("up/dir/..data"), 0);
+    add(in("up/."), 0);
+    add(in("up/."), 1);
+    put(in("up/other"), "one");
+    assert_int_equal(unlink(in("up/other")), 0);
+    assert_int_equal(symlink("dir", in("up/..data")), 0);
+    expect_no_call(1);
+    expect_no_call(0);
+    assert_int_equal(rename(in("up"), in("down")), 0);
+    expect_call(0);
+    put(in("down/dir/key"), "two");
+    expect_no_call(0);
+    /* Without a rescan, the paths are followed again. */
+    assert_int_equal(mkdir(in("up"), 0755), 0);
+    expect_call(0);
+    assert_int_equal(mkdir(in("up/dir"), 0755), 0);
+    expect_call(0);
+    put(in("up/dir/key"), "three");
+    expect_call(0);
+    assert_int_equal(rename(in("up"), in("away")), 0);
+    expect_call(1);
+    cfr_watch_rescan(w, called, NULL);
+    memset(calls, 0, sizeof calls);
+    assert_int_equal(mkdir(in("up"), 0755), 0);
+    put(in("up/other"), "two");
+    cfr_watch_rescan(w, called, NULL);
+    memset(calls, 0, sizeof calls);
+    put(in("up/third"), "three");
+    cfr_watch_rescan(w, called, NULL);
+    expect_no_call(1);
+}
+
 static void owners_and_paths_many_to_many(void **state)
 {
     (void)state;
@@ -318,8 +357,11 @@ static void rescan_sees_what_events_do_not_tell(void **state)
     memset(calls, 0, sizeof calls);
     replace(in("real2/token"), "three");
     expect_call(0);
-    cfr_watch_rescan(w, called, NULL);
-    assert_int_equal(calls[0], 0);
+    /* The file may have changed between the event and the call. */
+    for (int i = 0; i < 2; i++) {
+        cfr_watch_rescan(w, called, NULL);
+        assert_int_equal(calls[0], 1);
+    }
 }
 
 static void rescan_after_a_mount(void)
@@ -403,6 +445,7 @@ int main(void)
         SCRATCH_TEST(directory_that_comes_later),
         SCRATCH_TEST(parents_that_come_all_at_once),
         SCRATCH_TEST(directory_that_goes_and_comes_again),
+        SCRATCH_TEST(directory_itself),
         SCRATCH_TEST(owners_and_paths_many_to_many),
         SCRATCH_TEST(callback_may_change_the_watches),
         SCRATCH_TEST(overflow_calls_everybody),

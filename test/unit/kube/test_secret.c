@@ -313,9 +313,9 @@ static void conflicts(void **state)
              "the Secret ns-a/cloud-creds: \"helm\" owns .data.token: remove the fields there");
     conflict("kube/errors/field-managers.json", CFR_E_CONFLICT, "\"helm\" owns .data.a, \"helm\" owns .data.b: ");
     conflict("kube/errors/resource-version.json", CFR_E_UNAVAILABLE, "another client wrote it at the same time");
-    conflict("kube/errors/being-deleted.json", CFR_E_UNAVAILABLE, "is being deleted");
-    conflict("kube/errors/bad-gateway.html", CFR_E_UNAVAILABLE, "tried again");
-    conflict(NULL, CFR_E_UNAVAILABLE, "tried again");
+    conflict("kube/errors/being-deleted.json", CFR_E_UNAVAILABLE, "is still being deleted");
+    conflict("kube/errors/bad-gateway.html", CFR_E_UNAVAILABLE, "at the same time");
+    conflict(NULL, CFR_E_UNAVAILABLE, "at the same time");
 }
 
 static void three_are_named(void **state)
@@ -355,6 +355,33 @@ static void many_conflicts(void **state)
                               "adopt: true");
 }
 
+static void values_are_read(void **state)
+{
+    static const char *const wanted[] = {"a", "none", "empty", "binary"};
+    struct cfr_secret values[4];
+    bool there[4];
+    struct cfr_err err = {0};
+
+    (void)state;
+    assert_int_equal(
+        cfr_k8s_secret_apply_values(cfr_view_of("{\"data\":{\"binary\":\"AP8=\",\"empty\":\"\",\"a\":\"eA==\"}}"),
+                                    wanted, 4, values, there, &err),
+        0);
+    assert_true(there[0] && !there[1] && there[2] && there[3]);
+    assert_true(cfr_view_is(cfr_secret_view(&values[0]), "x"));
+    assert_int_equal(values[2].len, 0);
+    assert_true(cfr_view_eq(cfr_secret_view(&values[3]), (struct cfr_view){"\0\xff", 2}));
+    for (size_t i = 0; i < 4; i++)
+        cfr_secret_free(&values[i]);
+    assert_int_equal(
+        cfr_k8s_secret_apply_values(cfr_view_of("{\"data\":{\"a\":\"no base64!\"}}"), wanted, 1, values, there, &err),
+        CFR_E_ANSWER);
+    cfr_secret_free(&values[0]);
+    assert_int_equal(cfr_k8s_secret_apply_values(cfr_view_of("{}"), wanted, 1, values, there, &err), 0);
+    assert_false(there[0]);
+    cfr_secret_free(&values[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +396,7 @@ int main(void)
         cmocka_unit_test(many_conflicts),
         cmocka_unit_test(three_are_named),
         cmocka_unit_test(as_it_was_applied),
+        cmocka_unit_test(values_are_read),
     };
 
     cfr_json_setup();

@@ -80,7 +80,7 @@ static void whole_texts(void **state)
                   "[\"\"], resources: [\"serviceaccounts/token\"], verbs: [\"create\"], resourceNames: [\"sa-b\"]}");
     assert_int_equal(cfr_k8s_refusal(503, LITERAL(""), &asked, &retry, &err), CFR_E_UNAVAILABLE);
     assert_string_equal(err.text, "a token for the service account ns-a/sa-b (HTTP 503): the API server is "
-                                  "unavailable; it is tried again");
+                                  "unavailable; this is usually temporary");
 }
 
 /* A long message gives way to the advice, and so does a long name. */

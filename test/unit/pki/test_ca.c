@@ -371,6 +371,7 @@ static void what_does_not_fit_is_refused(void **state)
         {"\"key\":", "\"yek\":"},
         {"\"root\":", "\"toor\":"},
         {"\"outgoing\":", "\"outgoinG\":"},
+        {"\"incoming\":", "\"outgoing\":"}, /* of the newest, which has none */
         {"\"generations\":[{", "\"generationS\":[{"},
         {"BEGIN PRIV", "BEGIN PRIW"},
         {"\"version\":1", "\"version\":x"},
@@ -412,7 +413,7 @@ static void an_authority_that_cannot_sign_issues_nothing(void **state)
     static const char *const names[] = {"server.test"};
     struct cfr_strings dns_names = strings_of(names, 1);
     struct cfr_strings none = {NULL, 0};
-    struct cfr_serving_cert_order order = {&dns_names, &none, CFR_KEY_ECDSA_P256, DAY};
+    struct cfr_serving_cert_order order = {&dns_names, &none, CFR_KEY_ECDSA_P256, DAY, NULL};
     struct cfr_ca a = {.number = 0};
     struct cfr_str certificate = {.limit = TEXT_LIMIT};
     struct cfr_secret key;

@@ -68,7 +68,7 @@ static void other_servers(void **state)
         "a-name-that-is-longer-than-a-common-name-may-be.in-a-namespace.svc.cluster.local"};
     struct cfr_strings dns_names = strings_of(names, 1);
     struct cfr_strings none = {NULL, 0};
-    struct cfr_serving_cert_order order = {&dns_names, &none, CFR_KEY_RSA_2048, DAY};
+    struct cfr_serving_cert_order order = {&dns_names, &none, CFR_KEY_RSA_2048, DAY, NULL};
     struct cfr_ca a = {.number = 0};
     struct cfr_str certificate = {.limit = TEXT_LIMIT};
     struct cfr_ca_rules rules = usual;
@@ -202,13 +202,49 @@ static void what_is_no_certificate_is_refused(void **state)
     (void)state;
     rotate(&a, &usual, BEGIN);
     pem = a.generations[0].root.pem;
-    for (size_t n = 0; n < strlen(pem); n++)
+    for (size_t n = 0; n < strlen(pem) - 1; n++)
         assert_int_not_equal(cfr_cert_read((struct cfr_view){pem, n}, &out, &err), 0);
     assert_int_equal(cfr_cert_read(cfr_view_of(pem), &out, &err), 0);
     assert_string_equal(out.pem, pem);
     cfr_cert_free(&out);
     assert_int_equal(cfr_cert_read(cfr_secret_view(&a.key), &out, &err), CFR_E_CONFIG);
     cfr_ca_free(&a);
+}
+
+/* Another CA's certificate would be published with the first, and trusted by all clients. */
+static void nothing_around_a_certificate_remains(void **state)
+{
+    static const char *const labels[][2] = {
+        {"", ""}, {"X509 ", "X509 "}, {"junk\n", ""}, {"Bag Attributes\n    friendlyName: x\n", ""}};
+    struct cfr_ca a = {.number = 0};
+    struct cfr_ca b = {.number = 0};
+    const char *pem;
+
+    (void)state;
+    rotate(&a, &usual, BEGIN);
+    rotate(&b, &usual, BEGIN);
+    pem = a.generations[0].root.pem;
+    for (size_t i = 0; i < COUNT(labels); i++) {
+        bool label = labels[i][1][0] != '\0';
+        const char *body = pem + sizeof "-----BEGIN CERTIFICATE-----" - 1;
+        int body_n = (int)(strstr(pem, "-----END") - body);
+        struct cfr_str text = {.limit = CFR_CERT_PEM_MAX};
+        struct cfr_cert out;
+        struct cfr_err err = {0};
+
+        /* The first certificate that the library finds, under either of its labels. */
+        cfr_str_addf(&text, "%s-----BEGIN %sCERTIFICATE-----%.*s-----END %sCERTIFICATE-----\n",
+                     label ? "" : labels[i][0], labels[i][1], body_n, body, labels[i][1]);
+        cfr_str_addf(&text, "%s-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n#",
+                     b.generations[0].root.pem);
+        assert_false(text.failed);
+        assert_int_equal(cfr_cert_read((struct cfr_view){text.p, text.len}, &out, &err), 0);
+        assert_string_equal(out.pem, pem);
+        cfr_cert_free(&out);
+        cfr_str_free(&text);
+    }
+    cfr_ca_free(&a);
+    cfr_ca_free(&b);
 }
 
 int main(void)
@@ -221,6 +257,7 @@ int main(void)
         cmocka_unit_test(lineage_is_by_keys),
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test(what_is_no_certificate_is_refused),
+        cmocka_unit_test(nothing_around_a_certificate_remains),
     };
 
     cfr_json_setup();

@@ -355,14 +355,96 @@ static void a_journal_that_is_none(void **state)
     cfr_oidc_issuer_free(&i);
 }
 
+/* Puts MORE after the first END in the member NAME of the first key; TEXT has JSON's `\n` for a line feed. */
+static void add_junk(struct cfr_secret *text, const char *name, const char *more, struct cfr_str *out)
+{
+    const char *at = strstr(text->p, name);
+    const char *end = at != NULL ? strstr(at, "-----END") : NULL;
+
+    assert_non_null(end);
+    end = strchr(end, '"');
+    cfr_str_add(out, (struct cfr_view){text->p, (size_t)(end - text->p)});
+    cfr_str_addz(out, more);
+    cfr_str_addz(out, end);
+    assert_false(out->failed);
+}
+
+/* A second public key in the store would be published with the first, and API servers would take tokens of it. */
+static void nothing_around_a_key_remains(void **state)
+{
+    static const char *const names[] = {"\"public\"", "\"private\""};
+    static const char *const junk[] = {
+        "# remark",
+        "-----BEGIN PUBLIC KEY-----\\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\\n-----END PUBLIC KEY-----\\n",
+        "-----BEGIN PRIVATE KEY-----\\nAAAA\\n-----END PRIVATE KEY-----\\n",
+    };
+    struct cfr_oidc_issuer i;
+    struct cfr_secret text;
+
+    (void)state;
+    make(&i, 0);
+    store(&i, &text);
+    for (size_t k = 0; k < COUNT(names) * COUNT(junk); k++) {
+        struct cfr_str changed = {.limit = 65536};
+        struct cfr_oidc_issuer again;
+        struct cfr_secret second;
+        struct cfr_err err = {0};
+
+        add_junk(&text, names[k % COUNT(names)], junk[k / COUNT(names)], &changed);
+        if (cfr_oidc_issuer_load((struct cfr_view){changed.p, changed.len}, &again, &err) != 0)
+            fail_msg("case %zu: %s", k, err.text);
+        store(&again, &second);
+        assert_true(cfr_view_eq(cfr_secret_view(&text), cfr_secret_view(&second)));
+        cfr_secret_free(&second);
+        cfr_oidc_issuer_free(&again);
+        cfr_str_free(&changed);
+    }
+    cfr_secret_free(&text);
+    cfr_oidc_issuer_free(&i);
+}
+
+/* Each half in the other's place: the private one is not published, and the public one does not sign. */
+static void halves_of_a_key_in_the_wrong_place(void **state)
+{
+    struct cfr_oidc_issuer i;
+    struct cfr_oidc_issuer out;
+    struct cfr_secret text;
+    struct cfr_err err = {0};
+    char *right;
+
+    (void)state;
+    make(&i, 0);
+    right = i.signing.public_pem;
+    i.signing.public_pem = strndup(i.signing.private_pem.p, i.signing.private_pem.len);
+    store(&i, &text);
+    assert_int_equal(cfr_oidc_issuer_load(cfr_secret_view(&text), &out, &err), 0);
+    assert_string_equal(out.signing.public_pem, right);
+    cfr_oidc_issuer_free(&out);
+    cfr_secret_free(&text);
+    cfr_secret_clear(&i.signing.private_pem);
+    assert_int_equal(cfr_secret_append_str(&i.signing.private_pem, right, &err), 0);
+    store(&i, &text);
+    assert_int_equal(cfr_oidc_issuer_load(cfr_secret_view(&text), &out, &err), CFR_E_CONFIG);
+    assert_contains(err.text, "holds no private key");
+    cfr_secret_free(&text);
+    free(right);
+    cfr_oidc_issuer_free(&i);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kid_of_kubernetes),      cmocka_unit_test(other_keys_are_named),
-        cmocka_unit_test(kinds_of_keys),          cmocka_unit_test(urls),
-        cmocka_unit_test(the_whole_rotation),     cmocka_unit_test(signers_that_follow_the_file),
-        cmocka_unit_test(the_discovery_document), cmocka_unit_test(the_journal),
+        cmocka_unit_test(kid_of_kubernetes),
+        cmocka_unit_test(other_keys_are_named),
+        cmocka_unit_test(kinds_of_keys),
+        cmocka_unit_test(urls),
+        cmocka_unit_test(the_whole_rotation),
+        cmocka_unit_test(signers_that_follow_the_file),
+        cmocka_unit_test(the_discovery_document),
+        cmocka_unit_test(the_journal),
         cmocka_unit_test(a_journal_that_is_none),
+        cmocka_unit_test(nothing_around_a_key_remains),
+        cmocka_unit_test(halves_of_a_key_in_the_wrong_place),
     };
 
     cfr_json_setup();

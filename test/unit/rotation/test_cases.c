@@ -3,7 +3,7 @@
  * somebody else's. */
 #include "unit.h"
 
-#include "rotation/rotation.h"
+#include "rotation/rotation_private.h"
 
 #define SETTLE 60
 #define ASIDE  300
@@ -91,52 +91,336 @@ static void what_is_not_ours_for_certain_is_put_aside(void **state)
     assert_contains(words, "key-1");
 }
 
-/* At rest, NOW_S, with a list in which the key that is aside is active or not. */
-static bool look_at_rest(struct cfr_rotation_rotation *r, int64_t now_s, bool active, struct cfr_rotation_todo *todo)
+/* Where the cloud cannot deactivate it, it is left as it is; one that is in use is not the lost one. */
+static void what_cannot_be_deactivated_is_left(void **state)
 {
-    struct cfr_rotation_facts f = {.now_s = now_s, .alone = true};
-    struct cfr_rotation_keys keys = {.count = 1};
+    struct cfr_rotation_provider provider = {.verify_count = 1, .tells_use = true};
+    const int64_t now_s = 1700000000;
+    struct cfr_rotation_rotation r = {.provider = &provider,
+                                      .credential = "robot",
+                                      .rules = {.settle_s = SETTLE, .inactive_s = ASIDE},
+                                      .journal = {.step = CFR_ROTATION_LOST, .intent_s = now_s}};
+    struct cfr_rotation_facts f = {.now_s = now_s + 2};
+    struct cfr_rotation_keys keys = {.count = 2};
+    struct cfr_rotation_todo todo;
+    char words[CFR_ROTATION_WORDS_MAX];
     bool save;
 
-    keys.key[0] = (struct cfr_rotation_key){.id = "key-1", .active = active};
-    cfr_rotation_next(r, &f, &save, todo);
-    if (todo->action != CFR_ROTATION_ACT_LIST)
-        return save;
-    (void)cfr_rotation_listed(r, &keys, now_s);
-    cfr_rotation_next(r, &f, &save, todo);
+    (void)state;
+    keys.key[0] = (struct cfr_rotation_key){.id = "used", .created_s = now_s, .active = true};
+    keys.key[1] = (struct cfr_rotation_key){.id = "idle", .created_s = now_s, .active = true};
+    assert_false(cfr_rotation_listed(&r, &keys, now_s + 2));
+    for (int i = 0; i < 2; i++) {
+        cfr_rotation_next(&r, &f, &save, &todo);
+        assert_false(save);
+        assert_int_equal(todo.action, CFR_ROTATION_ACT_LAST_USED);
+        assert_string_equal(todo.id, keys.key[i].id);
+        assert_int_equal(cfr_rotation_used(&r, i == 0 ? now_s + 1 : 0, now_s + 2), i == 0);
+    }
+    cfr_rotation_next(&r, &f, &save, &todo);
+    assert_true(save);
+    assert_int_equal(r.journal.aside_count, 1);
+    assert_string_equal(r.journal.aside[0].id, "idle");
+    assert_false(r.journal.aside[0].ours);
+    cfr_rotation_next(&r, &f, &save, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+    r.journal.step = CFR_ROTATION_REST;
+    cfr_rotation_words(&r, &f, words);
+    assert_contains(words, "idle");
+    assert_contains(words, "left as it is and never deleted");
+}
+
+enum { GONE, OFF, ON };
+
+/* Looks at rest, at NOW_S, at a list in which the published key and the one that is aside are GONE, OFF or ON. True if
+ * the journal was changed. */
+static bool look_at_rest(struct cfr_rotation_rotation *r, int64_t now_s, int published, int aside,
+                         struct cfr_rotation_todo *todo)
+{
+    struct cfr_rotation_facts f = {.now_s = now_s, .alone = true};
+    struct cfr_rotation_keys keys = {.count = 0};
+    bool save = false;
+
+    if (published != GONE)
+        keys.key[keys.count++] = (struct cfr_rotation_key){.id = "key-2", .active = published == ON};
+    if (aside != GONE)
+        keys.key[keys.count++] = (struct cfr_rotation_key){.id = "key-1", .active = aside == ON};
+    for (int i = 0; !save && i < 3; i++) {
+        cfr_rotation_next(r, &f, &save, todo);
+        if (todo->action != CFR_ROTATION_ACT_LIST)
+            break;
+        save = cfr_rotation_listed(r, &keys, now_s) || save;
+    }
     return save;
 }
 
-static void what_is_aside_is_removed_unless_it_is_brought_back(void **state)
+static struct cfr_rotation_rotation with_one_aside(const struct cfr_rotation_provider *provider, bool ours)
 {
-    struct cfr_rotation_provider provider = {.verify_count = 1, .deactivates = true};
+    return (struct cfr_rotation_rotation){
+        .provider = provider,
+        .credential = "robot",
+        .rules = {.settle_s = SETTLE, .inactive_s = ASIDE, .expire_after_s = 100 * 86400},
+        .journal = {
+            .current = "key-2", .current_s = 1600000000, .aside = {{"key-1", 1700000000, ours}}, .aside_count = 1}};
+}
+
+static void what_may_be_anothers_is_never_deleted(void **state)
+{
+    struct cfr_rotation_provider provider = {.verify_count = 1, .deactivates = true, .tells_use = true};
     const int64_t now_s = 1700000000;
-    const struct cfr_rotation_rotation begin = {.provider = &provider,
-                                                .credential = "robot",
-                                                .rules = {.settle_s = SETTLE, .inactive_s = ASIDE},
-                                                .journal = {.aside = {{"key-1", now_s}}, .aside_count = 1}};
-    struct cfr_rotation_rotation r = begin;
     struct cfr_rotation_todo todo;
 
     (void)state;
-    assert_false(look_at_rest(&r, now_s + ASIDE - 1, false, &todo));
+    for (int days = 1; days < 100; days++) {
+        struct cfr_rotation_rotation r = with_one_aside(&provider, false);
+
+        assert_false(look_at_rest(&r, now_s + days * 86400, ON, OFF, &todo));
+        assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+        assert_int_equal(r.journal.aside_count, 1);
+    }
+    for (int how = GONE; how <= ON; how++) {
+        struct cfr_rotation_rotation r = with_one_aside(&provider, false);
+
+        /* Lists lag behind the deactivation. */
+        assert_false(look_at_rest(&r, now_s + SETTLE - 1, ON, how, &todo));
+        assert_int_equal(r.journal.aside_count, 1);
+        assert_int_equal(look_at_rest(&r, now_s + 2 * 3600, ON, how, &todo), how != OFF);
+        assert_int_equal(r.journal.aside_count, how == OFF);
+    }
+}
+
+/* A key of ours that is aside goes when its time has come, and what is published is there. */
+static void what_is_ours_and_aside_is_retired(void **state)
+{
+    struct cfr_rotation_provider provider = {.verify_count = 1, .deactivates = true};
+    const int64_t now_s = 1700000000;
+    struct cfr_rotation_rotation r = with_one_aside(&provider, true);
+    struct cfr_rotation_todo todo;
+
+    (void)state;
+    assert_false(look_at_rest(&r, now_s + ASIDE - 1, ON, OFF, &todo));
     assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
     assert_true(todo.at_s == now_s + ASIDE);
-    assert_false(look_at_rest(&r, now_s + ASIDE, false, &todo));
+    assert_false(look_at_rest(&r, now_s + ASIDE, ON, OFF, &todo));
     assert_int_equal(todo.action, CFR_ROTATION_ACT_DELETE);
     assert_string_equal(todo.id, "key-1");
     assert_true(cfr_rotation_deleted(&r, now_s + ASIDE));
     assert_int_equal(r.journal.aside_count, 0);
-    r = begin;
-    assert_true(look_at_rest(&r, now_s + ASIDE, true, &todo));
-    assert_int_equal(r.journal.aside_count, 0);
+    /* An operator has activated it again: it is deactivated once more, and has its time again. */
+    r = with_one_aside(&provider, true);
+    assert_false(look_at_rest(&r, now_s + ASIDE, ON, ON, &todo));
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_DEACTIVATE);
+    assert_true(cfr_rotation_deactivated(&r, now_s + ASIDE));
+    assert_int_equal(r.journal.step, CFR_ROTATION_REST);
+    assert_true(cfr_rotation_aside_due_s(&r) == now_s + 2 * ASIDE);
+    /* It may be the last one. */
+    for (int how = GONE; how < ON; how++) {
+        r = with_one_aside(&provider, true);
+        assert_true(look_at_rest(&r, now_s + ASIDE, how, ON, &todo));
+        assert_true(cfr_rotation_aside_due_s(&r) == now_s + 2 * ASIDE);
+    }
+}
+
+/* ---- an old key, and a published one that is gone ---- */
+
+/* In STEP, with "key-2" published and "key-1" as the old one, the grace over. */
+static struct cfr_rotation_rotation with_old(const struct cfr_rotation_provider *provider, enum cfr_rotation_step step)
+{
+    return (struct cfr_rotation_rotation){.provider = provider,
+                                          .credential = "robot",
+                                          .rules = {.settle_s = SETTLE,
+                                                    .grace_s = 10,
+                                                    .grace_most_s = 20,
+                                                    .inactive_s = ASIDE,
+                                                    .expire_after_s = 100 * 86400,
+                                                    .replace = true},
+                                          .journal = {.step = step,
+                                                      .current = "key-2",
+                                                      .current_s = 1699990000,
+                                                      .published_s = 1699990000,
+                                                      .old = "key-1",
+                                                      .rotation = 2}};
+}
+
+/* Goes on from *NOW_S until the step changes or something is done, with the published key GONE, OFF or ON, and the old
+ * one there. */
+static enum cfr_rotation_action go_on(struct cfr_rotation_rotation *r, int64_t *now_s, bool alone, int published,
+                                      struct cfr_rotation_todo *todo)
+{
+    enum cfr_rotation_step before = r->journal.step;
+    struct cfr_rotation_keys keys = {.count = 1};
+
+    keys.key[0] = (struct cfr_rotation_key){.id = "key-1", .active = before != CFR_ROTATION_INACTIVE};
+    if (published != GONE)
+        keys.key[keys.count++] = (struct cfr_rotation_key){.id = "key-2", .active = published == ON};
+    for (int i = 0; i < 32; i++) {
+        struct cfr_rotation_facts f = {.now_s = *now_s, .alone = alone, .used_by_all = true};
+        bool save;
+
+        cfr_rotation_next(r, &f, &save, todo);
+        if (r->journal.step != before)
+            return CFR_ROTATION_ACT_WAIT;
+        assert_false(save);
+        if (todo->action == CFR_ROTATION_ACT_LIST)
+            assert_false(cfr_rotation_listed(r, &keys, *now_s));
+        else if (todo->action == CFR_ROTATION_ACT_WAIT && todo->at_s < *now_s + 3600)
+            *now_s = todo->at_s;
+        else
+            return todo->action;
+    }
+    fail_msg("nothing is done");
+    return CFR_ROTATION_ACT_WAIT;
+}
+
+static void the_old_key_goes_once_the_published_one_is_listed(void **state)
+{
+    struct cfr_rotation_provider provider = {.verify_count = 1, .deactivates = true, .most = 2};
+    struct cfr_rotation_todo todo;
+    int64_t now_s = 1700000000;
+
+    (void)state;
+    for (int how = GONE; how <= ON; how++) {
+        struct cfr_rotation_rotation r = with_old(&provider, CFR_ROTATION_RETIRING);
+        char words[CFR_ROTATION_WORDS_MAX];
+        struct cfr_rotation_facts f = {.now_s = now_s};
+        bool save;
+
+        assert_int_equal(go_on(&r, &now_s, true, how, &todo),
+                         how == ON ? CFR_ROTATION_ACT_DEACTIVATE : CFR_ROTATION_ACT_WAIT);
+        assert_int_equal(r.journal.step, how == ON ? CFR_ROTATION_RETIRING : CFR_ROTATION_PUBLISHED);
+        assert_string_equal(r.journal.old, "key-1");
+        r = with_old(&provider, CFR_ROTATION_DELETING);
+        assert_int_equal(go_on(&r, &now_s, true, how, &todo),
+                         how == ON ? CFR_ROTATION_ACT_DELETE : CFR_ROTATION_ACT_WAIT);
+        assert_int_equal(r.journal.step, how == ON ? CFR_ROTATION_DELETING : CFR_ROTATION_PUBLISHED);
+        assert_string_equal(r.journal.old, "key-1");
+        if (how == ON)
+            continue;
+        cfr_rotation_words(&r, &f, words);
+        assert_contains(words, how == OFF ? "key-2 was deactivated" : "key-2 was deleted");
+        assert_contains(words, "the old key key-1 is kept");
+        /* Nothing is begun without a waiter. */
+        f = (struct cfr_rotation_facts){.now_s = now_s, .alone = true};
+        cfr_rotation_next(&r, &f, &save, &todo);
+        assert_true(!save && todo.action == CFR_ROTATION_ACT_WAIT && todo.at_s > now_s);
+        /* Another one is made; for one that is deactivated there is room only without it. */
+        if (how == OFF) {
+            assert_int_equal(go_on(&r, &now_s, false, how, &todo), CFR_ROTATION_ACT_DELETE);
+            assert_string_equal(todo.id, "key-2");
+            assert_false(cfr_rotation_deleted(&r, now_s));
+        }
+        (void)go_on(&r, &now_s, false, GONE, &todo);
+        assert_int_equal(r.journal.step, CFR_ROTATION_INTENT);
+        assert_int_equal(r.journal.rotation, 3);
+        assert_string_equal(r.journal.old, "key-1");
+        /* Nothing came of it: the old one is kept still. */
+        assert_true(cfr_rotation_refused(&r, now_s));
+        assert_int_equal(r.journal.step, CFR_ROTATION_PUBLISHED);
+    }
+}
+
+/* A list that lags behind does not have a young key: that says nothing, but the old one waits for it. */
+static void a_young_key_that_is_not_listed_yet(void **state)
+{
+    struct cfr_rotation_provider provider = {.verify_count = 1, .deactivates = true};
+    struct cfr_rotation_rotation r = with_old(&provider, CFR_ROTATION_RETIRING);
+    struct cfr_rotation_facts f = {.now_s = 1700000000, .alone = true};
+    struct cfr_rotation_keys keys = {.count = 0};
+    struct cfr_rotation_todo todo;
+    char words[CFR_ROTATION_WORDS_MAX];
+    bool save;
+
+    (void)state;
+    r.journal.current_s = f.now_s - SETTLE / 2;
+    for (int i = 0; i < 3; i++, f.now_s += 10) {
+        cfr_rotation_next(&r, &f, &save, &todo);
+        assert_int_equal(todo.action, CFR_ROTATION_ACT_LIST);
+        assert_false(cfr_rotation_listed(&r, &keys, f.now_s));
+        cfr_rotation_next(&r, &f, &save, &todo);
+        assert_true(todo.action == CFR_ROTATION_ACT_WAIT && todo.at_s == f.now_s + 10);
+        assert_int_equal(r.key_state, CFR_ROTATION_KEY_UNKNOWN);
+    }
+    cfr_rotation_words(&r, &f, words);
+    assert_contains(words, "to list the published key key-2 as active");
+}
+
+/* What replaces it is published: the old one is still the one before it, and what an operator deactivated is aside. */
+static void what_was_replaced_in_its_grace_is_put_aside(void **state)
+{
+    struct cfr_rotation_provider provider = {.verify_count = 1, .deactivates = true};
+    struct cfr_rotation_rotation r = with_old(&provider, CFR_ROTATION_VERIFIED);
+
+    (void)state;
+    (void)snprintf(r.journal.minted, sizeof r.journal.minted, "key-3");
+    r.key_state = CFR_ROTATION_KEY_DEACTIVATED;
+    assert_true(cfr_rotation_published(&r, 3, 1700000000));
+    assert_string_equal(r.journal.current, "key-3");
+    assert_string_equal(r.journal.old, "key-1");
+    assert_int_equal(r.journal.aside_count, 1);
+    assert_string_equal(r.journal.aside[0].id, "key-2");
+    assert_true(r.journal.aside[0].ours);
+    assert_int_equal(r.journal.step, CFR_ROTATION_PUBLISHED);
+}
+
+/* ---- what is written down ---- */
+
+/* The number KEY, which is there, has VALUE; the journal is read or refused as WANTED says. */
+static void check_number(const struct cfr_str *whole, const char *key, const char *value, int wanted)
+{
+    struct cfr_str text = {.limit = 65536};
+    struct cfr_rotation_journal back;
+    struct cfr_err err = {0};
+    char mark[64];
+    char *at;
+    char *end;
+
+    (void)snprintf(mark, sizeof mark, "\"%s\":\"", key);
+    at = strstr(whole->p, mark);
+    assert_non_null(at);
+    at += strlen(mark);
+    end = strchr(at, '"');
+    cfr_str_addf(&text, "%.*s%s%s", (int)(at - whole->p), whole->p, value, end);
+    assert_int_equal(cfr_rotation_journal_read(cfr_str_view(&text), &back, &err), wanted);
+    if (wanted != 0)
+        assert_contains(err.text, "out of range");
+    cfr_str_free(&text);
+}
+
+static void numbers_out_of_range_are_refused(void **state)
+{
+    static const char *const times[] = {"current_s", "current_ends_s", "minted_s", "minted_ends_s",
+                                        "intent_s",  "step_s",         "since_s",  "published_s"};
+    static const char *const wrong[] = {"9223372036854775807",
+                                        "9223372036854775808",
+                                        "99999999999999999999",
+                                        "253402300800",
+                                        "-1",
+                                        " 5",
+                                        "+5",
+                                        "5x",
+                                        ""};
+    const struct cfr_rotation_journal journal = {
+        .step = CFR_ROTATION_REST, .current = "key-2", .aside = {{"key-1", 1700000000, false}}, .aside_count = 1};
+    struct cfr_str whole = {.limit = 65536};
+
+    (void)state;
+    assert_int_equal(cfr_rotation_journal_write(&journal, &whole), 0);
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        check_number(&whole, times[i], "253402300799", 0);
+        for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++)
+            check_number(&whole, times[i], wrong[k], CFR_E_ANSWER);
+    }
+    check_number(&whole, "rotation", "9007199254740992", 0);
+    check_number(&whole, "rotation", "9007199254740993", CFR_E_ANSWER);
+    check_number(&whole, "generation", "18446744073709551615", CFR_E_ANSWER);
+    cfr_str_free(&whole);
 }
 
 static void what_is_aside_is_written_down(void **state)
 {
     const struct cfr_rotation_journal journal = {.step = CFR_ROTATION_REST,
                                                  .maker = "admin",
-                                                 .aside = {{"key-1", 1700000000}, {"key-2", 1700000001}},
+                                                 .aside = {{"key-1", 1700000000, false}, {"key-2", 1700000001, true}},
                                                  .aside_count = 2};
     struct cfr_rotation_journal wrong = journal;
     struct cfr_rotation_journal back;
@@ -151,6 +435,13 @@ static void what_is_aside_is_written_down(void **state)
     assert_int_equal(back.aside_count, 2);
     assert_string_equal(back.aside[1].id, "key-2");
     assert_true(back.aside[1].since_s == 1700000001);
+    assert_true(back.aside[1].ours && !back.aside[0].ours);
+    /* Earlier versions did not say whose it is. */
+    at = strstr(text.p, ",\"ours\":true");
+    assert_non_null(at);
+    memmove(at, at + 12, strlen(at + 12) + 1);
+    assert_int_equal(cfr_rotation_journal_read(cfr_view_of(text.p), &back, &err), 0);
+    assert_true(back.aside_count == 2 && !back.aside[1].ours);
     /* Without a name nothing is removed. */
     at = strstr(text.p, "key-2");
     assert_non_null(at);
@@ -221,7 +512,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_verified_key_without_its_pending_secret_is_left_alone),
         cmocka_unit_test(what_is_not_ours_for_certain_is_put_aside),
-        cmocka_unit_test(what_is_aside_is_removed_unless_it_is_brought_back),
+        cmocka_unit_test(what_cannot_be_deactivated_is_left),
+        cmocka_unit_test(what_may_be_anothers_is_never_deleted),
+        cmocka_unit_test(what_is_ours_and_aside_is_retired),
+        cmocka_unit_test(the_old_key_goes_once_the_published_one_is_listed),
+        cmocka_unit_test(a_young_key_that_is_not_listed_yet),
+        cmocka_unit_test(what_was_replaced_in_its_grace_is_put_aside),
+        cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(what_is_aside_is_written_down),
         cmocka_unit_test(a_key_that_was_used_late_goes_when_another_is_asked_for),
         cmocka_unit_test(what_ends_by_itself_is_replaced_before),

@@ -14,6 +14,7 @@ static const struct cfr_rotation_provider *const gcp = &cfr_rotation_gcp_provide
 static struct cfr_rotation_gcp config = {.service_account = (char[]){"robot@demo-project.iam.gserviceaccount.com"}};
 static struct cfr_rotation_gcp other = {.service_account = (char[]){"robot@demo.example"},
                                         .project = (char[]){"example.com:p"},
+                                        .sts_endpoint = (char[]){"https://oauth2.test/token"},
                                         .ca_file = (char[]){"/etc/ca.pem"}};
 static struct cfr_rotation_gcp local = {.service_account = (char[]){"robot@demo-project.iam.gserviceaccount.com"},
                                         .endpoint = (char[]){"http://127.0.0.1:8080/gcp/"}};
@@ -79,9 +80,10 @@ static void lists(void **state)
     mint_read(gcp, &config, &g, CFR_ROTATION_LIST, 200, "empty.json", &out);
     assert_int_equal(out.keys.count, 0);
     mint_read(gcp, &config, &g, CFR_ROTATION_LIST, 200, "list.json", &out);
-    assert_int_equal(out.keys.count, 2); /* and not the one that nobody can remove */
+    assert_int_equal(out.keys.count, 3); /* and not the one that nobody can remove */
     assert_string_equal(out.keys.key[0].id, FIRST);
     assert_true(out.keys.key[0].active && !out.keys.key[1].active);
+    assert_false(out.keys.key[2].active); /* it has expired */
     assert_int_equal(out.keys.key[0].created_s, MINT_NOW);
     assert_int_equal(out.keys.key[1].created_s, 1764547200);
     assert_string_equal(out.keys.key[0].name, "");
@@ -139,8 +141,9 @@ static void trials(void **state)
     assert_int_equal(gcp->trial(&other, &ask, &t, &err), 0);
     assert_string_equal(t.provider, "gcp");
     assert_view(mint_trial_value(t.settings, t.setting_count, "ca_file"), "/etc/ca.pem");
+    assert_view(mint_trial_value(t.settings, t.setting_count, "sts_endpoint"), "https://oauth2.test/token");
     assert_view(mint_trial_value(t.contents, t.content_count, "credentials_file"), "{}");
-    assert_true(t.setting_count == 1 && t.content_count == 1 && gcp->places == NULL);
+    assert_true(t.setting_count == 2 && t.content_count == 1 && gcp->places == NULL);
     cfr_grant_free(&g);
 }
 
@@ -168,6 +171,8 @@ static void configurations(void **state)
                MINT_LIST("service_account", "a@p.iam.gserviceaccount.com", "endpoint", "https://u@iam.test"));
     mint_check(t, "endpoint: must be a host",
                MINT_LIST("service_account", "a@p.iam.gserviceaccount.com", "endpoint", "https://iam.test/?a=b"));
+    mint_check(t, "sts_endpoint: plain http is only for",
+               MINT_LIST("service_account", "a@p.iam.gserviceaccount.com", "sts_endpoint", "http://iam.test"));
     mint_check(t, NULL, MINT_LIST("service_account", "a@p.iam.gserviceaccount.com", "endpoint", "http://[::1]:80"));
     mint_check(t, NULL, MINT_LIST("service_account", "a@p.iam.gserviceaccount.com", "endpoint", "http://localhost:80"));
 }

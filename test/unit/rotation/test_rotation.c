@@ -11,7 +11,8 @@
 #define TURNS  8000
 #define GRACE  600
 #define SETTLE 60
-#define ASIDE  300 /* how long keys stay deactivated; a person notices in a third of that */
+#define ASIDE  300 /* how long keys stay deactivated; an operator notices in a third of that */
+#define SURE   20  /* how old the knowledge that the published key is there may be when the old one is retired */
 
 struct cloud_key {
     char id[CFR_ROTATION_ID_MAX];
@@ -22,6 +23,7 @@ struct cloud_key {
     int64_t off_s; /* since when it is not active */
     bool active;
     bool foreign;
+    bool proven; /* that it is ours is on the disk */
     bool there;
 };
 
@@ -38,7 +40,8 @@ struct world {
     int64_t replaced_s; /* when published_old was replaced */
     uint64_t generation;
     char removed[CFR_ROTATION_ID_MAX]; /* deleted or deactivated by an operator while it was published */
-    bool old_removed;                  /* so was published_old */
+    int64_t removed_s;
+    bool old_removed; /* so was published_old */
     /* the present run of the program */
     struct cfr_rotation_rotation r;
     bool crashed;
@@ -176,6 +179,7 @@ static void create(struct world *w)
     k->active = fate != 4; /* one that never comes to be accepted */
     if (dies(w))
         return;
+    k->proven = true;
     (void)snprintf(w->pending, sizeof w->pending, "%s", k->id);
     (void)snprintf(w->backup, sizeof w->backup, "%s", k->id);
     if (dies(w))
@@ -190,7 +194,8 @@ static void publish(struct world *w)
 {
     if (dies(w))
         return;
-    assert_true(works(w, w->pending));
+    /* It may be published already, by a run that ended before it was written down. */
+    assert_true(works(w, w->pending) || strcmp(w->pending, w->removed) == 0);
     if (strcmp(w->published, w->pending) != 0) {
         (void)snprintf(w->published_old, sizeof w->published_old, "%s", w->published);
         w->old_removed = strcmp(w->published, w->removed) == 0;
@@ -202,18 +207,30 @@ static void publish(struct world *w)
         report(w, cfr_rotation_published(&w->r, w->generation, w->now_s));
 }
 
+/* The key ID may be retired now: what took its place works, as far as can be known, and its grace is over. */
+static void check_retired(struct world *w, const char *id)
+{
+    const struct cfr_rotation_journal *j = &w->r.journal;
+
+    if (strcmp(id, w->published_old) == 0 || strcmp(id, j->old) == 0)
+        assert_true(w->now_s >= w->replaced_s + GRACE);
+    if (strcmp(id, j->old) == 0 || j->step == CFR_ROTATION_REST)
+        assert_true(works(w, w->published) || w->now_s <= w->removed_s + SURE);
+}
+
 static void delete (struct world *w, const char *id)
 {
     struct cloud_key *k = find(w, id);
 
     assert_string_not_equal(id, "");
-    assert_string_not_equal(id, w->published);
-    if (strcmp(id, w->published_old) == 0)
-        assert_true(w->now_s >= w->replaced_s + GRACE);
+    if (strcmp(id, w->published) == 0)
+        assert_false(works(w, id)); /* an operator deactivated it, and there is no room */
+    check_retired(w, id);
     if (dies(w))
         return;
     if (k != NULL) {
         assert_false(k->foreign);
+        assert_true(k->proven || w->provider.names);
         k->there = false;
     }
     if (!dies(w))
@@ -225,8 +242,7 @@ static void deactivate(struct world *w, const char *id)
     struct cloud_key *k = find(w, id);
 
     assert_string_not_equal(id, w->published);
-    if (strcmp(id, w->published_old) == 0)
-        assert_true(w->now_s >= w->replaced_s + GRACE);
+    check_retired(w, id);
     if (k != NULL && w->r.journal.maker[0] != '\0')
         assert_false(k->foreign);
     if (dies(w))
@@ -280,6 +296,16 @@ static void act(struct world *w, const struct cfr_rotation_todo *todo)
     }
 }
 
+/* Unless the journal has its id, nothing is left that proves whose key that is. */
+static void lose_pending(struct world *w)
+{
+    struct cloud_key *k = find(w, w->pending);
+
+    if (k != NULL && w->r.journal.step == CFR_ROTATION_INTENT)
+        k->proven = false;
+    w->pending[0] = '\0';
+}
+
 static void start(struct world *w)
 {
     struct cfr_err err = {0};
@@ -300,12 +326,24 @@ static void start(struct world *w)
     if (w->journal.len != 0)
         assert_int_equal(cfr_rotation_journal_read(cfr_str_view(&w->journal), &w->r.journal, &err), 0);
     if (w->faults && chance(w, 6) == 0)
-        w->pending[0] = '\0';
+        lose_pending(w);
 }
 
-/* Whoever made a key by hand finds out that it is not active any more. */
-static void mend(struct world *w)
+/* An operator activates a key made by hand again, and deletes one that nothing uses and that was put aside. */
+static void clean_up(struct world *w)
 {
+    const struct cfr_rotation_journal *j = &w->r.journal;
+
+    for (size_t i = 0; i < j->aside_count; i++) {
+        struct cloud_key *k = find(w, j->aside[i].id);
+
+        if (k == NULL || w->now_s < j->aside[i].since_s + ASIDE / 3)
+            continue;
+        if (k->foreign)
+            k->active = true;
+        else if (!k->proven)
+            k->there = false;
+    }
     for (unsigned i = 0; i < KEYS; i++) {
         if (w->key[i].foreign && w->now_s >= w->key[i].off_s + ASIDE / 3)
             w->key[i].active = true;
@@ -329,6 +367,7 @@ static void remove_published(struct world *w)
     if (k == NULL || chance(w, 300) != 0)
         return;
     (void)snprintf(w->removed, sizeof w->removed, "%s", w->published);
+    w->removed_s = w->now_s;
     if (chance(w, 2) == 0)
         k->there = false;
     else
@@ -358,7 +397,7 @@ static void turn(struct world *w)
     }
     w->now_s += chance(w, 3);
     use_old(w);
-    mend(w);
+    clean_up(w);
     if (w->crashed)
         start(w);
     /* The promise. */

@@ -248,6 +248,47 @@ static void error_texts_hold_no_claims(void **state)
     assert_null(strstr(err.text, "eyJ"));
 }
 
+/* As the API servers of kubeadm, OpenShift, EKS, GKE and AKS issue them, and as a projected volume for a cloud asks. */
+static void tokens_of_the_api_server(void **state)
+{
+    static const struct {
+        const char *claims;
+        bool api;
+    } cases[] = {
+        {"\"iss\":\"https://kubernetes.default.svc.cluster.local\",\"aud\":[\"https://"
+         "kubernetes.default.svc.cluster.local\"]",
+         true},
+        {"\"iss\":\"https://oidc.example/id\",\"aud\":[\"https://oidc.example/id\"]", true},
+        {"\"iss\":\"https://oidc.example/id\",\"aud\":\"https://oidc.example/id\"", true},
+        {"\"iss\":\"https://oidc.eks.eu-west-1.amazonaws.com/id/A\",\"aud\":[\"https://kubernetes.default.svc\"]",
+         true},
+        {"\"iss\":\"https://a\",\"aud\":[\"sts.amazonaws.com\",\"https://kubernetes.default.svc:443/\"]", true},
+        {"\"iss\":\"https://a\",\"aud\":[\"openshift\",\"https://a\"]", true},
+        {"\"iss\":\"https://a\",\"aud\":[\"kubernetes.default\"]", true},
+        {"\"iss\":\"https://a\",\"aud\":[\"\"]", true},
+        {"\"iss\":\"https://a\",\"aud\":[]", true},
+        {"\"iss\":\"https://a\"", true},
+        {"\"iss\":\"https://a\",\"aud\":[\"openshift\"]", false},
+        {"\"iss\":\"https://a\",\"aud\":[\"sts.amazonaws.com\"]", false},
+        {"\"iss\":\"https://a\",\"aud\":[\"api://AzureADTokenExchange\",\"https://kubernetes.defaults\"]", false},
+        {"\"iss\":\"https://a\",\"aud\":[\"https://iam.googleapis.com/projects/1/kubernetes.default\"]", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cfr_claims c;
+        struct cfr_err err = {0};
+        char payload[512];
+
+        (void)snprintf(payload, sizeof payload, "{%s," TIMES "}", cases[i].claims);
+        if (decode(RS256, payload, &c, &err) != 0)
+            fail_msg("%s: %s", payload, err.text);
+        if (cfr_claims_is_for_api_server(&c) != cases[i].api)
+            fail_msg("%s", payload);
+        cfr_claims_free(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +303,7 @@ int main(void)
         cmocka_unit_test(not_a_token),
         cmocka_unit_test(too_long_and_too_deep),
         cmocka_unit_test(error_texts_hold_no_claims),
+        cmocka_unit_test(tokens_of_the_api_server),
     };
 
     cfr_json_setup();

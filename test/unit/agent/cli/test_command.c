@@ -126,8 +126,9 @@ static void help_fits_into_80_columns(void **state)
     assert_contains(text, "usage: credfresh rotate NAME... | --all [--reason TEXT] [-s SOCKET]\n");
     free(text);
     text = read_help(cfr_cli_find("exec"));
-    assert_contains(text, "usage: credfresh exec [-c FILE] [--name NAME]... [--timeout DURATION] [--]\n"
-                          "                      COMMAND [ARGUMENT]...\n");
+    assert_contains(text, "usage: credfresh exec [-c FILE] [--name NAME]... [--timeout DURATION] [-q]\n"
+                          "                      [--log-level error|warn|info|debug]\n"
+                          "                      [--log-format text|json] [--] COMMAND [ARGUMENT]...\n");
     free(text);
 }
 

@@ -129,6 +129,35 @@ static void test_who_may_ask(void **state)
     }));
 }
 
+#define FROM(networks, shape) HEAD AWS AZURE AT "    from: " networks "\n" shape
+
+static void test_networks(void **state)
+{
+    struct cfr_config *config =
+        parse(FROM("[10.244.0.0/16, \"fd00:10::/64\"]",
+                   OF_A "    azure_app_service: {identities: [{credential: z}], header: {file: /run/header}}\n"));
+
+    (void)state;
+    assert_int_equal(cfr_config_endpoint_at(config, 0)->from.count, 2);
+    cfr_config_free(config);
+    ALL_REFUSED(((const struct refusal[]){
+        {FROM("[]", OF_A), "f:7: endpoint number 1: from: is empty; write at least 1\n"},
+        {FROM("[pods]", OF_A),
+         "f:7: endpoint number 1: from: \"pods\": is no network; write one such as 10.244.0.0/16 or fd00:10::/64\n"},
+        {FROM("[10.244.3.0/16]", OF_A),
+         "f:7: endpoint number 1: from: \"10.244.3.0/16\": has bits set beyond its prefix; "
+         "write 10.244.0.0/16, or 10.244.3.0 for that address alone\n"},
+        {FROM("[0.0.0.0/0]", OF_A), "f:7: endpoint number 1: from: \"0.0.0.0/0\": that is every address; write the "
+                                    "networks that are meant\n"},
+        {FROM("[10.244.0.0/16]", OF_A "    ec2_imds: {credential: a}\n"),
+         "f:7: endpoint number 1: from: clients of `ec2_imds` show no secret, so every process of these networks would "
+         "have "
+         "the credentials; remove `from`, or serve `aws_container` or `azure_app_service` here and `ec2_imds` at "
+         "another "
+         "address without `from`\n"},
+    }));
+}
+
 #define LISTEN(at) HEAD AWS "endpoints:\n  - listen: " at "\n" OF_A
 
 static void test_addresses(void **state)
@@ -180,7 +209,7 @@ static void test_addresses(void **state)
         {HEAD AWS AT "    ec2_imds: [{credential: a}]\n",
          "f:6: endpoint number 1: ec2_imds: a mapping is wanted here, not a list; write `credential: ...` below it, "
          "indented\n"},
-        {HEAD AWS AT "    shapes: {}\n", "f:6: endpoint number 1: unknown key shapes; this endpoint has: listen, "
+        {HEAD AWS AT "    shapes: {}\n", "f:6: endpoint number 1: unknown key shapes; this endpoint has: listen, from, "
                                          "aws_container, ec2_imds, gce_metadata, azure_imds, azure_app_service\n"},
         {HEAD AWS AT, "f:5: endpoint number 1: serves nothing; write one or more of `aws_container`, `ec2_imds`, "
                       "`gce_metadata`, `azure_imds`, `azure_app_service`\n"},
@@ -372,9 +401,13 @@ static void test_a_toy_shape(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_everything_is_read), cmocka_unit_test(test_who_may_ask),
-        cmocka_unit_test(test_addresses),          cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_credentials_fit),    cmocka_unit_test(test_digests),
+        cmocka_unit_test(test_everything_is_read),
+        cmocka_unit_test(test_who_may_ask),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_credentials_fit),
+        cmocka_unit_test(test_digests),
         cmocka_unit_test(test_a_toy_shape),
     };
 

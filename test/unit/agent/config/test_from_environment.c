@@ -126,6 +126,38 @@ static void aws(void **state)
               LIST("AWS_WEB_IDENTITY_TOKEN_FILE", "/t"));
 }
 
+/* OLM's variables, with the token where OpenShift mounts an operator's. */
+static void olm(void **state)
+{
+    const struct cfr_azure *a;
+
+    (void)state;
+    must_load(LIST("ROLEARN", ROLE, "AWS_REGION", "eu-west-1"));
+    assert_string_equal(((const struct cfr_aws *)exchange(0, &cfr_aws_provider))->role_arn, ROLE);
+    assert_string_equal(cfr_config_at(config, 0)->token->file, "/var/run/secrets/openshift/serviceaccount/token");
+    must_load(LIST("ROLEARN", ROLE, "AWS_WEB_IDENTITY_TOKEN_FILE", "/t", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                   "http://169.254.170.23/v1/credentials", "AWS_REGION", "eu-west-1"));
+    assert_int_equal(config->credentials.count, 1);
+    assert_string_equal(cfr_config_at(config, 0)->token->file, "/t");
+    /* The SDKs' own variables take precedence. */
+    must_load(LIST("ROLEARN", "arn:aws:iam::123456789012:role/other", "AWS_ROLE_ARN", ROLE,
+                   "AWS_WEB_IDENTITY_TOKEN_FILE", "/t", "AWS_REGION", "eu-west-1"));
+    assert_string_equal(((const struct cfr_aws *)exchange(0, &cfr_aws_provider))->role_arn, ROLE);
+    must_fail(CFR_E_CONFIG, "AWS_ROLE_ARN but not AWS_WEB_IDENTITY_TOKEN_FILE",
+              LIST("AWS_ROLE_ARN", ROLE, "ROLEARN", ROLE));
+    must_load(LIST("CLIENTID", CLIENT, "TENANTID", TENANT, "SUBSCRIPTIONID", "33333333-0000-4000-8000-000000000000"));
+    a = exchange(0, &cfr_azure_provider);
+    assert_string_equal(a->client_id, CLIENT);
+    assert_string_equal(a->tenant_id, TENANT);
+    assert_string_equal(cfr_config_at(config, 0)->token->file, "/var/run/secrets/openshift/serviceaccount/token");
+    assert_non_null(strstr(yaml.p, "# from CLIENTID and TENANTID; a token needs no SUBSCRIPTIONID\n"));
+    must_load(LIST("CLIENTID", "other", "TENANTID", TENANT, "AZURE_CLIENT_ID", CLIENT, "AZURE_TENANT_ID", TENANT,
+                   "AZURE_FEDERATED_TOKEN_FILE", "/t"));
+    assert_string_equal(((const struct cfr_azure *)exchange(0, &cfr_azure_provider))->client_id, CLIENT);
+    assert_string_equal(cfr_config_at(config, 0)->token->file, "/t");
+    must_fail(CFR_E_MISSING, "or CLIENTID with TENANTID", LIST("CLIENTID", CLIENT));
+}
+
 static void aws_container(void **state)
 {
     const struct cfr_aws_container *c;
@@ -200,6 +232,19 @@ static void google(void **state)
     must_load(LIST("GOOGLE_APPLICATION_CREDENTIALS", path));
     assert_string_equal(((const struct cfr_gcp *)exchange(0, &cfr_gcp_provider))->credentials_file, path);
     assert_string_equal(cfr_config_at(config, 0)->token->file, "/var/to: \"ken");
+    assert_null(((const struct cfr_gcp *)exchange(0, &cfr_gcp_provider))->sts_endpoint);
+    must_load(LIST("GOOGLE_APPLICATION_CREDENTIALS", path, "CLOUDSDK_API_ENDPOINT_OVERRIDES_STS",
+                   "https://sts-x.p.example/", "CLOUDSDK_AUTH_TOKEN_HOST", "https://oauth2.example/token",
+                   "GOOGLE_CLOUD_UNIVERSE_DOMAIN", "other.example"));
+    assert_string_equal(((const struct cfr_gcp *)exchange(0, &cfr_gcp_provider))->sts_endpoint,
+                        "https://sts-x.p.example/v1/token");
+    assert_string_equal(((const struct cfr_gcp *)exchange(0, &cfr_gcp_provider))->universe_domain, "other.example");
+    assert_int_equal(unlink(path), 0);
+    path = temporary("{\"type\":\"service_account\",\"client_email\":\"a@b.iam.gserviceaccount.com\","
+                     "\"private_key\":\"k\",\"private_key_id\":\"i\"}");
+    must_load(LIST("GOOGLE_APPLICATION_CREDENTIALS", path, "CLOUDSDK_AUTH_TOKEN_HOST", "https://oauth2.example/token"));
+    assert_string_equal(((const struct cfr_gcp *)exchange(0, &cfr_gcp_provider))->sts_endpoint,
+                        "https://oauth2.example/token");
     assert_int_equal(unlink(path), 0);
     must_fail(CFR_E_MISSING, "GOOGLE_APPLICATION_CREDENTIALS: ", LIST("GOOGLE_APPLICATION_CREDENTIALS", path));
     path = temporary("{\"type\":\"authorized_user\",\"refresh_token\":\"hunter2\"}");
@@ -342,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing),
         cmocka_unit_test(aws),
+        cmocka_unit_test(olm),
         cmocka_unit_test(aws_container),
         cmocka_unit_test(azure),
         cmocka_unit_test(google),

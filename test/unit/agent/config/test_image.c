@@ -6,6 +6,7 @@
 
 #include "sts/aws/aws.h"
 #include "sts/azure/azure.h"
+#include "sts/providers.h"
 
 #define HEAD "version: 1\nimage_credentials:\n"
 #define ROLE "role_arn: \"arn:aws:iam::123456789012:role/pull\""
@@ -175,6 +176,54 @@ static void annotations(void **state)
 }
 
 /* Once everything is there that annotations do not give, the provider looks at the whole. */
+/* True if an annotation may give KEY of PROVIDER. */
+static bool may_give(const char *provider, const char *key)
+{
+    struct cfr_config *config = NULL;
+    struct cfr_str all = {.limit = 65536};
+    struct cfr_err err = {0};
+    char text[512];
+    bool may;
+
+    (void)snprintf(text, sizeof text,
+                   HEAD "  - {name: a, match: [r.example], exchange: {%s: {}}, annotations: {%s: x}}\n", provider, key);
+    (void)cfr_config_parse("f", cfr_view_of(text), no_env, &config, &all, &err);
+    may = all.p == NULL || strstr(all.p, ": annotations: ") == NULL;
+    cfr_config_free(config);
+    cfr_str_free(&all);
+    return may;
+}
+
+/* Every text of a provider that a service account's author may give: identities, never a file or a host. A
+ * new key is put on one of the sides here. */
+static void what_annotations_may_give(void **state)
+{
+    static const struct {
+        const char *provider;
+        const char *keys;
+    } cases[] = {
+        {"aws", "role_arn profile region session_name policy external_id source_identity"},
+        {"aws_container", "role_arn region"},
+        {"gcp",
+         "audience subject_token_type service_account id_token_audience location user_project client_id subject"},
+        {"azure", "tenant_id client_id"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct cfr_sts_provider *provider = cfr_sts_find(cfr_view_of(cases[i].provider));
+        struct cfr_str keys = {.limit = 4096};
+
+        assert_non_null(provider);
+        for (const struct cfr_field *f = provider->table->fields; f->key != NULL; f++) {
+            if (f->type == CFR_FIELD_STRING && may_give(cases[i].provider, f->key))
+                cfr_str_addf(&keys, "%s%s", keys.len != 0 ? " " : "", f->key);
+        }
+        assert_string_equal(keys.p, cases[i].keys);
+        cfr_str_free(&keys);
+    }
+}
+
 static void the_provider_is_asked(void **state)
 {
     static const struct refusal cases[] = {
@@ -218,6 +267,7 @@ int main(void)
         cmocka_unit_test(keys),
         cmocka_unit_test(patterns),
         cmocka_unit_test(annotations),
+        cmocka_unit_test(what_annotations_may_give),
         cmocka_unit_test(the_provider_is_asked),
     };
 

@@ -166,7 +166,8 @@ static void scalars(void **state)
          "aws-config, aws-credential-process, azure-token-json, azure-env, gcp-external-account, "
          "gcp-access-token, gcp-token-json, gcp-service-account-key, clouds-yaml, clouds-conf, "
          "openstack-token, docker-config, "
-         "oauth-access-token, token, env, json, secret-key, certificate, private-key, ca-bundle\n"},
+         "oauth-access-token, token, env, json, secret-key, field, template, ca.crt, namespace, kubeconfig, "
+         "certificate, private-key, ca-bundle\n"},
         {"log: {level: warning}\n" HEAD PUB, "f:1: log.level: warning is not known here; did you mean warn?\n"},
         {HOOK "signal: {pid_file: /p, signal: SIGHUP}\n",
          "f:7: credential a: reload.signal.signal: SIGHUP is not known here; did you mean HUP?\n"},
@@ -279,7 +280,8 @@ static void errors_are_collected_in_order_up_to_a_number(void **state)
             "aws-config, aws-credential-process, azure-token-json, azure-env, gcp-external-account, "
             "gcp-access-token, gcp-token-json, gcp-service-account-key, clouds-yaml, clouds-conf, "
             "openstack-token, docker-config, "
-            "oauth-access-token, token, env, json, secret-key, certificate, private-key, ca-bundle\nf:5: "
+            "oauth-access-token, token, env, json, secret-key, field, template, ca.crt, namespace, kubeconfig, "
+            "certificate, private-key, ca-bundle\nf:5: "
             "credential a: "
             "token.file: t is no absolute path; write one that begins with /\nf:6: unknown key listne; did "
             "you mean listen?\n");

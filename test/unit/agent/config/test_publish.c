@@ -56,7 +56,7 @@ static void files_and_directories(void **state)
         {HEAD "    publish: {file: {path: /e, format: token, name: t}}\n",
          "f:5: credential a: publish.file: unknown key name; this single file has: path, format, mode, "
          "owner, group, profile, role_arn, session_name, token_path, region, key, scope, cloud, cacert, "
-         "clouds_auth, command, in_place\n"},
+         "clouds_auth, sts_regional_endpoints, field, template, values, server, command, in_place\n"},
         {HEAD "    publish: {directory: /d, files: [{name: t}]}\n",
          "f:5: credential a: publish.files.format: is missing here; this file of a directory needs it\n"},
     };
@@ -114,6 +114,96 @@ static void formats(void **state)
 
     (void)state;
     all_refused(cases, COUNT(cases));
+}
+
+#define NEEDS       "f:5: credential a: publish.files.format: "
+#define FIELD(rest) HEAD "    publish: {directory: /d, files: [{name: t, format: " rest "}]}\n"
+#define MINTED(rest)                                                                                                   \
+    "version: 1\nstate_dir: /var/lib/c\ncredentials:\n  - {name: b, secret: {directory: /s}}\n  - name: a\n"           \
+    "    mint: {azure: {client_id: 99999999-8888-7777-6666-555555555555}, with: b}\n"                                  \
+    "    publish: {directory: /d, files: [{name: t, format: " rest "}]}\n"
+#define REQUESTED(rest)                                                                                                \
+    "version: 1\ncredentials:\n  - name: a\n    token: {request: {service_account: s, audiences: [x]}}\n"              \
+    "    publish: {directory: /d, files: [{name: t, format: " rest "}]}\n"
+#define PASSED(rest)                                                                                                   \
+    "version: 1\ncredentials:\n  - name: a\n    secret: {directory: /s, pass_on: true}\n"                              \
+    "    publish: {directory: /d, files: [{name: t, format: " rest "}]}\n"
+
+static void fields_and_templates(void **state)
+{
+    static const struct refusal cases[] = {
+        {FIELD("field"), NEEDS "field needs `field`, which says which one\n"},
+        {FIELD("template"), NEEDS "template needs `template`, the text with its fields\n"},
+        {FIELD("field, field: tokn"),
+         "f:5: credential a: publish.files.field: there is no field tokn; did you mean token?\n"},
+        {FIELD("template, template: \"a\\n${tokn}\""),
+         "f:5: credential a: publish.files.template: line 2 of it: there is no field tokn; did you mean token?\n"},
+        {HEAD "    publish:\n      directory: /d\n      files:\n        - name: t\n          format: template\n"
+              "          template: |\n            a\n            ${b",
+         "f:10: credential a: publish.files.template: line 2 of it: a field begins with ${ and does not end with }; "
+         "write $${ for the text ${ itself\n"},
+        {FIELD("field, field: aws_access_key_id"),
+         NEEDS "field needs aws_access_key_id, which this credential does not have; add an `exchange:` that gives it, "
+               "or write format token\n"},
+        {FIELD("template, template: \"${token} ${aws_region}\""),
+         NEEDS "template needs aws_region, which this credential does not have; add an `exchange:` that gives it, or "
+               "write format token\n"},
+        {FIELD("token, values: raw"), "f:5: credential a: publish.files.values: is of no use with format token, only "
+                                      "with: template; remove it\n"},
+        {FIELD("token, server: x"), "f:5: credential a: publish.files.server: is of no use with format token, only "
+                                    "with: kubeconfig; remove it\n"},
+        {FIELD("ca.crt"), NEEDS "ca.crt needs kubernetes_ca, which only a token that is requested from the API server "
+                                "brings; write `token.request`, without `file`\n"},
+        {FIELD("kubeconfig"), NEEDS "kubeconfig needs the API server's URL; write `server`, or request the token from "
+                                    "it\n"},
+        {FIELD("kubeconfig, server: \"http://a.example\""),
+         "f:5: credential a: publish.files.server: plain http is only for loopback (127.0.0.0/8, [::1], "
+         "localhost), because secrets would cross the network in the clear; write https:// (with ca_file for a private "
+         "CA)\n"},
+        {MINTED("field, field: azure_access_token"),
+         "f:7: credential a: publish.files.format: field needs azure_access_token, which a minted key does not have; "
+         "write a format of its cloud\n"},
+        {MINTED("azure-token-json"), "f:7: credential a: publish.files.format: azure-token-json needs "
+                                     "azure_access_token, which a minted key does not have; write a format of its "
+                                     "cloud\n"},
+        {PASSED("field, field: aws_access_key_id"),
+         NEEDS "field needs aws_access_key_id, and a Secret that is passed on has its own keys only; name one as "
+               "secret:KEY, or remove `pass_on`\n"},
+        {FIELD("field, field: \"secret:x\""), NEEDS "field needs a mounted Secret; write `secret:`, or another "
+                                                    "format\n"},
+        {HEAD "    publish: {profile: {path: /p, sts_regional_endpoints: regional}}\n",
+         "f:5: credential a: publish.profile.sts_regional_endpoints: is of no use with format aws-credentials, only "
+         "with: aws-config; remove it\n"},
+    };
+
+    (void)state;
+    all_refused(cases, COUNT(cases));
+    cfr_config_free(parse(FIELD("field, field: token")));
+    cfr_config_free(parse(FIELD("template, template: \"no field at all\"")));
+    cfr_config_free(parse(FIELD("kubeconfig, server: \"https://a.example\"")));
+    cfr_config_free(parse(MINTED("field, field: azure_client_secret")));
+    cfr_config_free(parse(REQUESTED("ca.crt")));
+    cfr_config_free(parse(REQUESTED("namespace")));
+    cfr_config_free(parse(REQUESTED("kubeconfig")));
+    cfr_config_free(parse(PASSED("template, template: \"${secret:a} ${generation}\"")));
+}
+
+static void what_follows_from_fields(void **state)
+{
+    struct cfr_config *c = parse(REQUESTED("template, template: \"${kubernetes_server}\""));
+
+    (void)state;
+    assert_true(cfr_config_publishes_cluster(cfr_config_at(c, 0)));
+    assert_false(cfr_config_publishes_token(cfr_config_at(c, 0)));
+    cfr_config_free(c);
+    c = parse(REQUESTED("field, field: token"));
+    assert_false(cfr_config_publishes_cluster(cfr_config_at(c, 0)));
+    assert_true(cfr_config_publishes_token(cfr_config_at(c, 0)));
+    cfr_config_free(c);
+    c = parse(REQUESTED("kubeconfig"));
+    assert_true(cfr_config_publishes_cluster(cfr_config_at(c, 0)));
+    assert_true(cfr_config_publishes_token(cfr_config_at(c, 0)));
+    cfr_config_free(c);
 }
 
 #define TARGETS        HEAD "    publish:\n"
@@ -176,7 +266,7 @@ static void paths_are_not_shared(void **state)
 #define NAMES(x) "{directory: /d, files: [{name: f, format: " x "}]}\n"
 #define REFUSED(x, more)                                                                                               \
     "f:5: credential a: publish.files.format: " x                                                                      \
-    " cannot be made of a Secret that is passed on as it is; write secret-key or json" more "\n"
+    " cannot be made of a Secret that is passed on as it is; write secret-key, template or json" more "\n"
 #define PASS ", pass_on: true"
 
 /* What the configuration alone tells is refused before anything runs. */
@@ -316,6 +406,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_and_directories),
         cmocka_unit_test(formats),
+        cmocka_unit_test(fields_and_templates),
+        cmocka_unit_test(what_follows_from_fields),
         cmocka_unit_test(paths_are_not_shared),
         cmocka_unit_test(what_can_never_be_published),
         cmocka_unit_test(hooks),

@@ -2,6 +2,10 @@
 /* Trust and route of the HTTP client engine: CA files, reused connections, proxies. */
 #include "http_fixture.h"
 
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 static void test_certificates(void **state)
 {
     const struct {
@@ -50,6 +54,42 @@ static void test_missing_ca_file(void **state)
     cfr_http_close(h);
 }
 
+/* libcurl itself would open these, and some of them never end. */
+static void test_files_that_never_end(void **state)
+{
+    static const char *const words[] = {"not a regular file", "not a regular file", "not a regular file", "allowed"};
+    const char *paths[] = {NULL, "/dev/zero", "/", NULL};
+    struct cfr_http *h = engine();
+    struct cfr_http_request r = get("https://127.0.0.1/");
+    char fifo[128];
+    char large[128];
+    FILE *f;
+
+    (void)state;
+    (void)snprintf(fifo, sizeof fifo, "%s/fifo", srv.dir);
+    (void)snprintf(large, sizeof large, "%s/large.pem", srv.dir);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    f = fopen(large, "w");
+    assert_non_null(f);
+    assert_int_equal(ftruncate(fileno(f), CFR_HTTP_CA_FILE_MAX + 1), 0);
+    assert_int_equal(fclose(f), 0);
+    paths[0] = fifo;
+    paths[3] = large;
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        struct cfr_err err = {0};
+        int64_t begun = now_ms();
+
+        r.ca_file = paths[i];
+        assert_int_not_equal(cfr_http_start(h, &r, on_done, NULL, NULL, &err), 0);
+        assert_has(err.text, paths[i]);
+        assert_has(err.text, words[i]);
+        assert_true(now_ms() - begun < 100);
+    }
+    cfr_http_close(h);
+    assert_int_equal(unlink(fifo), 0);
+    assert_int_equal(unlink(large), 0);
+}
+
 /* A kept connection must not carry the trust of one CA over to a request that trusts another. */
 static void test_connections_are_kept_per_ca(void **state)
 {
@@ -81,6 +121,31 @@ static void copy_file(const char *from, const char *to)
     assert_int_equal(fwrite(buf, 1, n, f), n);
     assert_int_equal(fclose(f), 0);
     assert_int_equal(rename(tmp, to), 0);
+}
+
+/* The file changes twice before the first request connects: the number of the first copy's descriptor must not come
+ * back with the bytes of the third. */
+static void test_a_copy_stays_while_it_is_used(void **state)
+{
+    struct cfr_http *h = engine();
+    char ca[128];
+    char url[256];
+    struct cfr_http_request r = get(url_of(url, "https", srv.good, "/echo"));
+    struct got g[3] = {{0}, {0}, {0}};
+
+    (void)state;
+    (void)snprintf(ca, sizeof ca, "%s/twice.pem", srv.dir);
+    r.ca_file = ca;
+    for (int i = 0; i < 3; i++) {
+        copy_file(i == 0 ? srv.ca : srv.other, ca);
+        assert_int_equal(cfr_http_start(h, &r, on_done, &g[i], NULL, NULL), 0);
+    }
+    for (int i = 0; i < 3; i++)
+        run_until(h, &g[i].calls, 1);
+    assert_int_equal(g[0].error, 0);
+    assert_int_equal(g[1].error, CFR_E_TLS);
+    assert_int_equal(g[2].error, CFR_E_TLS);
+    cfr_http_close(h);
 }
 
 static void test_changed_ca_file_counts_at_once(void **state)
@@ -140,14 +205,47 @@ static void test_proxy_from_the_environment(void **state)
     (void)unsetenv("no_proxy");
 }
 
+static int fetch_in_an_empty_root(void)
+{
+    struct cfr_http *h = engine();
+
+    if (fetch_tls(h, srv.good, "/ca.pem").error != 0 || fetch_tls(h, srv.good, "/other.pem").error != CFR_E_TLS ||
+        fetch_tls(h, srv.good, "/ca.pem").error != 0)
+        return 1;
+    cfr_http_close(h);
+    return 0;
+}
+
+/* As the static program in an empty directory as its root. */
+static void test_without_proc(void **state)
+{
+    pid_t child = fork();
+    int status = 0;
+
+    (void)state;
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(chroot(srv.dir) != 0 || chdir("/") != 0 ? 77 : fetch_in_an_empty_root());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77) {
+        print_message("this user may not change its root directory\n");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_certificates),
         cmocka_unit_test(test_missing_ca_file),
+        cmocka_unit_test(test_files_that_never_end),
+        cmocka_unit_test(test_a_copy_stays_while_it_is_used),
         cmocka_unit_test(test_connections_are_kept_per_ca),
         cmocka_unit_test(test_changed_ca_file_counts_at_once),
         cmocka_unit_test(test_proxy_from_the_environment),
+        cmocka_unit_test(test_without_proc),
     };
 
     return cmocka_run_group_tests(tests, start_server, stop_server);

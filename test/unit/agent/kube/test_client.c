@@ -48,7 +48,8 @@ static void test_pod_with_a_body(void **state)
     struct setup s = open_kube();
     struct cfr_kube_where pod = {NULL, NULL};
     struct cfr_secret body = secret_of("{\"spec\":{}}");
-    struct cfr_kube_request request = {"POST", "/api/v1/token", "application/json", &body};
+    struct cfr_kube_request request = {
+        .method = "POST", .path = "/api/v1/token", .content_type = "application/json", .body = &body};
     struct cfr_kube_call *c;
     struct reply r = {0};
 

@@ -2,6 +2,8 @@
 /* Toy target kinds in place of the real ones: what a kind must provide, and the order of a publish. */
 #include "unit.h"
 
+#include "publish_work.h"
+
 #include "agent/publish/target_private.h"
 
 #include <fcntl.h>
@@ -51,14 +53,13 @@ static int render_toy(const struct cfr_target *t, const struct cfr_publish_rende
 }
 
 static int publish_toy(const struct cfr_target *t, const struct cfr_publish_job *job,
-                       struct cfr_target_content *content, struct cfr_publish_record *record, bool *changed,
-                       struct cfr_err *err)
+                       struct cfr_target_content *content, uint64_t *hash, bool *changed, struct cfr_err *err)
 {
     (void)err;
     assert_view(content->files[0].content, "content");
     assert_int_equal(job->render.generation, 7);
     note("publish", t->index);
-    record->rendered[t->index] = t->index + 1;
+    *hash = t->index + 1;
     *changed = toy.changes;
     return 0;
 }
@@ -148,7 +149,7 @@ static const struct cfr_target_ops box_kind = {
 /* In place of agent/publish/kinds.c. */
 const struct cfr_target_ops *const cfr_publish_kinds[] = {&near_kind, &box_kind, &far_kind, NULL};
 
-static char directory[] = "/near";
+static char directory[] = "/dev/shm/near";
 static struct cfr_config_publish configs[] = {{.directory = directory}, {.owner = NULL}, {.directory = directory}};
 static const struct cfr_config_credential credential = {.publish = {.items = configs, .count = COUNT(configs)}};
 static const struct cfr_publish_job job = {.render = {.credential = "demo", .generation = 7}};
@@ -164,31 +165,31 @@ static void renders_all_then_publishes_each_and_the_remote_last(void **state)
 {
     struct cfr_publish_record record = {0};
     struct cfr_err err = {0};
-    bool changed = false;
+    struct cfr_publisher_outcome out;
 
     (void)state;
     begin(SIZE_MAX, true);
-    assert_int_equal(cfr_publish(&credential, &job, &record, &changed, &err), 0);
+    assert_int_equal(cfr_test_work(&credential, CFR_PUBLISHER_PUBLISH, &job, &record, &out, &err), 0);
     assert_string_equal(toy.calls, "render0 render1 render2 publish0 publish2 publish1");
-    assert_true(changed);
+    assert_true(out.changed);
     assert_int_equal(record.target_count, 3);
     assert_int_equal(record.rendered[2], 3);
     begin(SIZE_MAX, false);
-    assert_int_equal(cfr_publish(&credential, &job, &record, &changed, &err), 0);
-    assert_false(changed);
+    assert_int_equal(cfr_test_work(&credential, CFR_PUBLISHER_PUBLISH, &job, &record, &out, &err), 0);
+    assert_false(out.changed);
 }
 
 static void publishes_nothing_if_one_does_not_fit(void **state)
 {
     struct cfr_publish_record record = {0};
     struct cfr_err err = {0};
-    bool changed = true;
+    struct cfr_publisher_outcome out;
 
     (void)state;
     begin(1, true);
-    assert_int_equal(cfr_publish(&credential, &job, &record, &changed, &err), CFR_E_CONFIG);
+    assert_int_equal(cfr_test_work(&credential, CFR_PUBLISHER_PUBLISH, &job, &record, &out, &err), CFR_E_CONFIG);
     assert_string_equal(toy.calls, "render0 render1");
-    assert_false(changed);
+    assert_false(out.changed);
     begin(2, true);
     assert_int_equal(cfr_publish_rehearse(&credential, &job.render, &err), CFR_E_CONFIG);
     assert_string_equal(toy.calls, "render0 render1 render2");
@@ -200,33 +201,38 @@ static void publishes_nothing_if_one_does_not_fit(void **state)
 static void a_kind_does_not_need_what_it_cannot_do(void **state)
 {
     struct cfr_publish_record record = {.generation = 12, .target_count = 3};
+    struct cfr_publisher_crew crew = {0};
+    struct cfr_publisher_outcome out;
+    struct cfr_publisher *p;
     struct cfr_err err = {0};
 
     (void)state;
     toy.size = 5;
-    assert_int_equal(cfr_publish_recover(&credential, &err), 0);
-    assert_int_equal(cfr_publish_verify(&credential, &record, &err), 0);
-    assert_int_equal(cfr_publish_retire(&credential, &err), 0);
-    assert_int_equal(cfr_publish_newest(&credential), 12);
-    assert_int_equal(cfr_publish_time_ns(&credential), 0);
-    assert_false(cfr_publish_holds_key(&credential, "key"));
-    assert_string_equal(cfr_publish_path(&configs[0]), "/near");
+    assert_int_equal(
+        cfr_test_work(&credential, CFR_PUBLISHER_RECOVER | CFR_PUBLISHER_RETIRE, NULL, &record, &out, &err), 0);
+    assert_int_equal(cfr_publisher_open(&credential, &crew, cfr_test_work_done, NULL, &p, &err), 0);
+    assert_int_equal(cfr_publisher_verify(p, &record, &err), 0);
+    assert_int_equal(cfr_publisher_newest(p), 12);
+    assert_int_equal(cfr_publisher_time_ns(p), 0);
+    assert_false(cfr_publisher_holds_key(p, "key"));
+    assert_string_equal(cfr_publish_path(&configs[0]), "/dev/shm/near");
     assert_null(cfr_publish_path(&configs[1]));
-    cfr_publish_found(&credential, &record);
-    assert_int_equal(cfr_publish_verify(&credential, &record, &err), 0);
+    cfr_publisher_found(p, &record);
+    assert_int_equal(cfr_publisher_verify(p, &record, &err), 0);
     toy.size = 6;
-    assert_int_equal(cfr_publish_verify(&credential, &record, &err), CFR_E_MISSING);
-    assert_string_equal(err.text, "/near was changed by another program");
+    assert_int_equal(cfr_publisher_verify(p, &record, &err), CFR_E_MISSING);
+    assert_string_equal(err.text, "/dev/shm/near was changed by another program");
     toy.size = 0;
-    assert_int_equal(cfr_publish_verify(&credential, &record, &err), CFR_E_MISSING);
+    assert_int_equal(cfr_publisher_verify(p, &record, &err), CFR_E_MISSING);
     assert_string_equal(err.text, "toy 0");
     toy.size = 5;
     record.generation = 9;
-    assert_int_equal(cfr_publish_verify(&credential, &record, &err), CFR_E_MISSING);
-    assert_string_equal(err.text, "/near does not hold generation 9");
+    assert_int_equal(cfr_publisher_verify(p, &record, &err), CFR_E_MISSING);
+    assert_string_equal(err.text, "/dev/shm/near does not hold generation 9");
     record.generation = 12;
     record.target_count = 2;
-    assert_int_equal(cfr_publish_verify(&credential, &record, &err), CFR_E_MISSING);
+    assert_int_equal(cfr_publisher_verify(p, &record, &err), CFR_E_MISSING);
+    cfr_publisher_close(p);
 }
 
 static const char *no_env(const char *name)
@@ -257,7 +263,7 @@ static int load(const char *target, struct cfr_config **out, struct cfr_err *err
 
 static void see_parent(void *ctx, const char *path)
 {
-    assert_string_equal(path, "/b/box");
+    assert_string_equal(path, "/dev/shm/box");
     ++*(int *)ctx;
 }
 
@@ -276,7 +282,7 @@ static void a_kind_brings_its_key(void **state)
     struct cfr_publish_record record = {0};
     struct cfr_config *config = NULL;
     struct cfr_err err = {0};
-    bool changed = false;
+    struct cfr_publisher_outcome out;
     int seen = 0;
     const struct cfr_publish_inspection looks = {.ctx = &seen, .parent = see_parent};
 
@@ -286,12 +292,12 @@ static void a_kind_brings_its_key(void **state)
         assert_int_equal(load(refused[i][0], &config, &err), CFR_E_CONFIG);
         assert_contains(err.text, refused[i][1]);
     }
-    assert_int_equal(load("{box: {path: /b/box}}", &config, &err), 0);
+    assert_int_equal(load("{box: {path: /dev/shm/box}}", &config, &err), 0);
     begin(SIZE_MAX, true);
-    assert_int_equal(cfr_publish(cfr_config_at(config, 0), &job, &record, &changed, &err), 0);
+    assert_int_equal(cfr_test_work(cfr_config_at(config, 0), CFR_PUBLISHER_PUBLISH, &job, &record, &out, &err), 0);
     assert_string_equal(toy.calls, "render0 publish0");
-    assert_true(changed);
-    assert_string_equal(cfr_publish_path(cfr_config_at(config, 0)->publish.items), "/b/box");
+    assert_true(out.changed);
+    assert_string_equal(cfr_publish_path(cfr_config_at(config, 0)->publish.items), "/dev/shm/box");
     cfr_publish_inspect(cfr_config_at(config, 0), 0, &looks);
     assert_int_equal(seen, 1);
     cfr_config_free(config);

@@ -3,12 +3,15 @@
 #include "unit.h"
 
 #include "agent/source/inputs_private.h"
+#include "agent/source/token_place_private.h"
 #include "base/base64.h"
 #include "base/str.h"
 
 #include "files_scratch.h"
 
 #include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define NOW_MS INT64_C(1700000100000)
 
@@ -67,7 +70,7 @@ static int read_token(const char *audience, int64_t now_ms, struct cfr_source_to
     config.audience = text.out;
     wait_ms = 0;
     *err = (struct cfr_err){0};
-    return cfr_source_token_file_read(&config, now_ms, out, &wait_ms, err);
+    return cfr_source_token_file_read(&config, NULL, now_ms, out, &wait_ms, err);
 }
 
 /* More than are remembered, twice, so that what was forgotten is learnt again. */
@@ -144,12 +147,150 @@ static void a_token_is_not_used_before_it_is_valid(void **state)
     cfr_source_token_file_forget();
 }
 
+/* ---- token files that a Secret names ---- */
+
+static int read_foreign(const char *directory, const char *file, struct cfr_err *err)
+{
+    char text[PATH_MAX];
+    struct cfr_config_token config = {.file = text};
+    struct cfr_source_token_file t;
+    int64_t ignored;
+    int rc;
+
+    (void)snprintf(text, sizeof text, "%s", file);
+    *err = (struct cfr_err){0};
+    rc = cfr_source_token_file_read(&config, directory, NOW_MS, &t, &ignored, err);
+    cfr_source_token_file_free(&t);
+    return rc;
+}
+
+static const char *below(const char *name)
+{
+    static char text[PATH_MAX];
+
+    (void)snprintf(text, sizeof text, "%s/%s", scratch, name);
+    return text;
+}
+
+static void make_link(const char *target, const char *name)
+{
+    assert_int_equal(symlink(target, below(name)), 0);
+}
+
+static void make_dir(const char *name)
+{
+    assert_int_equal(mkdir(below(name), 0755), 0);
+}
+
+static void a_secrets_token_lies_below_the_directory(void **state)
+{
+    static const char *const outside[] = {"/etc/passwd", "/", "/proc/self/environ", "relative"};
+    char directory[PATH_MAX];
+    struct cfr_err err;
+
+    (void)state;
+    write_token(1, "c2ln");
+    (void)snprintf(directory, sizeof directory, "%s/tokens", scratch);
+    make_dir("tokens");
+    make_dir("tokens/deeper");
+    make_dir("tokens-of-another");
+    assert_int_equal(rename(path, below("tokens/token")), 0);
+    assert_int_equal(read_foreign(directory, below("tokens/token"), &err), 0);
+    assert_int_equal(read_foreign(below("tokens/"), directory, &err), CFR_E_CONFIG);
+    assert_int_equal(read_foreign(directory, below("tokens/deeper"), &err), CFR_E_PATH);
+    assert_int_equal(read_foreign(directory, below("tokens/token/"), &err), 0);
+    assert_int_equal(read_foreign(directory, below("tokens/token/more"), &err), CFR_E_PATH);
+    assert_int_equal(read_foreign(directory, below("tokens/deeper/later"), &err), CFR_E_MISSING);
+    assert_contains(err.text, "waiting for the token file");
+    assert_int_equal(read_foreign("/", below("tokens/token"), &err), 0);
+    assert_int_equal(read_foreign("", below("tokens/token"), &err), CFR_E_CONFIG);
+    for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
+        assert_int_equal(read_foreign(directory, outside[i], &err), CFR_E_CONFIG);
+        assert_contains(err.text, "set `token_directory` of `secret`");
+    }
+    assert_int_equal(read_foreign(directory, below("tokens-of-another/token"), &err), CFR_E_CONFIG);
+    assert_int_equal(read_foreign(directory, below("tokens/../tokens/token"), &err), CFR_E_CONFIG);
+    assert_int_equal(cfr_source_token_place_check("/var/run/secrets/x", "/run/secrets/x/token", &err), 0);
+    assert_int_equal(cfr_source_token_place_check("/run/secrets/x", "/var/run/secrets/x/token", &err), 0);
+    assert_int_equal(cfr_source_token_place_check("/var/run", "/run/token", &err), 0);
+    assert_int_equal(cfr_source_token_place_check("/var/runs", "/runs/token", &err), CFR_E_CONFIG);
+    cfr_source_token_file_forget();
+}
+
+static void links_do_not_lead_a_secrets_token_out(void **state)
+{
+    char directory[PATH_MAX];
+    char away[PATH_MAX];
+    char name[32];
+    struct cfr_err err;
+
+    (void)state;
+    write_token(1, "c2ln");
+    (void)snprintf(away, sizeof away, "%s", path);
+    (void)snprintf(directory, sizeof directory, "%s/tokens", scratch);
+    make_dir("tokens");
+    make_dir("tokens/..2026");
+    assert_int_equal(link(path, below("tokens/..2026/token")), 0);
+    /* The kubelet's. */
+    make_link("..2026", "tokens/..data");
+    make_link("..data/token", "tokens/token");
+    assert_int_equal(read_foreign(directory, below("tokens/token"), &err), 0);
+    /* Planted ones. */
+    make_link(away, "tokens/absolute");
+    make_link("../token", "tokens/upward");
+    make_link("..2026/../../token", "tokens/around");
+    make_link(scratch, "tokens/directory");
+    make_link("/proc/self/root", "tokens/magic");
+    assert_int_equal(read_foreign(directory, below("tokens/absolute"), &err), CFR_E_CONFIG);
+    assert_contains(err.text, "out of that directory");
+    assert_int_equal(read_foreign(directory, below("tokens/upward"), &err), CFR_E_CONFIG);
+    assert_int_equal(read_foreign(directory, below("tokens/around"), &err), CFR_E_CONFIG);
+    assert_int_equal(read_foreign(directory, below("tokens/directory/token"), &err), CFR_E_CONFIG);
+    assert_int_equal(read_foreign(directory, below("tokens/magic/etc/passwd"), &err), CFR_E_CONFIG);
+    make_link("loop", "tokens/loop");
+    assert_int_equal(read_foreign(directory, below("tokens/loop"), &err), CFR_E_PATH);
+    for (int i = 0; i < 9; i++) {
+        char next[32];
+
+        (void)snprintf(name, sizeof name, "tokens/chain%d", i);
+        (void)snprintf(next, sizeof next, i == 0 ? "token" : "chain%d", i - 1);
+        make_link(next, name);
+    }
+    assert_int_equal(read_foreign(directory, below("tokens/chain5"), &err), 0);
+    assert_int_equal(read_foreign(directory, below("tokens/chain8"), &err), CFR_E_PATH);
+    assert_int_equal(mkfifo(below("tokens/fifo"), 0600), 0);
+    assert_int_equal(read_foreign(directory, below("tokens/fifo"), &err), CFR_E_PATH);
+    cfr_source_token_file_forget();
+}
+
+/* The configuration may name such a token, a Secret may not. */
+static void a_secret_names_no_token_of_the_api_server(void **state)
+{
+    struct cfr_source_token_file t;
+    struct cfr_err err;
+
+    (void)state;
+    write_claims("{\"iss\":\"https://i\",\"sub\":\"system:serviceaccount:kube-system:cluster-admin\",\"aud\":"
+                 "[\"https://i\"],\"iat\":1700000000,\"exp\":1700003600}",
+                 "c2ln");
+    assert_int_equal(read_token(NULL, NOW_MS, &t, &err), 0);
+    cfr_source_token_file_free(&t);
+    assert_int_equal(read_foreign(scratch, path, &err), CFR_E_TOKEN);
+    assert_contains(err.text, "is for the Kubernetes API server (audience \"https://i\")");
+    write_token(1, "c2ln");
+    assert_int_equal(read_foreign(scratch, path, &err), 0);
+    cfr_source_token_file_forget();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_token_keeps_its_own_claims, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(what_is_remembered_is_judged_anew, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(a_token_is_not_used_before_it_is_valid, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(a_secrets_token_lies_below_the_directory, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(links_do_not_lead_a_secrets_token_out, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(a_secret_names_no_token_of_the_api_server, scratch_make, scratch_remove),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -290,7 +290,7 @@ static void hurries_while_nothing_is_held(void **state)
 {
     static const int64_t retry_ms[] = {1000, 2000, 4000, 8000, 15000, 15000};
     static const int64_t local_ms[] = {2000, 4000, 8000, 15000, 15000};
-    static const int64_t stop_ms[] = {10000, 20000, 40000, 60000, 60000};
+    static const int64_t stop_ms[] = {10000, 20000, 30000, 30000, 30000};
     struct cfr_lifecycle c = fresh_for(HOUR);
     struct cfr_now now = start;
 
@@ -310,6 +310,9 @@ static void hurries_while_nothing_is_held(void **state)
     cfr_lifecycle_init(&c, false);
     for (size_t i = 0; i < COUNT(stop_ms); i++)
         assert_int_equal(cfr_lifecycle_failed(&c, now, CFR_CLASS_STOP, -1, 1.0), stop_ms[i]);
+    /* By then the cloud knows what it was told. */
+    assert_int_equal(cfr_lifecycle_failed(&c, later(now, 10 * 60000 - 1), CFR_CLASS_STOP, -1, 1.0), 30000);
+    assert_int_equal(cfr_lifecycle_failed(&c, later(now, 10 * 60000), CFR_CLASS_STOP, -1, 1.0), 60000);
     cfr_lifecycle_init(&c, true); /* a rotated key is made, not exchanged */
     c.backoff.failures = 40;
     assert_int_equal(cfr_lifecycle_failed(&c, now, CFR_CLASS_RETRY, -1, 1.0), 300000);

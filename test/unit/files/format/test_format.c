@@ -132,6 +132,12 @@ static void aws_config(void **state)
     input.session_name = NULL;
     input.region = NULL;
     input.profile = NULL;
+    input.sts_regional_endpoints = "regional";
+    check("aws-config", "[default]\n"
+                        "sts_regional_endpoints = regional\n"
+                        "role_arn = arn:aws:iam::123456789012:role/reporting\n"
+                        "web_identity_token_file = /run/creds/token\n");
+    input.sts_regional_endpoints = NULL;
     check("aws-config", "[default]\n"
                         "role_arn = arn:aws:iam::123456789012:role/reporting\n"
                         "web_identity_token_file = /run/creds/token\n");
@@ -240,6 +246,9 @@ static void output_has_a_limit(void **state)
         input.role_arn = "arn";
         input.azure_client_id = "client";
         input.azure_tenant_id = "tenant";
+        input.field = "token";
+        input.template_text = "${token}";
+        input.server = "https://api.example.com";
         set(CFR_FIELD_TOKEN, "e30.e30.c2ln");
         if (f->needs != NULL && cfr_grant_get(&grant, f->needs).n == 0)
             continue; /* a cloud of its own, with a test of its own */

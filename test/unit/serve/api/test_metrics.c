@@ -100,13 +100,18 @@ static void test_samples(void **state)
 
 static void test_refused_configuration(void **state)
 {
+    const struct cfr_api_status_sandbox parts[CFR_API_SANDBOX_PARTS] = {
+        {.part = "seccomp", .on = true}, {.part = "landlock", .why = "the kernel has no Landlock"}};
     struct cfr_api_status s = sample_status(0);
     struct cfr_str out;
 
     (void)state;
     s.config_ok = false;
+    s.sandbox = parts;
     out = page(&s);
     has_line(&out, "credfresh_config_last_reload_successful 0");
+    has_line(&out, "credfresh_sandbox{part=\"seccomp\"} 1");
+    has_line(&out, "credfresh_sandbox{part=\"landlock\"} 0");
     cfr_str_free(&out);
 }
 

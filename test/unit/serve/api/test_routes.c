@@ -109,7 +109,12 @@ static void test_health_pages(void **state)
     assert_string_equal(out.content_type, "text/plain; version=0.0.4; charset=utf-8");
     assert_body_has("credfresh_build_info");
     health("GET", "/");
-    assert_body_has("/readyz");
+    assert_int_equal(out.status, 200);
+    assert_string_equal(out.content_type, "text/html; charset=utf-8");
+    assert_string_equal(out.policy, cfr_api_status_page_policy);
+    assert_body_has("href=\"/readyz?verbose\"");
+    health("HEAD", "/?x=1");
+    assert_int_equal(out.status, 200);
     status = sample_status(4);
     health("GET", "/readyz");
     assert_int_equal(out.status, 503);

@@ -12,7 +12,7 @@
     "{\"code\":\"" code "\",\"message\":\"" text "\",\"Code\":\"" code "\",\"Message\":\"" text "\"}\n"
 #define DENIED ERROR("AccessDenied", "the Authorization header is not what this address wants")
 #define PROXIED                                                                                                        \
-    ERROR("Forwarded", "credentials are not given through a proxy; ask without X-Forwarded-For and Forwarded")
+    ERROR("Forwarded", "credentials are not given through a proxy; ask without X-Forwarded-For, Forwarded and Via")
 #define METHOD ERROR("MethodNotAllowed", "this address takes GET, HEAD only")
 
 static const struct row {
@@ -57,7 +57,9 @@ static const struct row {
      ERROR("NoSuchCredential", "no credential is named registry; fix the endpoint in the configuration")},
     /* who asks, 7.1 */
     {"no Authorization", "GET", "", OFFER_SESSION, 401, NULL,
-     ERROR("MissingAuthorization", "an Authorization header is needed; set AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")},
+     ERROR("MissingAuthorization", "the request has no Authorization header: set "
+                                   "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE; botocore before 1.32 reads "
+                                   "only AWS_CONTAINER_AUTHORIZATION_TOKEN, which holds the content of that file")},
     {"one that is empty, or came twice", "GET", "Authorization:\n", OFFER_SESSION, 403, NULL, DENIED},
     {"a wrong one", "GET", "Authorization: Bearer the passwore\n", OFFER_SESSION, 403, NULL, DENIED},
     {"the beginning of it", "GET", "Authorization: Bearer the passwor\n", OFFER_SESSION, 403, NULL, DENIED},

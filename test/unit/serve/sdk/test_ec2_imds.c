@@ -21,7 +21,7 @@
 #define UNAUTHORIZED ERROR("Unauthorized", "a session token is needed that has not ended: PUT " TOKEN " first")
 #define BAD_TTL      ERROR("BadRequest", "X-aws-ec2-metadata-token-ttl-seconds must be a number of seconds from 1 to 21600")
 #define PROXIED                                                                                                        \
-    ERROR("Forwarded", "credentials are not given through a proxy; ask without X-Forwarded-For and Forwarded")
+    ERROR("Forwarded", "credentials are not given through a proxy; ask without X-Forwarded-For, Forwarded and Via")
 #define METHOD   ERROR("MethodNotAllowed", "this address takes GET, HEAD only")
 #define PUT_ONLY ERROR("MethodNotAllowed", "this address takes PUT only")
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The variables of each shape, and the warnings of what wins over them: one row for each fact. */
+/* The variables of each shape, and the warnings of settings that take precedence: one row for each fact. */
 #include "serve/sdk/env_private.h"
 #include "serve/sdk/shape_private.h"
 
@@ -208,7 +208,7 @@ static void test_memory(void **state)
     }
 }
 
-/* ---- what wins ---- */
+/* ---- what takes precedence ---- */
 
 static const char *there; /* "NAME=VALUE" lines: the environment; a line with a slash first is a file */
 
@@ -249,55 +249,59 @@ static const struct {
 } warn_rows[] = {
     {{"container"}, "", NULL},
     {{"container"}, "HOME=/home/u\nPATH=/bin", NULL},
-    {{"container"}, "AWS_ACCESS_KEY_ID=AKIA", "AWS_ACCESS_KEY_ID is set and wins: "},
+    {{"container"}, "AWS_ACCESS_KEY_ID=AKIA", "AWS_ACCESS_KEY_ID is set and takes precedence: "},
     {{"container"}, "AWS_ACCESS_KEY_ID=", NULL},
     {{"container"},
      "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI=/x",
-     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI is set and wins: "},
-    {{"container"}, "AWS_CONTAINER_AUTHORIZATION_TOKEN=x", "AWS_CONTAINER_AUTHORIZATION_TOKEN is set and wins: "},
+     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI is set and takes precedence: "},
+    {{"container"},
+     "AWS_CONTAINER_AUTHORIZATION_TOKEN=x",
+     "AWS_CONTAINER_AUTHORIZATION_TOKEN is set and takes precedence: "},
     {{"container"}, "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://old", NULL},
-    {{"ec2"}, "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://old", "AWS_CONTAINER_CREDENTIALS_FULL_URI is set and wins: "},
+    {{"ec2"},
+     "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://old",
+     "AWS_CONTAINER_CREDENTIALS_FULL_URI is set and takes precedence: "},
     {{"container", "ec2"}, "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://old", NULL},
-    {{"container"}, "AWS_WEB_IDENTITY_TOKEN_FILE=/x", "AWS_WEB_IDENTITY_TOKEN_FILE is set and wins: "},
-    {{"container"}, "AWS_PROFILE=x", "AWS_PROFILE is set and wins: "},
-    {{"container"}, "AWS_DEFAULT_PROFILE=x", "AWS_DEFAULT_PROFILE is set and wins: "},
-    {{"container"}, "AWS_SHARED_CREDENTIALS_FILE=/x", "AWS_SHARED_CREDENTIALS_FILE is set and wins: "},
-    {{"container"}, "AWS_CONFIG_FILE=/x", "AWS_CONFIG_FILE is set and wins: "},
+    {{"container"}, "AWS_WEB_IDENTITY_TOKEN_FILE=/x", "AWS_WEB_IDENTITY_TOKEN_FILE is set and takes precedence: "},
+    {{"container"}, "AWS_PROFILE=x", "AWS_PROFILE is set and takes precedence: "},
+    {{"container"}, "AWS_DEFAULT_PROFILE=x", "AWS_DEFAULT_PROFILE is set and takes precedence: "},
+    {{"container"}, "AWS_SHARED_CREDENTIALS_FILE=/x", "AWS_SHARED_CREDENTIALS_FILE is set and takes precedence: "},
+    {{"container"}, "AWS_CONFIG_FILE=/x", "AWS_CONFIG_FILE is set and takes precedence: "},
     {{"container"}, "AWS_EC2_METADATA_DISABLED=true", NULL},
-    {{"ec2"}, "AWS_EC2_METADATA_DISABLED=True", "AWS_EC2_METADATA_DISABLED is set and wins: "},
+    {{"ec2"}, "AWS_EC2_METADATA_DISABLED=True", "AWS_EC2_METADATA_DISABLED is set and takes precedence: "},
     {{"ec2"}, "AWS_EC2_METADATA_DISABLED=false", NULL},
-    {{"container"}, "HOME=/h\n/h/.aws/credentials", "/h/.aws/credentials is there and may win: "},
-    {{"container"}, "HOME=/h\n/h/.aws/config", "/h/.aws/config is there and may win: "},
+    {{"container"}, "HOME=/h\n/h/.aws/credentials", "/h/.aws/credentials exists and may take precedence: "},
+    {{"container"}, "HOME=/h\n/h/.aws/config", "/h/.aws/config exists and may take precedence: "},
     {{"gce"}, "HOME=/h\n/h/.aws/credentials", NULL},
     {{"gce"}, "AWS_ACCESS_KEY_ID=AKIA", NULL},
-    {{"gce"}, "GOOGLE_APPLICATION_CREDENTIALS=/x", "GOOGLE_APPLICATION_CREDENTIALS is set and wins: "},
-    {{"gce"}, "NO_GCE_CHECK=true", "NO_GCE_CHECK is set and wins: "},
-    {{"gce"}, "GCE_METADATA_MTLS_MODE=strict", "GCE_METADATA_MTLS_MODE is set and wins: "},
+    {{"gce"}, "GOOGLE_APPLICATION_CREDENTIALS=/x", "GOOGLE_APPLICATION_CREDENTIALS is set and takes precedence: "},
+    {{"gce"}, "NO_GCE_CHECK=true", "NO_GCE_CHECK is set and takes precedence: "},
+    {{"gce"}, "GCE_METADATA_MTLS_MODE=strict", "GCE_METADATA_MTLS_MODE is set and takes precedence: "},
     {{"gce"}, "GCE_METADATA_MTLS_MODE=default", NULL},
     {{"gce"}, "GCE_METADATA_HOST=old", NULL},
-    {{"gce"}, "CLOUDSDK_AUTH_ACCESS_TOKEN=x", "CLOUDSDK_AUTH_ACCESS_TOKEN is set and wins: "},
-    {{"gce"}, "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE=/x", "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE is set and wins: "},
+    {{"gce"}, "CLOUDSDK_AUTH_ACCESS_TOKEN=x", "CLOUDSDK_AUTH_ACCESS_TOKEN is set and takes precedence: "},
+    {{"gce"}, "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE=/x", "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE is set and takes precedence: "},
     {{"gce"},
      "HOME=/h\n/h/.config/gcloud/application_default_credentials.json",
-     "/h/.config/gcloud/application_default_credentials.json is there and may win: "},
+     "/h/.config/gcloud/application_default_credentials.json exists and may take precedence: "},
     {{"gce"},
      "HOME=/h\nCLOUDSDK_CONFIG=/c\n/c/application_default_credentials.json",
-     "/c/application_default_credentials.json is there and may win: "},
+     "/c/application_default_credentials.json exists and may take precedence: "},
     {{"gce"}, "HOME=/h\nCLOUDSDK_CONFIG=/c\n/h/.config/gcloud/application_default_credentials.json", NULL},
-    {{"app service"}, "AZURE_FEDERATED_TOKEN_FILE=/x", "AZURE_FEDERATED_TOKEN_FILE is set and wins: "},
-    {{"azure imds"}, "AZURE_FEDERATED_TOKEN_FILE=/x", "AZURE_FEDERATED_TOKEN_FILE is set and wins: "},
-    {{"app service"}, "AZURE_CLIENT_SECRET=x", "AZURE_CLIENT_SECRET is set and wins: "},
-    {{"app service"}, "AZURE_CLIENT_CERTIFICATE_PATH=x", "AZURE_CLIENT_CERTIFICATE_PATH is set and wins: "},
-    {{"app service"}, "AZURE_USERNAME=x", "AZURE_USERNAME is set and wins: "},
-    {{"app service"}, "AZURE_TOKEN_CREDENTIALS=dev", "AZURE_TOKEN_CREDENTIALS is set and wins: "},
-    {{"app service"}, "AZURE_CLIENT_ID=x", "AZURE_CLIENT_ID is set and wins: "},
+    {{"app service"}, "AZURE_FEDERATED_TOKEN_FILE=/x", "AZURE_FEDERATED_TOKEN_FILE is set and takes precedence: "},
+    {{"azure imds"}, "AZURE_FEDERATED_TOKEN_FILE=/x", "AZURE_FEDERATED_TOKEN_FILE is set and takes precedence: "},
+    {{"app service"}, "AZURE_CLIENT_SECRET=x", "AZURE_CLIENT_SECRET is set and takes precedence: "},
+    {{"app service"}, "AZURE_CLIENT_CERTIFICATE_PATH=x", "AZURE_CLIENT_CERTIFICATE_PATH is set and takes precedence: "},
+    {{"app service"}, "AZURE_USERNAME=x", "AZURE_USERNAME is set and takes precedence: "},
+    {{"app service"}, "AZURE_TOKEN_CREDENTIALS=dev", "AZURE_TOKEN_CREDENTIALS is set and takes precedence: "},
+    {{"app service"}, "AZURE_CLIENT_ID=x", "AZURE_CLIENT_ID is set and takes precedence: "},
     {{"azure imds client"}, "AZURE_CLIENT_ID=x", NULL},
-    {{"app service"}, "IDENTITY_SERVER_THUMBPRINT=x", "IDENTITY_SERVER_THUMBPRINT is set and wins: "},
+    {{"app service"}, "IDENTITY_SERVER_THUMBPRINT=x", "IDENTITY_SERVER_THUMBPRINT is set and takes precedence: "},
     {{"azure imds"}, "IDENTITY_SERVER_THUMBPRINT=x", NULL},
-    {{"azure imds"}, "IDENTITY_ENDPOINT=x", "IDENTITY_ENDPOINT is set and wins: "},
+    {{"azure imds"}, "IDENTITY_ENDPOINT=x", "IDENTITY_ENDPOINT is set and takes precedence: "},
     {{"app service"}, "IDENTITY_ENDPOINT=x", NULL},
     {{"azure imds", "app service"}, "IDENTITY_ENDPOINT=x", NULL},
-    {{"azure imds"}, "MSI_ENDPOINT=x", "MSI_ENDPOINT is set and wins: "},
+    {{"azure imds"}, "MSI_ENDPOINT=x", "MSI_ENDPOINT is set and takes precedence: "},
     {{"gce"},
      "http_proxy=http://p:1",
      "http_proxy is set: some SDKs would ask the proxy for the endpoint; add 127.0.0.1 to "},
@@ -325,7 +329,7 @@ static void test_warnings(void **state)
         there = warn_rows[i].place;
         for (size_t k = 0; k < COUNT(warn_rows[i].shapes) && warn_rows[i].shapes[k] != NULL; k++)
             assert_int_equal(add(&e, warn_rows[i].shapes[k], "app"), 0);
-        cfr_sdk_env_warn(&e, &(struct cfr_sdk_env_place){environment, exists}, false, &out);
+        cfr_sdk_env_warn(&e, &(struct cfr_sdk_env_place){environment, exists}, "unset it", &out);
         if (wanted == NULL ? out.len != 0 : out.p == NULL || strncmp(out.p, wanted, strlen(wanted)) != 0)
             fail_msg("%s: %s", warn_rows[i].place, out.p != NULL ? out.p : "no warning");
         if (out.p != NULL && strchr(out.p, '\n') != out.p + out.len - 1)
@@ -348,7 +352,7 @@ static void test_no_values(void **state)
     assert_int_equal(add(&e, "container", "app"), 0);
     assert_int_equal(add(&e, "gce", "app"), 0);
     assert_int_equal(add(&e, "app service", "app"), 0);
-    cfr_sdk_env_warn(&e, &(struct cfr_sdk_env_place){environment, exists}, true, &out);
+    cfr_sdk_env_warn(&e, &(struct cfr_sdk_env_place){environment, exists}, "unset it", &out);
     assert_contains(out.p, "AWS_ACCESS_KEY_ID is set");
     assert_contains(out.p, "AZURE_CLIENT_SECRET is set");
     assert_contains(out.p, "CLOUDSDK_AUTH_ACCESS_TOKEN is set");
@@ -358,28 +362,49 @@ static void test_no_values(void **state)
     cfr_sdk_env_free(&e);
 }
 
-static void test_general(void **state)
+/* The variables to unset are those that are warned of; without a remedy they are left to the caller. */
+static void test_overriding(void **state)
+{
+    const struct cfr_sdk_env_place place = {environment, exists};
+    struct cfr_str out = {.limit = 65536};
+    struct cfr_sdk_env e = {0};
+
+    (void)state;
+    there =
+        "AWS_PROFILE=x\nAWS_ACCESS_KEY_ID=\nAWS_CONTAINER_CREDENTIALS_FULL_URI=y\nGOOGLE_APPLICATION_CREDENTIALS=z\n"
+        "AWS_WEB_IDENTITY_TOKEN_FILE=/t\nHOME=/h\n/h/.aws/config";
+    assert_int_equal(add(&e, "container", "app"), 0);
+    cfr_sdk_env_overriding(&e, &place, &out);
+    assert_string_equal(out.p, "AWS_WEB_IDENTITY_TOKEN_FILE\nAWS_PROFILE\n");
+    cfr_str_free(&out);
+    out.limit = 65536;
+    cfr_sdk_env_warn(&e, &place, NULL, &out);
+    assert_int_equal(strncmp(out.p, "/h/.aws/config exists and ", 26), 0);
+    cfr_str_free(&out);
+    cfr_sdk_env_free(&e);
+}
+
+/* What single SDKs do differently, only where their way is among the variables. */
+static void test_exceptions(void **state)
 {
     struct cfr_str out = {.limit = 65536};
     struct cfr_sdk_env e = {0};
 
     (void)state;
-    there = "";
+    assert_int_equal(add(&e, "container without", "app"), 0);
+    assert_int_equal(add(&e, "app service", "app"), 0);
+    assert_int_equal(add(&e, "azure imds", "app"), 0);
+    cfr_sdk_env_hint(&e, &out);
+    assert_null(strstr(out.p, "before 1.32"));
+    assert_null(strstr(out.p, "169.254.169.254"));
+    cfr_str_free(&out);
+    cfr_sdk_env_free(&e);
+    out.limit = 65536;
     assert_int_equal(add(&e, "container", "app"), 0);
     assert_int_equal(add(&e, "azure imds", "app"), 0);
-    cfr_sdk_env_warn(&e, &(struct cfr_sdk_env_place){environment, NULL}, true, &out);
-    assert_contains(out.p, "the AWS variables AWS_ACCESS_KEY_ID, AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, ");
-    assert_contains(
-        out.p,
-        "must not be set, nor may ~/.aws/credentials be there, nor may ~/.aws/config be there: they would win\n");
-    assert_contains(out.p, "the Azure variables AZURE_FEDERATED_TOKEN_FILE, ");
-    assert_contains(out.p, "Azure's SDK for Go asks 169.254.169.254");
-    assert_null(strstr(out.p, "Google"));
-    assert_null(strstr(out.p, "GOOGLE"));
-    cfr_str_free(&out);
-    assert_int_equal(add(&e, "app service", "app"), 0);
-    cfr_sdk_env_warn(&e, &(struct cfr_sdk_env_place){environment, NULL}, true, &out);
-    assert_null(strstr(out.p, "SDK for Go"));
+    cfr_sdk_env_hint(&e, &out);
+    assert_contains(out.p, "the content of /run/auth in AWS_CONTAINER_AUTHORIZATION_TOKEN instead\n");
+    assert_contains(out.p, "azidentity asks 169.254.169.254");
     cfr_str_free(&out);
     cfr_sdk_env_free(&e);
 }
@@ -387,8 +412,9 @@ static void test_general(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_list),    cmocka_unit_test(test_warnings),
-        cmocka_unit_test(test_no_values), cmocka_unit_test(test_general), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_list),       cmocka_unit_test(test_warnings),
+        cmocka_unit_test(test_no_values), cmocka_unit_test(test_overriding), cmocka_unit_test(test_exceptions),
+        cmocka_unit_test(test_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,7 +141,8 @@ static void request_id_of_the_header(void **state)
     assert_string_equal(err.text,
                         "AccessDenied: Not authorized to perform sts:AssumeRoleWithWebIdentity (HTTP 403, request "
                         "8a0e-11): the role does not exist, or its trust policy does not accept subject "
-                        "\"system:serviceaccount:ns-a:sa-b\"");
+                        "\"system:serviceaccount:ns-a:sa-b\": compare its provider, audience and conditions with "
+                        "`credfresh inspect`. A server other than AWS may also mean the signature or `duration`");
     in.subject = (struct cfr_view){NULL, 0};
     reply.body = (struct cfr_view){NULL, 0};
     assert_int_equal(x.provider->parse(&x, &in, &reply, &err), CFR_E_DENIED);

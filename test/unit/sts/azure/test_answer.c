@@ -67,6 +67,7 @@ static void check_error(const struct cfr_view col[8])
     reply.content_type = cfr_view_is(col[4], "-") ? (struct cfr_view){NULL, 0} : col[4];
     rc = x.provider->parse(&x, &in, &reply, &err);
     refusal_row(col[0], rc, &err, col[5], col[6], col[7]);
+    assert_int_equal(x.wait_s, cfr_view_is(col[0], "aadsts50196.json") ? 300 : 0);
     /* aadstsNNN.json is told by its code, not by its `error`. */
     if (cfr_view_starts(col[0], "aadsts")) {
         size_t digits = strspn(col[0].p + 6, "0123456789");
@@ -256,20 +257,21 @@ static void the_text_of_a_refusal(void **state)
     assert_non_null(strstr(err.text,
                            "(HTTP 401, request 3f2504e0-4f89-41d3-9a0c-0305e82c3301, correlation "
                            "9b2b1c7e-0a4d-4a5e-8d4f-6a3f2a1b0c9d): no federated credential of the client fits"));
-    assert_non_null(strstr(err.text, "so it is tried again"));
+    assert_non_null(strstr(err.text, "A new one takes minutes to take effect"));
     assert_null(strstr(err.text, "learn.microsoft.com"));
     /* The longest subject leaves the advice whole, too. */
     in.subject = cfr_view_of("system:serviceaccount:a-namespace-with-a-very-long-name-that-is-63-characters-long-0123:"
                              "a-service-account-whose-name-is-so-long-that-nobody-would-want-to-type-it-0123456789");
     assert_int_equal(x.provider->parse(&x, &in, &reply, &err), CFR_E_IDP);
-    assert_non_null(strstr(err.text, "so it is tried again"));
+    assert_non_null(strstr(err.text, "A new one takes minutes to take effect"));
     assert_non_null(strstr(err.text, "correlation 9b2b1c7e-0a4d-4a5e-8d4f-6a3f2a1b0c9d)"));
     /* Without ids in the body that of the header serves. */
     reply.body = cfr_view_of("{\"error\":\"server_error\"}");
     reply.request_id = cfr_view_of("from-the-header");
     assert_int_equal(x.provider->parse(&x, &in, &reply, &err), CFR_E_UNAVAILABLE);
-    assert_string_equal(err.text,
-                        "server_error (HTTP 401, request from-the-header): Entra ID is unavailable; it is tried again");
+    assert_string_equal(
+        err.text,
+        "server_error (HTTP 401, request from-the-header): Entra ID is unavailable; this is usually temporary");
     data_file_free(body);
 }
 

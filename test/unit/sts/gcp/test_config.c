@@ -162,14 +162,18 @@ static void what_belongs_together(void **state)
 
 static void beside_a_credentials_file(void **state)
 {
-    static const char *const keys[][2] = {{"audience", AUDIENCE},       {"subject_token_type", CFR_GCP_TYPE_JWT},
-                                          {"user_project", "p"},        {"client_id", "a"},
-                                          {"client_secret_file", "/s"}, {"universe_domain", "x.example"},
-                                          {"location", "eu"},           {"mtls", "true"}};
+    static const char *const keys[][2] = {{"audience", AUDIENCE},
+                                          {"subject_token_type", CFR_GCP_TYPE_JWT},
+                                          {"user_project", "p"},
+                                          {"client_id", "a"},
+                                          {"client_secret_file", "/s"},
+                                          {"location", "eu"},
+                                          {"mtls", "true"}};
 
     (void)state;
     checks(NULL, LIST("credentials_file", "/k", "service_account", ACCOUNT, "delegates", ACCOUNT, "lifetime", "12h",
-                      "id_token_audience", "x", "iam_endpoint", "https://x", "scopes", "openid"));
+                      "id_token_audience", "x", "iam_endpoint", "https://x", "scopes", "openid", "universe_domain",
+                      "x.example"));
     for (size_t i = 0; i < COUNT(keys); i++) {
         char why[100];
 

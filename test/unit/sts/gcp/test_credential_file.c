@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "data_file.h"
 #include "sts/gcp/credential_file.h"
+#include "sts/gcp/gcp.h"
 
 static struct cfr_view text;
 static struct cfr_gcp_file file;
@@ -196,6 +197,100 @@ static void too_large(void **state)
     cfr_str_free(&s);
 }
 
+#define GO "/v1/projects/-/serviceAccounts/a@b.c:generateAccessToken"
+
+static const struct {
+    const char *member;
+    const char *url;
+    bool good;
+} hosts[] = {
+    {"token_url", "https://sts.googleapis.com/v1/token", true},
+    {"token_url", "https://STS.googleapis.com/v1/token", false},
+    {"token_url", "https://sts.mtls.googleapis.com/v1/token", true},
+    {"token_url", "https://sts.eu.rep.googleapis.com/v1/token", true},
+    {"token_url", "https://sts-mine.p.googleapis.com/v1/token", true},
+    {"token_url", "https://us-east1-sts.googleapis.com/v1/token", true},
+    {"token_url", "https://us-east1.sts.googleapis.com/v1/token", true},
+    {"token_url", "https://sts.us-east1.googleapis.com/v1/token", true},
+    {"token_url", "https://collector.example/v1/token", false},
+    {"token_url", "https://127.0.0.1:8443/v1/token", false},
+    {"token_url", "http://127.0.0.1:8443/v1/token", false},
+    {"token_url", "http://localhost/v1/token", false},
+    {"token_url", "https://sts.googleapis.com.collector.example/v1/token", false},
+    {"token_url", "https://stsgoogleapis.com/v1/token", false},
+    {"token_url", "https://sts.collector-googleapis.com/v1/token", false},
+    {"token_url", "https://googleapis.com/v1/token", false},
+    {"token_url", "https://.googleapis.com/v1/token", false},
+    {"token_url", "https://storage.googleapis.com/bucket", false},
+    {"token_url", "https://sts.storage.x.googleapis.com/bucket", false},
+    {"token_url", "https://x.y.sts.googleapis.com/bucket", false},
+    {"token_url", "https://bucket.storage.googleapis.com/", false},
+    {"token_url", "https://iamcredentials.googleapis.com/v1/token", false},
+    {"token_url", "https://p.googleapis.com/v1/token", false},
+    {"token_url", "https://sts.other.example/v1/token", false},
+    {"service_account_impersonation_url", "https://iamcredentials.googleapis.com" GO, true},
+    {"service_account_impersonation_url", "https://iamcredentials.mtls.googleapis.com" GO, true},
+    {"service_account_impersonation_url", "https://collector.example" GO, false},
+    {"service_account_impersonation_url", "https://iamcredentials.googleapis.com:444@x.example" GO, false},
+    {"service_account_impersonation_url", "http://[::1]" GO, false},
+    {"token_uri", "https://oauth2.googleapis.com/token", true},
+    {"token_uri", "https://oauth2.mtls.googleapis.com/token", true},
+    {"token_uri", "https://accounts.google.com/o/oauth2/token", true},
+    {"token_uri", "https://www.googleapis.com/oauth2/v4/token", true},
+    {"token_uri", "https://collector.example/token", false},
+    {"token_uri", "http://127.0.0.1/token", false},
+};
+
+/* What a credential file names, unless the configuration sets the key that takes precedence. */
+static void hosts_are_googles_own(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        bool key = strcmp(hosts[i].member, "token_uri") == 0;
+        bool iam = strncmp(hosts[i].member, "service", 7) == 0;
+        char own[] = "https://own.example";
+        struct cfr_gcp config = {.audience = NULL};
+        struct cfr_err err = {0};
+        char json[2048];
+        int rc;
+
+        (void)snprintf(json, sizeof json, "%s,\"%s\":\"%s\"}", key ? KEY : EXTERNAL SOURCE, hosts[i].member,
+                       hosts[i].url);
+        rc = cfr_gcp_file_read(cfr_view_of(json), &file, &err);
+        if (rc == 0)
+            rc = cfr_gcp_file_check_hosts(&config, &file, &err);
+        if (rc != (hosts[i].good ? 0 : CFR_E_CONFIG))
+            fail_msg("%s: %d \"%s\"", hosts[i].url, rc, err.text);
+        if (rc != 0 && file.type == CFR_GCP_FILE_EXTERNAL_ACCOUNT && strstr(err.text, "does not decide") != NULL) {
+            assert_contains(err.text, iam ? "set `iam_endpoint`" : "set `sts_endpoint`");
+            *(iam ? &config.iam_endpoint : &config.sts_endpoint) = own;
+            assert_int_equal(cfr_gcp_file_check_hosts(&config, &file, &err), 0);
+        }
+        cfr_gcp_file_free(&file);
+    }
+}
+
+/* A universe is one that the configuration names, too, and its hosts are then the cloud's own. */
+static void universes_are_named_by_the_configuration(void **state)
+{
+    static const char json[] = EXTERNAL SOURCE ",\"universe_domain\":\"other.example\",\"token_url\":"
+                                               "\"https://sts.other.example/v1/token\"}";
+    char other[] = "other.example";
+    char third[] = "third.example";
+    struct cfr_gcp config = {.audience = NULL};
+    struct cfr_err err = {0};
+
+    (void)state;
+    assert_int_equal(cfr_gcp_file_read(cfr_view_of(json), &file, &err), 0);
+    assert_int_equal(cfr_gcp_file_check_hosts(&config, &file, &err), CFR_E_CONFIG);
+    assert_contains(err.text, "set `universe_domain`");
+    config.universe_domain = third;
+    assert_int_equal(cfr_gcp_file_check_hosts(&config, &file, &err), CFR_E_CONFIG);
+    config.universe_domain = other;
+    assert_int_equal(cfr_gcp_file_check_hosts(&config, &file, &err), 0);
+    cfr_gcp_file_free(&file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +298,8 @@ int main(void)
         cmocka_unit_test(keys),
         cmocka_unit_test(objections),
         cmocka_unit_test(too_large),
+        cmocka_unit_test(hosts_are_googles_own),
+        cmocka_unit_test(universes_are_named_by_the_configuration),
     };
 
     cfr_json_setup();

@@ -235,7 +235,8 @@ static void impersonations_by_a_key_alone(void **state)
     compare(&s, "iam-self-signed.txt");
     gcp_sample_free(&s);
     arrive(&s, 0,
-           LIST("credentials_file", DATA "gcp/files/key-universe.json", "id_token_audience", "https://svc.example"));
+           LIST("credentials_file", DATA "gcp/files/key-universe.json", "universe_domain", "other.example",
+                "id_token_audience", "https://svc.example"));
     compare(&s, "iam-id-universe.txt");
     gcp_sample_free(&s);
 }
@@ -332,14 +333,18 @@ static void self_signed(void **state)
     assert_string_equal(s.x.grant.identity, BUILDER);
     cfr_str_free(&decoded);
     gcp_sample_free(&s);
-    run(&s, LIST("credentials_file", DATA "gcp/files/key-universe.json", "scopes", "https://x.example/a openid"),
+    run(&s,
+        LIST("credentials_file", DATA "gcp/files/key-universe.json", "universe_domain", "other.example", "scopes",
+             "https://x.example/a openid"),
         LIST(NULL));
     add_decoded(&decoded, cfr_grant_get(&s.x.grant, CFR_FIELD_GCP_ACCESS_TOKEN));
     assert_contains(decoded.p, "\"scope\":\"https://x.example/a openid\"");
     cfr_str_free(&decoded);
     gcp_sample_free(&s);
     /* With an ID token, which IAM makes of the key's own account. */
-    run(&s, LIST("credentials_file", DATA "gcp/files/key-universe.json", "id_token_audience", "x"),
+    run(&s,
+        LIST("credentials_file", DATA "gcp/files/key-universe.json", "universe_domain", "other.example",
+             "id_token_audience", "x"),
         LIST("gcp/grants/iam-id.json"));
     must_verify(cfr_grant_get(&s.x.grant, CFR_FIELD_GCP_ACCESS_TOKEN));
     assert_int_equal(s.x.grant.expires_s, NOW + 3000);
@@ -397,7 +402,12 @@ static void refusals(void **state)
             LIST(EXTERNAL, "self_signed", "true"));
     refuses(CFR_E_CONFIG, "subject: it is for a service account's key", true, LIST(EXTERNAL, "subject", "a@b"));
     refuses(CFR_E_CONFIG, "subject: only keys of googleapis.com", true,
-            LIST("credentials_file", DATA "gcp/files/key-universe.json", "subject", "a@b"));
+            LIST("credentials_file", DATA "gcp/files/key-universe.json", "universe_domain", "other.example", "subject",
+                 "a@b"));
+    refuses(CFR_E_CONFIG, "universe_domain: other.example is not googleapis.com", true,
+            LIST("credentials_file", DATA "gcp/files/key-universe.json"));
+    refuses(CFR_E_CONFIG, "universe_domain: the credential file is for googleapis.com, not for other.example", true,
+            LIST(EXTERNAL, "universe_domain", "other.example"));
     refuses(CFR_E_CONFIG, "lifetime: it is for the impersonation", true, LIST(EXTERNAL, "lifetime", "1h"));
     refuses(CFR_E_CONFIG, "delegates: it is for the impersonation", true, LIST(KEY, "delegates", ACCOUNT));
     refuses(CFR_E_CONFIG, "iam_endpoint: it is for the impersonation", true, LIST(KEY, "iam_endpoint", "https://x"));

@@ -177,6 +177,32 @@ static void nothing_at_all(void **state)
     cfr_mounted_free(&m);
 }
 
+/* The certificates alone are handed on, without what is around them, and only those that the Secret brings. */
+static void certificates_of_a_secret(void **state)
+{
+    static const char one[] = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+    struct mounted_sample s = {.count = 0};
+    struct cfr_mounted m;
+    struct cfr_err err = {0};
+    char both[2 * sizeof one];
+
+    (void)state;
+    (void)snprintf(both, sizeof both, "%s%s", one, one);
+    mounted_load(&s, "openstack-ca-bundle");
+    s.options.directory = SAMPLE_DIRECTORY;
+    assert_int_equal(cfr_mounted_read(s.keys, s.count, &s.options, &m, &err), 0);
+    assert_true(cfr_view_is(cfr_secret_view(&m.ca), both));
+    assert_contains(m.taken, "auth_url, application_credential_id, application_credential_secret");
+    assert_contains(m.taken, "CA certificates");
+    cfr_mounted_free(&m);
+    mounted_options(&s, cfr_view_of("exchange=openstack;ca_file=/mine.pem"));
+    assert_int_equal(cfr_mounted_read(s.keys, s.count, &s.options, &m, &err), 0);
+    assert_int_equal(m.ca.len, 0);
+    assert_null(strstr(m.taken, "CA certificates"));
+    cfr_mounted_free(&m);
+    mounted_free(&s);
+}
+
 /* A directory so long that no path below it can be: the CA is then left to the system, not to a path that is
  * cut. */
 static void a_directory_that_is_too_long(void **state)
@@ -203,6 +229,7 @@ int main(void)
         cmocka_unit_test(every_form),
         cmocka_unit_test(kinds_are_those_of_the_enum),
         cmocka_unit_test(nothing_at_all),
+        cmocka_unit_test(certificates_of_a_secret),
         cmocka_unit_test(a_directory_that_is_too_long),
     };
 

@@ -86,6 +86,8 @@ static void requests(void **state)
     request(&exchange, NULL, 0, "oauth/requests/exchange.txt");
     request(&all, contents, 2, "oauth/requests/exchange-everything.txt");
     request(&bearer, contents, 2, "oauth/requests/bearer-basic.txt");
+    bearer.client_authentication = CFR_OAUTH_BASIC_PLAIN;
+    request(&bearer, contents, 2, "oauth/requests/bearer-basic-plain.txt");
     request(&by_token, NULL, 0, "oauth/requests/client-token.txt");
 }
 
@@ -216,6 +218,8 @@ static void rules_of_clients(void **state)
     checks("assertion_audience: it has no effect",
            GOLDEN_LIST(AT, AUTH, "post", ID, SECRET, "assertion_audience", "a"));
     checks("client_id: `client_authentication: post` needs it", GOLDEN_LIST(AT, AUTH, "post", SECRET));
+    checks(NULL, GOLDEN_LIST(AT, AUTH, "basic_plain", ID, SECRET));
+    checks("client_id: a colon ends it", GOLDEN_LIST(AT, AUTH, "basic_plain", "client_id", "a:b", SECRET));
     checks("client_id: `client_authentication: private_key_jwt`", GOLDEN_LIST(AT, AUTH, "private_key_jwt", KEY));
     checks("client_authentication: `grant: client-credentials` is for",
            GOLDEN_LIST(AT, ID, "grant", "client-credentials"));

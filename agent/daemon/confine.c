@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* What the agent keeps, by its configuration. */
+#include "agent/daemon/confine_private.h"
+
+#include "agent/loop/launcher.h"
+#include "agent/loop/sandbox.h"
+#include "agent/publish/targets.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "files/path.h"
+#include "files/route.h"
+
+#include <linux/capability.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BIT(cap) (UINT64_C(1) << (cap))
+/* To write files for others and with their rights, and to end what was started. */
+#define ALWAYS                                                                                                         \
+    (BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FOWNER) | BIT(CAP_FSETID) | BIT(CAP_SETUID) | BIT(CAP_SETGID) |  \
+     BIT(CAP_KILL))
+#define LOW_PORT 1024
+
+static const char *const names[CFR_PARTS] = {"no_new_privs", "capabilities", "seccomp", "landlock"};
+
+/* ---- what a configuration needs ---- */
+
+static bool has_low_port(const char *address)
+{
+    const char *colon = address != NULL ? strrchr(address, ':') : NULL;
+
+    return colon != NULL && strtol(colon + 1, NULL, 10) < LOW_PORT;
+}
+
+static bool finds_process(const struct cfr_config_hook *hook)
+{
+    const void *own;
+    const struct cfr_config_hook_kind *kind = cfr_config_hook_kind(hook, &own);
+
+    return kind->finds_process != NULL && kind->finds_process(own);
+}
+
+static uint64_t capabilities_for(const struct cfr_config *c)
+{
+    uint64_t needed = ALWAYS;
+    bool low = has_low_port(c->listen);
+    bool looks = c->exit_with != NULL && c->exit_with->process != NULL;
+
+    for (size_t i = 0; i < c->endpoints.count; i++)
+        low = low || has_low_port(cfr_config_endpoint_at(c, i)->listen);
+    for (size_t i = 0; i < c->credentials.count; i++) {
+        const struct cfr_config_credential *one = cfr_config_at(c, i);
+
+        for (size_t k = 0; k < one->reload.count; k++)
+            looks = looks || finds_process((const struct cfr_config_hook *)one->reload.items + k);
+    }
+    if (low)
+        needed |= BIT(CAP_NET_BIND_SERVICE);
+    /* The executables of other users' processes are shown to those who could trace them. */
+    if (looks)
+        needed |= BIT(CAP_SYS_PTRACE);
+    return needed;
+}
+
+struct directories {
+    void (*fn)(void *ctx, const char *directory);
+    void *ctx;
+};
+
+static void give_parent(const struct directories *d, const char *path)
+{
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    char parent[PATH_MAX];
+
+    if (slash == NULL || (size_t)(slash - path) >= sizeof parent)
+        return;
+    (void)snprintf(parent, sizeof parent, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    d->fn(d->ctx, parent);
+}
+
+static void give_client_secret(void *ctx, const struct cfr_config_endpoint *endpoint,
+                               const struct cfr_sdk_client_secret *secret)
+{
+    (void)endpoint;
+    give_parent(ctx, secret->file);
+}
+
+/* Where C has files made: a directory's parent, too, because it is made and replaced there. */
+static void each_directory(const struct cfr_config *c, struct directories *d)
+{
+    d->fn(d->ctx, c->state_dir);
+    give_parent(d, c->control_socket);
+    give_parent(d, c->token_socket);
+    if (c->service_ca != NULL)
+        give_parent(d, c->service_ca->store);
+    cfr_config_each_client_secret(c, give_client_secret, d);
+    for (size_t i = 0; i < c->credentials.count; i++) {
+        const struct cfr_config_credential *one = cfr_config_at(c, i);
+
+        for (size_t k = 0; k < one->publish.count; k++)
+            give_parent(d, cfr_publish_path((const struct cfr_config_publish *)one->publish.items + k));
+    }
+}
+
+/* ---- giving up ---- */
+
+static bool covers(const char *granted, const char *directory)
+{
+    size_t n = strlen(granted);
+
+    return strncmp(granted, directory, n) == 0 && (n == 1 || directory[n] == '\0' || directory[n] == '/');
+}
+
+static bool is_covered(const struct cfr_daemon_sandbox *s, const char *directory)
+{
+    for (size_t i = 0; i < s->directory_count; i++) {
+        if (covers(s->directories[i], directory))
+            return true;
+    }
+    return false;
+}
+
+/* False also where a link of another user's would have to be followed, or a file system asked that may not answer: its
+ * mount point's parent is good for what is beneath. */
+static bool is_there(const char *path)
+{
+    char inside[PATH_MAX + 2];
+    struct cfr_route route;
+    const char *name;
+    int fd;
+
+    cfr_route_find(path, true, false, &route);
+    (void)snprintf(inside, sizeof inside, "%s/x", path);
+    fd = route.storage != CFR_ROUTE_REMOTE ? cfr_path_open_parent(inside, false, &name, NULL) : -1;
+    if (fd < 0)
+        return false;
+    (void)close(fd);
+    return true;
+}
+
+/* What does not exist yet is made in the nearest directory that does. */
+static void add_directory(void *ctx, const char *directory)
+{
+    struct cfr_daemon_sandbox *s = ctx;
+    char path[PATH_MAX];
+    char **more;
+
+    (void)snprintf(path, sizeof path, "%s", directory);
+    while (path[1] != '\0' && !is_there(path)) {
+        char *slash = strrchr(path, '/');
+
+        slash[slash == path ? 1 : 0] = '\0';
+    }
+    if (is_covered(s, path))
+        return;
+    more = realloc(s->directories, (s->directory_count + 1) * sizeof *more);
+    if (more == NULL)
+        return;
+    s->directories = more;
+    s->directories[s->directory_count] = strdup(path);
+    s->directory_count += s->directories[s->directory_count] != NULL;
+}
+
+static int confine_part(struct cfr_daemon_sandbox *s, enum cfr_daemon_part part, const struct cfr_config *config,
+                        struct cfr_err *err)
+{
+    struct directories d = {add_directory, s};
+
+    switch (part) {
+    case CFR_PART_NO_NEW_PRIVS:
+        cfr_launcher_keep_privileges();
+        return cfr_sandbox_no_new_privs(err);
+    case CFR_PART_CAPABILITIES:
+        s->kept = capabilities_for(config) & s->had;
+        return cfr_sandbox_capabilities(s->kept, err);
+    case CFR_PART_SECCOMP:
+        return cfr_sandbox_seccomp(err);
+    default:
+        each_directory(config, &d);
+        return cfr_sandbox_landlock((const char *const *)s->directories, s->directory_count, err);
+    }
+}
+
+static bool is_wanted(const struct cfr_config *config, enum cfr_daemon_part part)
+{
+    const struct cfr_config_sandbox *c = config->sandbox;
+
+    if (c == NULL)
+        return true;
+    return part == CFR_PART_NO_NEW_PRIVS   ? c->no_new_privs
+           : part == CFR_PART_CAPABILITIES ? c->capabilities
+           : part == CFR_PART_SECCOMP      ? c->seccomp
+                                           : c->landlock;
+}
+
+void cfr_daemon_confine(struct cfr_daemon_sandbox *s, const struct cfr_config *config, struct cfr_str *summary)
+{
+    /* Seccomp comes last: it takes the calls that the others need. */
+    static const enum cfr_daemon_part order[CFR_PARTS] = {CFR_PART_NO_NEW_PRIVS, CFR_PART_CAPABILITIES,
+                                                          CFR_PART_LANDLOCK, CFR_PART_SECCOMP};
+    struct cfr_str on = {.limit = 256};
+    struct cfr_str off = {.limit = 2048};
+
+    s->had = cfr_sandbox_capabilities_now();
+    s->kept = s->had;
+    for (size_t i = 0; i < CFR_PARTS; i++) {
+        enum cfr_daemon_part part = order[i];
+        struct cfr_api_status_sandbox *out = &s->parts[part];
+
+        out->part = names[part];
+        if (!is_wanted(config, part))
+            (void)cfr_err_set(&s->why[part], CFR_E_CONFIG, "turned off in the configuration");
+        else
+            out->on = confine_part(s, part, config, &s->why[part]) == 0;
+        out->why = out->on ? NULL : s->why[part].text;
+        if (out->on)
+            cfr_str_addf(&on, "%s%s", on.len != 0 ? ", " : "", names[part]);
+        else
+            cfr_str_addf(&off, "%s%s (%s)", off.len != 0 ? ", " : "; without ", names[part], out->why);
+    }
+    cfr_str_addf(summary, "sandbox: %s%s", on.len != 0 ? on.p : "none", off.len != 0 ? off.p : "");
+    cfr_str_free(&on);
+    cfr_str_free(&off);
+}
+
+void cfr_daemon_confine_free(struct cfr_daemon_sandbox *s)
+{
+    for (size_t i = 0; i < s->directory_count; i++)
+        free(s->directories[i]);
+    free(s->directories);
+}
+
+/* ---- a new configuration ---- */
+
+struct check {
+    const struct cfr_daemon_sandbox *s;
+    struct cfr_err *err;
+    int rc;
+};
+
+static void check_directory(void *ctx, const char *directory)
+{
+    struct check *check = ctx;
+
+    if (check->rc == 0 && !is_covered(check->s, directory))
+        check->rc = cfr_err_set(check->err, CFR_E_CONFIG,
+                                "%s is outside of the directories that the agent may write to since its start: restart "
+                                "it (or run it with sandbox.landlock: false)",
+                                directory);
+}
+
+int cfr_daemon_confine_check(const struct cfr_daemon_sandbox *s, const struct cfr_config *next, struct cfr_err *err)
+{
+    struct check check = {.s = s, .err = err};
+    struct directories d = {check_directory, &check};
+    uint64_t missing = capabilities_for(next) & s->had & ~s->kept;
+
+    for (int i = 0; i < CFR_PARTS; i++) {
+        bool off = s->parts[i].on && !is_wanted(next, (enum cfr_daemon_part)i);
+
+        if (off)
+            return cfr_err_set(err, CFR_E_CONFIG, "sandbox.%s cannot be turned off while the agent runs: restart it",
+                               names[i]);
+    }
+    if (missing != 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: the agent gave up the capability for it at its start: restart it",
+                           (missing & BIT(CAP_NET_BIND_SERVICE)) != 0
+                               ? "it listens on a port below 1024 now, as it did not before"
+                               : "it looks for processes by their executables now, as it did not before");
+    if (s->parts[CFR_PART_LANDLOCK].on)
+        each_directory(next, &d);
+    return check.rc;
+}

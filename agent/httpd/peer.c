@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds out whether a connection comes from this machine. */
+#include "agent/httpd/peer_private.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Copies the address of A. Returns its length, or 0. */
+static size_t copy_address(const struct sockaddr *a, unsigned char out[16])
+{
+    struct sockaddr_in in4;
+    struct sockaddr_in6 in6;
+
+    if (a != NULL && a->sa_family == AF_INET) {
+        memcpy(&in4, a, sizeof in4);
+        memcpy(out, &in4.sin_addr, 4);
+        return 4;
+    }
+    if (a == NULL || a->sa_family != AF_INET6)
+        return 0;
+    memcpy(&in6, a, sizeof in6);
+    memcpy(out, &in6.sin6_addr, 16);
+    return 16;
+}
+
+bool cfr_httpd_peer_is_loopback(const struct sockaddr *a)
+{
+    static const unsigned char one[16] = {[15] = 1};
+    unsigned char bytes[16];
+    size_t n = copy_address(a, bytes);
+
+    return n == 4 ? bytes[0] == 127 : n == 16 && memcmp(bytes, one, sizeof one) == 0;
+}
+
+bool cfr_httpd_peer_is_socket_loopback(int fd)
+{
+    struct sockaddr_storage a = {0};
+    socklen_t n = sizeof a;
+
+    return getsockname(fd, (struct sockaddr *)&a, &n) == 0 && cfr_httpd_peer_is_loopback((struct sockaddr *)&a);
+}
+
+bool cfr_httpd_peer_is_on_lo(const struct sockaddr *a)
+{
+    unsigned char bytes[16];
+    unsigned char its[16];
+    size_t n = copy_address(a, bytes);
+    struct ifaddrs *all = NULL;
+    bool found = cfr_httpd_peer_is_loopback(a);
+
+    if (found || n == 0 || getifaddrs(&all) != 0)
+        return found;
+    for (const struct ifaddrs *one = all; one != NULL && !found; one = one->ifa_next)
+        found =
+            (one->ifa_flags & IFF_LOOPBACK) != 0 && copy_address(one->ifa_addr, its) == n && memcmp(bytes, its, n) == 0;
+    freeifaddrs(all);
+    return found;
+}
+
+void cfr_httpd_peer_name(const struct sockaddr *a, char text[64])
+{
+    unsigned char bytes[16];
+    size_t n = copy_address(a, bytes);
+
+    text[0] = '\0';
+    if (n != 0)
+        (void)inet_ntop(n == 4 ? AF_INET : AF_INET6, bytes, text, 64);
+}
+
+/* A question about the route to an address (rtnetlink(7)). */
+struct question {
+    struct nlmsghdr head;
+    struct rtmsg route;
+    struct rtattr to;
+    unsigned char address[16];
+};
+
+/* True if the kernel delivers packets to the N bytes of ADDRESS here. Not tried with bind, which takes any address
+ * where net.ipv4.ip_nonlocal_bind is set. */
+static bool is_own(const unsigned char *address, size_t n)
+{
+    struct question q = {
+        .head = {.nlmsg_len = (uint32_t)(NLMSG_LENGTH(sizeof q.route) + RTA_LENGTH(n)),
+                 .nlmsg_type = RTM_GETROUTE,
+                 .nlmsg_flags = NLM_F_REQUEST},
+        .route = {.rtm_family = n == 4 ? AF_INET : AF_INET6, .rtm_dst_len = (unsigned char)(8 * n)},
+        .to = {.rta_len = (unsigned short)RTA_LENGTH(n), .rta_type = RTA_DST},
+    };
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    struct {
+        struct nlmsghdr head;
+        struct rtmsg route;
+        unsigned char rest[512];
+    } answer;
+    ssize_t got = -1;
+
+    if (fd < 0)
+        return false;
+    memcpy(q.address, address, n);
+    /* The kernel has answered when send returns. */
+    if (send(fd, &q, q.head.nlmsg_len, 0) == (ssize_t)q.head.nlmsg_len)
+        got = recv(fd, &answer, sizeof answer, 0);
+    (void)close(fd);
+    return got >= (ssize_t)NLMSG_LENGTH(sizeof answer.route) && answer.head.nlmsg_type == RTM_NEWROUTE &&
+           answer.route.rtm_type == RTN_LOCAL;
+}
+
+void cfr_httpd_peer_origin(const struct sockaddr *a, bool loopback, struct cfr_httpd_origin *out)
+{
+    *out = (struct cfr_httpd_origin){.n = 0};
+    out->n = copy_address(a, out->address);
+    cfr_httpd_peer_name(a, out->text);
+    out->here = cfr_httpd_peer_is_loopback(a) || (out->n != 0 && !loopback && is_own(out->address, out->n));
+}

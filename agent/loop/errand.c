@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* Errands: work in a child. */
+#include "agent/loop/errand.h"
+
+#include "files/path.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GROUPS_MAX 256
+#define NO_GROUP                                                                                                       \
+    65534 /* of a user whom /etc/passwd does not know: a directory's group may be one that is not theirs               \
+           */
+
+/* At the beginning of the memory that is shared. */
+struct shared {
+    int done;
+    _Alignas(16) char result[];
+};
+
+struct cfr_errand {
+    struct cfr_errand *next; /* of those that were closed before they had ended */
+    pid_t pid;               /* 0: it was reaped */
+    pid_t group;             /* with KILLED */
+    bool killed;
+    enum cfr_errand_state state; /* as of the end */
+    struct shared *shared;
+    size_t bytes;
+};
+
+/* Closed, and not reaped yet. */
+static struct cfr_errand *closed;
+
+/* What the parent has open must not be kept open by a child that hangs: locks, listeners, clients. */
+static void leave_parent(pid_t parent)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (getppid() != parent)
+        _exit(1);
+    closefrom(STDERR_FILENO + 1);
+}
+
+int cfr_errand_start(cfr_errand_fn *work, void *ctx, size_t result_bytes, struct cfr_errand **out, struct cfr_err *err)
+{
+    struct cfr_errand *e = calloc(1, sizeof *e);
+    pid_t parent = getpid();
+    int failed;
+
+    if (e == NULL)
+        return cfr_err_nomem(err);
+    e->bytes = sizeof(struct shared) + result_bytes;
+    e->shared = mmap(NULL, e->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    e->pid = e->shared != MAP_FAILED ? fork() : -1;
+    if (e->pid == 0) {
+        (void)setpgid(0, 0);
+        leave_parent(parent);
+        work(ctx, e->shared->result);
+        e->shared->done = 1;
+        _exit(0);
+    }
+    failed = errno;
+    /* Here as well, so that it is in its group before it is killed. */
+    if (e->pid > 0) {
+        (void)setpgid(e->pid, e->pid);
+        *out = e;
+        return 0;
+    }
+    if (e->shared != MAP_FAILED)
+        (void)munmap(e->shared, e->bytes);
+    free(e);
+    return cfr_err_sys(err, failed, "cannot start a process of our own");
+}
+
+enum cfr_errand_state cfr_errand_look(struct cfr_errand *e)
+{
+    if (e->pid == 0 || waitpid(e->pid, NULL, WNOHANG) == 0)
+        return e->state;
+    e->pid = 0;
+    e->state = e->shared->done != 0 ? CFR_ERRAND_DONE : CFR_ERRAND_FAILED;
+    return e->state;
+}
+
+void *cfr_errand_result(const struct cfr_errand *e)
+{
+    return e->shared->result;
+}
+
+void cfr_errand_kill(struct cfr_errand *e)
+{
+    if (e->pid == 0)
+        return;
+    e->killed = true;
+    e->group = e->pid;
+    (void)kill(-e->pid, SIGKILL);
+}
+
+void cfr_errand_close(struct cfr_errand *e)
+{
+    if (e == NULL)
+        return;
+    cfr_errand_kill(e);
+    (void)munmap(e->shared, e->bytes);
+    if (!e->killed) {
+        free(e);
+        return;
+    }
+    e->next = closed;
+    closed = e;
+    cfr_errand_reap();
+}
+
+void cfr_errand_reap(void)
+{
+    struct cfr_errand **at = &closed;
+
+    while (*at != NULL) {
+        struct cfr_errand *e = *at;
+        pid_t pid;
+
+        /* Of its group, because an init has become the parent of its child, too. */
+        do
+            pid = waitpid(-e->group, NULL, WNOHANG);
+        while (pid > 0);
+        if (pid == 0) {
+            at = &e->next;
+            continue;
+        }
+        *at = e->next;
+        free(e);
+    }
+}
+
+/* ---- with another user's rights ---- */
+
+/* From root to another user the kernel drops the capabilities. Without the right to it, as in a container that was left
+ * none, we are no more than any user. */
+static void become(uid_t uid)
+{
+    gid_t groups[GROUPS_MAX];
+    gid_t gid = NO_GROUP;
+    size_t count = cfr_path_groups(uid, &gid, groups, GROUPS_MAX);
+
+    if (setgroups(count, groups) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0) {
+        if (errno != EPERM)
+            _exit(1);
+        return;
+    }
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+bool cfr_errand_as(uid_t uid, cfr_errand_fn *work, void *ctx, void *result)
+{
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    int status = 0;
+
+    if (pid == 0) {
+        become(uid);
+        /* Afterwards, because a change of the user clears it. */
+        leave_parent(parent);
+        work(ctx, result);
+        _exit(0);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}

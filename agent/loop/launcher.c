@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* The launcher, and what is said to it. */
+#include "agent/loop/launcher_private.h"
+
+#include "base/secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define REQUEST_MAX (4U << 20) /* bytes of arguments and environment */
+
+/* Comes before the words, each with its NUL: those of the command, then those of its environment. */
+struct request {
+    uint32_t bytes;
+    uint32_t arguments;
+    uint32_t variables;
+    uint32_t no_new_privs;
+};
+
+struct answer {
+    int32_t failed; /* an errno value; 0: it runs */
+    int32_t pid;
+};
+
+static int to_launcher = -1;
+static bool keeps_privileges;
+
+static bool write_all(int fd, const void *bytes, size_t n)
+{
+    const char *p = bytes;
+
+    while (n != 0) {
+        ssize_t sent = send(fd, p, n, MSG_NOSIGNAL);
+
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent <= 0)
+            return false;
+        p += sent;
+        n -= (size_t)sent;
+    }
+    return true;
+}
+
+static bool read_all(int fd, void *bytes, size_t n)
+{
+    char *p = bytes;
+
+    while (n != 0) {
+        ssize_t got = recv(fd, p, n, 0);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        p += got;
+        n -= (size_t)got;
+    }
+    return true;
+}
+
+/* ---- the launcher ---- */
+
+/* In the command's process. Returns only what went wrong. */
+static int become(char **argv, char **environment, int out_fd, bool no_new_privs)
+{
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    sigset_t none;
+    int null_fd;
+
+    (void)setpgid(0, 0);
+    for (int i = 1; i < NSIG; i++)
+        (void)sigaction(i, &standard, NULL);
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0)
+        return errno;
+    if (no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return errno;
+    (void)execve(argv[0], argv, environment);
+    return errno;
+}
+
+/* Its parent is ours. */
+static pid_t fork_sibling(void)
+{
+#ifdef __s390x__
+    return (pid_t)syscall(SYS_clone, 0L, (long)(CLONE_PARENT | SIGCHLD), 0L, 0L, 0L);
+#else
+    return (pid_t)syscall(SYS_clone, (long)(CLONE_PARENT | SIGCHLD), 0L, 0L, 0L, 0L);
+#endif
+}
+
+static struct answer launch(char **argv, char **environment, int out_fd, bool no_new_privs)
+{
+    struct answer answer = {.failed = 0};
+    int failure[2];
+    int failed = 0;
+    pid_t pid;
+
+    if (pipe2(failure, O_CLOEXEC) != 0)
+        return (struct answer){.failed = errno};
+    pid = fork_sibling();
+    if (pid == 0) {
+        failed = become(argv, environment, out_fd, no_new_privs);
+        (void)!write(failure[1], &failed, sizeof failed);
+        _exit(127);
+    }
+    if (pid < 0)
+        answer.failed = errno;
+    (void)close(failure[1]);
+    /* Nothing comes, because exec closes it, or the reason why there was none. */
+    if (pid > 0 && read(failure[0], &failed, sizeof failed) == (ssize_t)sizeof failed)
+        answer.failed = failed;
+    (void)close(failure[0]);
+    answer.pid = pid;
+    return answer;
+}
+
+/* The words of a request as two lists, each ended by NULL. NULL if they are not as announced. */
+static char **split(char *words, const struct request *r)
+{
+    char **list = calloc((size_t)r->arguments + r->variables + 2, sizeof *list);
+    char *p = words;
+    size_t at = 0;
+
+    for (uint32_t i = 0; list != NULL && i < r->arguments + r->variables; i++) {
+        size_t left = r->bytes - (size_t)(p - words);
+        size_t n = strnlen(p, left);
+
+        if (n == left) {
+            free(list);
+            return NULL;
+        }
+        if (i == r->arguments)
+            at++;
+        list[at++] = p;
+        p += n + 1;
+    }
+    return list;
+}
+
+/* Reads the head of a request and the descriptor that comes with it, which is the caller's. */
+static bool read_head(int fd, struct request *r, int *out_fd)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    struct iovec part = {r, sizeof *r};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct cmsghdr *c;
+    ssize_t got;
+
+    do {
+        got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
+    if (got <= 0 || !read_all(fd, (char *)r + got, sizeof *r - (size_t)got))
+        return false;
+    c = CMSG_FIRSTHDR(&message);
+    if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+        return false;
+    memcpy(out_fd, CMSG_DATA(c), sizeof *out_fd);
+    return true;
+}
+
+/* One request. False at our end's end. */
+static bool serve(int fd)
+{
+    struct answer answer = {.failed = ENOMEM};
+    char **list = NULL;
+    char *words = NULL;
+    struct request r = {.bytes = 0};
+    int out_fd = -1;
+    bool read =
+        read_head(fd, &r, &out_fd) && r.bytes <= REQUEST_MAX && r.arguments <= r.bytes && r.variables <= r.bytes;
+
+    if (read)
+        words = malloc((size_t)r.bytes + 1);
+    read = words != NULL && read_all(fd, words, r.bytes);
+    if (read)
+        list = split(words, &r);
+    if (list != NULL)
+        answer = launch(list, list + r.arguments + 1, out_fd, r.no_new_privs != 0);
+    if (out_fd >= 0)
+        (void)close(out_fd);
+    free(list);
+    /* A kubeconfig may give its plugin secrets. */
+    if (words != NULL)
+        cfr_secret_wipe(words, r.bytes);
+    free(words);
+    return read && write_all(fd, &answer, sizeof answer);
+}
+
+static void run(int fd, pid_t parent)
+{
+    sigset_t all;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    (void)prctl(PR_SET_NAME, "credfresh-start", 0, 0, 0);
+    /* The terminal's, too: it ends when we do. */
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_BLOCK, &all, NULL);
+    if (getppid() != parent || dup2(fd, STDERR_FILENO + 1) < 0)
+        _exit(1);
+    (void)fcntl(STDERR_FILENO + 1, F_SETFD, FD_CLOEXEC);
+    closefrom(STDERR_FILENO + 2);
+    while (serve(STDERR_FILENO + 1))
+        continue;
+    _exit(0);
+}
+
+/* ---- our end ---- */
+
+int cfr_launcher_open(struct cfr_err *err)
+{
+    pid_t parent = getpid();
+    int ends[2];
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return cfr_err_sys(err, errno, "cannot make a socket for the process that starts commands");
+    pid = fork();
+    if (pid == 0)
+        run(ends[1], parent);
+    (void)close(ends[1]);
+    if (pid < 0) {
+        (void)close(ends[0]);
+        return cfr_err_sys(err, errno, "cannot start the process that starts commands");
+    }
+    to_launcher = ends[0];
+    return 0;
+}
+
+bool cfr_launcher_is_open(void)
+{
+    return to_launcher >= 0;
+}
+
+void cfr_launcher_keep_privileges(void)
+{
+    keeps_privileges = true;
+}
+
+static size_t count(char *const *list, size_t *bytes)
+{
+    size_t n = 0;
+
+    while (list[n] != NULL)
+        *bytes += strlen(list[n++]) + 1;
+    return n;
+}
+
+static bool send_head(const struct request *r, int out_fd)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec part = {(void *)(uintptr_t)r, sizeof *r};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    ssize_t sent;
+
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof out_fd);
+    memcpy(CMSG_DATA(c), &out_fd, sizeof out_fd);
+    do {
+        sent = sendmsg(to_launcher, &message, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent > 0 && write_all(to_launcher, (const char *)r + sent, sizeof *r - (size_t)sent);
+}
+
+static bool send_words(char *const *list)
+{
+    for (; *list != NULL; list++) {
+        if (!write_all(to_launcher, *list, strlen(*list) + 1))
+            return false;
+    }
+    return true;
+}
+
+int cfr_launcher_start(char *const *argv, char *const *environment, int out_fd, pid_t *pid, struct cfr_err *err)
+{
+    size_t bytes = 0;
+    struct request r = {.no_new_privs = keeps_privileges};
+    struct answer answer;
+
+    r.arguments = (uint32_t)count(argv, &bytes);
+    r.variables = (uint32_t)count(environment, &bytes);
+    r.bytes = (uint32_t)bytes;
+    if (bytes > REQUEST_MAX)
+        return cfr_err_set(err, CFR_E_LIMIT, "cannot start %s: its arguments and environment have more than %u bytes",
+                           argv[0], REQUEST_MAX);
+    if (!send_head(&r, out_fd) || !send_words(argv) || !send_words(environment) ||
+        !read_all(to_launcher, &answer, sizeof answer))
+        return cfr_err_set(err, CFR_E_IO,
+                           "cannot start %s: the process that starts commands has ended; restart credfresh", argv[0]);
+    if (answer.failed != 0 && answer.pid > 0)
+        (void)waitpid(answer.pid, NULL, 0);
+    if (answer.failed != 0)
+        return cfr_err_sys(err, answer.failed, "cannot start %s", argv[0]);
+    *pid = answer.pid;
+    return 0;
+}

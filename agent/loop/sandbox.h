@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Sandbox: what this process gives up, for good and for its children. Each part returns 0 when it is in force, or an
+ * error that says why it is not; the process goes on as it was. Nothing blocks but on disk.
+ *
+ * Sources: prctl(2), capabilities(7), seccomp(2), landlock(7). Linux only. */
+#ifndef CFR_AGENT_LOOP_SANDBOX_H
+#define CFR_AGENT_LOOP_SANDBOX_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* No program that is run gains rights, as by the set-user-id bit. */
+int cfr_sandbox_no_new_privs(struct cfr_err *err);
+/* Keeps at most the capabilities in the mask KEEP (1 << CAP_...), and none that a program could bring back. */
+int cfr_sandbox_capabilities(uint64_t keep, struct cfr_err *err);
+/* The effective capabilities; 0 if they cannot be read. */
+uint64_t cfr_sandbox_capabilities_now(void);
+/* Leaves the system calls of a list (sandbox_calls.c), which has none to run a program, to trace one or to change
+ * mounts; any other fails with ENOSYS, and sockets of other families than Unix, IP and netlink with EAFNOSUPPORT. Needs
+ * no_new_privs or CAP_SYS_ADMIN. CFR_E_MISSING where the kernel or this build has no such filter. */
+int cfr_sandbox_seccomp(struct cfr_err *err);
+/* Nothing is made, changed or removed but beneath the COUNT directories, which exist, and no program is run. Needs the
+ * same. CFR_E_MISSING where the kernel has no Landlock. */
+int cfr_sandbox_landlock(const char *const *directories, size_t count, struct cfr_err *err);
+
+#endif

@@ -1,0 +1,669 @@
+/* SPDX-License-Identifier: MIT */
+/* The file work of one credential: target by target, here or in a child. */
+#include "agent/publish/publisher.h"
+
+#include "agent/loop/errand.h"
+#include "agent/publish/target_private.h"
+#include "files/route.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WORKING_MAX    4                     /* children at a time, and */
+#define CHILDREN_MAX   64                    /* with those that wait for something slow: */
+#define SLOW_MS        50                    /* since then */
+#define CROWD          8                     /* that wait: what others would bring meanwhile only takes memory */
+#define GENERATION_MAX UINT64_C(10000000000) /* of what is found in a directory that others may write to */
+
+/* One target after work at it. Values only: a child hands it over. */
+struct seen {
+    struct cfr_err err;  /* of the work */
+    struct cfr_err look; /* why nothing complete is there */
+    bool changed;
+    bool known; /* it was looked at */
+    uint64_t hash;
+    uint64_t current;
+    struct cfr_file_fingerprint mark;
+    int64_t renamed_ns;
+    char key[CFR_PUBLISH_KEY_MAX];
+};
+
+/* What is under way. */
+struct work {
+    unsigned what;
+    struct cfr_publish_job job;
+    struct cfr_target_content *contents[CFR_CONFIG_TARGETS_MAX];
+    size_t index;
+    bool remote; /* the targets in the cluster have their turn */
+    bool queued; /* waits for its turn in the crew */
+    bool ended;
+    struct cfr_errand *errand; /* at target INDEX; NULL: none */
+    bool slow;                 /* and it waits for something */
+    int64_t slow_boot_ms;
+    int64_t deadline_boot_ms;
+    struct seen seen[]; /* of each target */
+};
+
+struct slot {
+    struct cfr_errand *hanging; /* was killed and has not ended; NULL = none */
+    struct seen *seen;          /* what the last work saw; kept only where we cannot look ourselves */
+};
+
+struct cfr_publisher {
+    const struct cfr_config_credential *config;
+    struct cfr_publisher_crew *crew;
+    struct cfr_publisher *next; /* in the crew's queue */
+    cfr_publisher_fn *done;
+    void *ctx;
+    struct work *work; /* NULL = none */
+    struct slot slots[];
+};
+
+static void advance(struct cfr_publisher *p);
+
+int cfr_publisher_open(const struct cfr_config_credential *c, struct cfr_publisher_crew *crew, cfr_publisher_fn *done,
+                       void *ctx, struct cfr_publisher **out, struct cfr_err *err)
+{
+    struct cfr_publisher *p = calloc(1, sizeof *p + c->publish.count * sizeof p->slots[0]);
+
+    if (p == NULL)
+        return cfr_err_nomem(err);
+    p->config = c;
+    p->crew = crew;
+    p->done = done;
+    p->ctx = ctx;
+    *out = p;
+    return 0;
+}
+
+/* ---- the crew ---- */
+
+static void leave_queue(struct cfr_publisher *p)
+{
+    struct cfr_publisher_crew *crew = p->crew;
+    struct cfr_publisher **at = &crew->first;
+
+    while (*at != NULL && *at != p)
+        at = &(*at)->next;
+    if (*at == NULL)
+        return;
+    *at = p->next;
+    crew->waiting--;
+    crew->last = NULL;
+    for (struct cfr_publisher *q = crew->first; q != NULL; q = q->next)
+        crew->last = q;
+    p->next = NULL;
+    p->work->queued = false;
+}
+
+static void join_queue(struct cfr_publisher *p)
+{
+    struct cfr_publisher_crew *crew = p->crew;
+
+    p->next = NULL;
+    p->work->queued = true;
+    crew->waiting++;
+    if (crew->last != NULL)
+        crew->last->next = p;
+    else
+        crew->first = p;
+    crew->last = p;
+}
+
+static bool has_room(const struct cfr_publisher_crew *crew)
+{
+    return crew->working < WORKING_MAX && crew->children < CHILDREN_MAX;
+}
+
+bool cfr_publisher_is_crowded(const struct cfr_publisher_crew *crew)
+{
+    return crew->waiting >= CROWD && crew->working == crew->children;
+}
+
+bool cfr_publisher_is_idle(const struct cfr_publisher_crew *crew)
+{
+    return crew->children == 0 && crew->first == NULL;
+}
+
+static void go_on(struct cfr_publisher *p)
+{
+    advance(p);
+    if (p->work->ended)
+        p->done(p->ctx);
+}
+
+/* Gives their turn to those that wait. */
+static void serve_queue(struct cfr_publisher_crew *crew)
+{
+    struct cfr_publisher *p;
+
+    while (has_room(crew) && (p = crew->first) != NULL) {
+        crew->first = p->next;
+        if (crew->first == NULL)
+            crew->last = NULL;
+        crew->waiting--;
+        p->work->queued = false;
+        go_on(p);
+    }
+}
+
+/* The child of P has ended, or is given up. */
+static void leave_crew(struct cfr_publisher *p)
+{
+    p->crew->children--;
+    if (!p->work->slow)
+        p->crew->working--;
+}
+
+/* ---- one target ---- */
+
+static void look_at(const struct cfr_target *t, struct seen *seen)
+{
+    char path[CFR_TARGET_PATH_MAX];
+    const char *name;
+    struct stat st;
+    int dir_fd;
+    int rc = 0;
+
+    seen->known = true;
+    if (t->ops->current != NULL)
+        rc = t->ops->current(t, &seen->current, &seen->look);
+    if (rc == 0 && t->ops->look != NULL)
+        rc = t->ops->look(t, &seen->mark, &seen->look);
+    seen->look.code = rc;
+    if (t->ops->read_key != NULL && t->credential->mint != NULL)
+        t->ops->read_key(t, seen->key);
+    if (t->ops->renamed != NULL)
+        t->ops->renamed(t->config, path);
+    else
+        (void)snprintf(path, sizeof path, "%s", cfr_publish_path(t->config));
+    /* A rename changes its change time. */
+    dir_fd = cfr_path_open_parent(path, false, &name, NULL);
+    if (dir_fd < 0)
+        return;
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        seen->renamed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+    (void)close(dir_fd);
+}
+
+static void work_at(const struct cfr_target *t, const struct work *work, struct seen *seen)
+{
+    int rc = 0;
+
+    if ((work->what & CFR_PUBLISHER_RECOVER) != 0 && t->ops->recover != NULL)
+        rc = t->ops->recover(t, &seen->err);
+    if ((work->what & CFR_PUBLISHER_PUBLISH) != 0) {
+        struct cfr_target_content *content = work->contents[t->index];
+
+        /* What a crash has left is in nobody's way. */
+        seen->err = (struct cfr_err){0};
+        rc = content == NULL ? cfr_publish_target_render(t, &work->job.render, &content, &seen->err) : 0;
+        if (rc == 0)
+            rc = t->ops->publish(t, &work->job, content, &seen->hash, &seen->changed, &seen->err);
+        if (work->contents[t->index] == NULL)
+            cfr_publish_content_drop(content);
+    }
+    if (rc == 0 && (work->what & CFR_PUBLISHER_RETIRE) != 0 && t->ops->retire != NULL)
+        rc = t->ops->retire(t, &seen->err);
+    /* What failed first may have been made good. */
+    seen->err.code = rc;
+    if (!t->ops->is_remote)
+        look_at(t, seen);
+}
+
+/* ---- in a child ---- */
+
+/* Given as they are at the fork: the configuration and the work are not freed under it. */
+struct errand_of {
+    struct cfr_target target;
+    struct work *work;
+};
+
+static void work_as_told(void *ctx, void *result)
+{
+    const struct errand_of *e = ctx;
+    struct seen *seen = result;
+
+    seen->hash = e->work->seen[e->target.index].hash;
+    work_at(&e->target, e->work, seen);
+}
+
+static bool is_directory(const struct cfr_target *t)
+{
+    return t->ops->current != NULL;
+}
+
+static void run_errand(void *ctx, void *result)
+{
+    struct errand_of *e = ctx;
+    struct seen *seen = result;
+    struct cfr_route route;
+
+    e->work->job.may_wait = true;
+    cfr_route_find(cfr_publish_path(e->target.config), is_directory(&e->target), true, &route);
+    if (!route.foreign || geteuid() != 0) {
+        work_as_told(ctx, result);
+        return;
+    }
+    if (!cfr_errand_as(route.uid, work_as_told, ctx, result))
+        (void)cfr_err_set(&seen->err, CFR_E_INTERNAL, "the process that writes with the rights of user %u broke down",
+                          (unsigned)route.uid);
+    if (seen->err.code == CFR_E_PERM)
+        (void)cfr_err_prefix(
+            &seen->err, "the path leads through a directory of user %u, so that only what this user may do is done",
+            (unsigned)route.uid);
+}
+
+/* We may not even look at it, because it may not answer. */
+static bool lies_remote(const struct cfr_target *t)
+{
+    struct cfr_route route;
+
+    if (t->ops->is_remote)
+        return false;
+    cfr_route_find(cfr_publish_path(t->config), is_directory(t), false, &route);
+    return route.storage == CFR_ROUTE_REMOTE || route.blocked;
+}
+
+static bool needs_child(const struct cfr_target *t, unsigned what)
+{
+    struct cfr_route route;
+
+    cfr_route_find(cfr_publish_path(t->config), is_directory(t), false, &route);
+    if (route.storage == CFR_ROUTE_REMOTE || route.blocked)
+        return true;
+    return what != CFR_PUBLISHER_LOOK && (route.storage != CFR_ROUTE_MEMORY || (route.foreign && geteuid() == 0));
+}
+
+static void fail_hanging(const struct cfr_target *t, struct seen *seen)
+{
+    seen->known = true;
+    (void)cfr_err_set(
+        &seen->err, CFR_E_TIMEOUT,
+        "%s: its file system has not answered for %d s: look at the mount (frozen, or its server gone), or "
+        "publish to another",
+        cfr_publish_path(t->config), CFR_PUBLISHER_TIME_MS / 1000);
+    seen->look = seen->err;
+}
+
+/* True if a child of an earlier work still hangs there. */
+static bool hangs(struct slot *slot)
+{
+    if (slot->hanging == NULL)
+        return false;
+    if (cfr_errand_look(slot->hanging) == CFR_ERRAND_RUNNING)
+        return true;
+    cfr_errand_close(slot->hanging);
+    slot->hanging = NULL;
+    return false;
+}
+
+/* Begins a child for target T. False if there is none: SEEN says why, or it waits for its turn. */
+static bool start_errand(struct cfr_publisher *p, const struct cfr_target *t)
+{
+    struct work *work = p->work;
+    struct seen *seen = &work->seen[t->index];
+    struct errand_of e = {*t, work};
+
+    if (hangs(&p->slots[t->index])) {
+        fail_hanging(t, seen);
+        return false;
+    }
+    if (!has_room(p->crew)) {
+        join_queue(p);
+        return false;
+    }
+    if (cfr_errand_start(run_errand, &e, sizeof *seen, &work->errand, &seen->err) != 0) {
+        (void)cfr_err_prefix(&seen->err, "%s", cfr_publish_path(t->config));
+        return false;
+    }
+    p->crew->working++;
+    p->crew->children++;
+    work->slow = false;
+    work->slow_boot_ms = cfr_clock_now().boot_ms + SLOW_MS;
+    work->deadline_boot_ms = cfr_clock_now().boot_ms + CFR_PUBLISHER_TIME_MS;
+    return true;
+}
+
+/* ---- all targets ---- */
+
+/* False if a lock is held, which a child may wait for. */
+static bool work_here(const struct cfr_target *t, const struct work *work, struct seen *seen)
+{
+    const struct seen before = *seen;
+
+    work_at(t, work, seen);
+    if (!t->ops->locks || seen->err.code != CFR_E_TIMEOUT)
+        return true;
+    *seen = before;
+    return false;
+}
+
+/* Goes on with the next targets, until a child is under way, or all are done. */
+static void advance(struct cfr_publisher *p)
+{
+    struct work *work = p->work;
+
+    while (!work->ended) {
+        struct cfr_target t;
+
+        if (work->index == p->config->publish.count) {
+            work->ended = work->remote || (work->what & CFR_PUBLISHER_PUBLISH) == 0;
+            work->remote = true;
+            work->index = 0;
+            continue;
+        }
+        t = cfr_publish_target(p->config, work->index);
+        if (t.ops->is_remote == work->remote) {
+            bool done = t.ops->is_remote || !needs_child(&t, work->what);
+
+            if (done)
+                done = work_here(&t, work, &work->seen[work->index]);
+            if (!done && (start_errand(p, &t) || work->queued))
+                return;
+        }
+        work->index++;
+    }
+}
+
+/* True if it has ended, or was given up. */
+static bool take_errand(struct cfr_publisher *p, struct cfr_now now)
+{
+    struct work *work = p->work;
+    struct seen *seen = &work->seen[work->index];
+    struct cfr_target t = cfr_publish_target(p->config, work->index);
+
+    switch (cfr_errand_look(work->errand)) {
+    case CFR_ERRAND_DONE:
+        *seen = *(const struct seen *)cfr_errand_result(work->errand);
+        break;
+    case CFR_ERRAND_FAILED:
+        (void)cfr_err_set(&seen->err, CFR_E_INTERNAL, "%s: the process that writes there was killed",
+                          cfr_publish_path(t.config));
+        break;
+    default:
+        if (!work->slow && now.boot_ms >= work->slow_boot_ms) {
+            work->slow = true;
+            p->crew->working--;
+        }
+        if (now.boot_ms < work->deadline_boot_ms)
+            return false;
+        fail_hanging(&t, seen);
+        cfr_errand_kill(work->errand);
+        p->slots[work->index].hanging = work->errand;
+        work->errand = NULL;
+    }
+    cfr_errand_close(work->errand);
+    work->errand = NULL;
+    leave_crew(p);
+    return true;
+}
+
+void cfr_publisher_step(struct cfr_publisher *p, struct cfr_now now)
+{
+    if (p->work == NULL || p->work->errand == NULL)
+        return;
+    if (take_errand(p, now)) {
+        p->work->index++;
+        go_on(p);
+    }
+    serve_queue(p->crew);
+}
+
+static void free_work(struct cfr_publisher *p)
+{
+    for (size_t i = 0; i < p->config->publish.count; i++)
+        cfr_publish_content_drop(p->work->contents[i]);
+    free(p->work);
+    p->work = NULL;
+}
+
+/* A grant that does not fit one target changes none. */
+static int render_all(struct cfr_publisher *p, struct cfr_err *err)
+{
+    struct work *work = p->work;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < p->config->publish.count; i++) {
+        struct cfr_target t = cfr_publish_target(p->config, i);
+
+        /* The previous values of a key are read, too: where that may keep us waiting, its child renders. */
+        if (p->config->mint == NULL || !lies_remote(&t))
+            rc = cfr_publish_target_render(&t, &work->job.render, &work->contents[i], err);
+    }
+    return rc;
+}
+
+int cfr_publisher_start(struct cfr_publisher *p, unsigned work, const struct cfr_publish_job *job,
+                        const struct cfr_publish_record *record, struct cfr_err *err)
+{
+    size_t count = p->config->publish.count;
+    int rc;
+
+    p->work = calloc(1, sizeof *p->work + count * sizeof p->work->seen[0]);
+    if (p->work == NULL)
+        return cfr_err_nomem(err);
+    p->work->what = work;
+    for (size_t i = 0; i < count; i++)
+        p->work->seen[i].hash = record->rendered[i];
+    if (job != NULL) {
+        p->work->job = *job;
+        rc = render_all(p, err);
+        if (rc != 0) {
+            free_work(p);
+            return rc;
+        }
+    }
+    advance(p);
+    return p->work->ended ? 0 : 1;
+}
+
+int64_t cfr_publisher_deadline(const struct cfr_publisher *p)
+{
+    if (p->work == NULL || p->work->errand == NULL)
+        return INT64_MAX;
+    return p->work->slow ? p->work->deadline_boot_ms : p->work->slow_boot_ms;
+}
+
+bool cfr_publisher_is_busy(const struct cfr_publisher *p)
+{
+    return p->work != NULL;
+}
+
+bool cfr_publisher_has_ended(const struct cfr_publisher *p)
+{
+    return p->work != NULL && p->work->ended;
+}
+
+/* Like nothing that was ever published: what is there is not what was to be. */
+static const struct cfr_file_fingerprint never = {.inode = 1, .size = 1, .mtime_ns = 1};
+
+static void note(struct cfr_publisher *p, size_t i, struct cfr_publish_record *record)
+{
+    const struct seen *seen = &p->work->seen[i];
+    struct cfr_target t = cfr_publish_target(p->config, i);
+
+    if ((p->work->what & CFR_PUBLISHER_PUBLISH) != 0) {
+        record->rendered[i] = seen->hash;
+        record->targets[i] = (struct cfr_file_fingerprint){0};
+        if (!t.ops->is_remote && seen->err.code != 0)
+            record->targets[i] = never;
+        else if (t.ops->look != NULL && seen->look.code == 0 && !t.ops->is_remote)
+            record->targets[i] = seen->mark;
+    }
+    if (!seen->known || !lies_remote(&t))
+        return;
+    if (p->slots[i].seen == NULL)
+        p->slots[i].seen = malloc(sizeof *seen);
+    if (p->slots[i].seen != NULL)
+        *p->slots[i].seen = *seen;
+}
+
+void cfr_publisher_finish(struct cfr_publisher *p, struct cfr_publish_record *record, struct cfr_publisher_outcome *out)
+{
+    struct work *work = p->work;
+
+    *out = (struct cfr_publisher_outcome){.work = work->what};
+    for (size_t i = 0; i < p->config->publish.count; i++) {
+        const struct seen *seen = &work->seen[i];
+
+        note(p, i, record);
+        out->changed = out->changed || seen->changed;
+        if (seen->err.code == 0)
+            out->done++;
+        else if (out->failed++ == 0)
+            out->err = seen->err;
+    }
+    if ((work->what & CFR_PUBLISHER_PUBLISH) != 0)
+        record->target_count = p->config->publish.count;
+    free_work(p);
+}
+
+void cfr_publisher_rebind(struct cfr_publisher *p, const struct cfr_config_credential *c)
+{
+    p->config = c;
+    if (p->work != NULL && p->work->job.render.credential != NULL)
+        p->work->job.render.credential = c->name;
+}
+
+void cfr_publisher_close(struct cfr_publisher *p)
+{
+    if (p == NULL)
+        return;
+    if (p->work != NULL) {
+        if (p->work->queued)
+            leave_queue(p);
+        if (p->work->errand != NULL) {
+            cfr_errand_close(p->work->errand);
+            p->work->errand = NULL;
+            leave_crew(p);
+        }
+        free_work(p);
+        serve_queue(p->crew);
+    }
+    for (size_t i = 0; i < p->config->publish.count; i++) {
+        cfr_errand_close(p->slots[i].hanging);
+        free(p->slots[i].seen);
+    }
+    free(p);
+}
+
+/* ---- what is there ---- */
+
+/* What is at target I: what the last work saw, or what is there now. False for one that is not on this machine. */
+static bool see(const struct cfr_publisher *p, size_t i, struct seen *out)
+{
+    struct cfr_target t = cfr_publish_target(p->config, i);
+
+    *out = (struct seen){.known = false};
+    if (t.ops->is_remote)
+        return false;
+    if (!lies_remote(&t))
+        look_at(&t, out);
+    else if (p->slots[i].seen != NULL)
+        *out = *p->slots[i].seen;
+    else
+        (void)cfr_err_set(&out->look, CFR_E_MISSING, "%s has not been looked at yet", cfr_publish_path(t.config));
+    return true;
+}
+
+bool cfr_publisher_is_remote(const struct cfr_publisher *p)
+{
+    for (size_t i = 0; i < p->config->publish.count; i++) {
+        struct cfr_target t = cfr_publish_target(p->config, i);
+
+        if (lies_remote(&t))
+            return true;
+    }
+    return false;
+}
+
+/* True also if nothing is on record, as by an older version. */
+static bool is_as(const struct cfr_file_fingerprint *remembered, const struct cfr_file_fingerprint *now)
+{
+    bool known = remembered->inode != 0 || remembered->size != 0 || remembered->mtime_ns != 0;
+
+    return !known ||
+           (now->inode == remembered->inode && now->size == remembered->size && now->mtime_ns == remembered->mtime_ns);
+}
+
+static int verify_target(const struct cfr_publisher *p, size_t i, const struct cfr_publish_record *record,
+                         struct cfr_err *err)
+{
+    struct cfr_target t = cfr_publish_target(p->config, i);
+    struct seen seen;
+
+    if (!see(p, i, &seen))
+        return 0;
+    if (seen.look.code != 0)
+        return cfr_err_set(err, seen.look.code, "%s", seen.look.text);
+    /* A publish that did not change this target has left it at an earlier generation. */
+    if (t.ops->current != NULL && (seen.current == 0 || seen.current > record->generation))
+        return cfr_err_set(err, CFR_E_MISSING, "%s does not hold generation %" PRIu64, cfr_publish_path(t.config),
+                           record->generation);
+    if (t.ops->look != NULL && !is_as(&record->targets[i], &seen.mark))
+        return cfr_err_set(err, CFR_E_MISSING, "%s was changed by another program", cfr_publish_path(t.config));
+    return 0;
+}
+
+int cfr_publisher_verify(const struct cfr_publisher *p, const struct cfr_publish_record *record, struct cfr_err *err)
+{
+    int rc = 0;
+
+    if (record->target_count != p->config->publish.count)
+        return cfr_err_set(err, CFR_E_MISSING, "the targets have changed");
+    for (size_t i = 0; rc == 0 && i < p->config->publish.count; i++)
+        rc = verify_target(p, i, record, err);
+    return rc;
+}
+
+void cfr_publisher_found(const struct cfr_publisher *p, struct cfr_publish_record *record)
+{
+    struct seen seen;
+
+    for (size_t i = 0; i < p->config->publish.count; i++)
+        record->targets[i] = see(p, i, &seen) && seen.look.code == 0 ? seen.mark : (struct cfr_file_fingerprint){0};
+    record->target_count = p->config->publish.count;
+}
+
+bool cfr_publisher_holds_key(const struct cfr_publisher *p, const char *id)
+{
+    struct seen seen;
+
+    for (size_t i = 0; i < p->config->publish.count; i++) {
+        if (!see(p, i, &seen) || seen.look.code != 0 || id[0] == '\0' || strcmp(seen.key, id) != 0)
+            return false;
+    }
+    return p->config->publish.count != 0;
+}
+
+uint64_t cfr_publisher_newest(const struct cfr_publisher *p)
+{
+    uint64_t newest = 0;
+    struct seen seen;
+
+    for (size_t i = 0; i < p->config->publish.count; i++) {
+        /* A greater one is not ours: another user wants us to run out of numbers. */
+        if (see(p, i, &seen) && seen.current > newest && seen.current <= GENERATION_MAX)
+            newest = seen.current;
+    }
+    return newest;
+}
+
+int64_t cfr_publisher_time_ns(const struct cfr_publisher *p)
+{
+    int64_t newest_ns = 0;
+    struct seen seen;
+
+    for (size_t i = 0; i < p->config->publish.count; i++) {
+        if (see(p, i, &seen) && seen.renamed_ns > newest_ns)
+            newest_ns = seen.renamed_ns;
+    }
+    return newest_ns;
+}

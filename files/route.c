@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* What lies at a path that is written to. */
+#include "files/route.h"
+
+#include "files/mount_private.h"
+#include "files/walk_private.h"
+
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+struct look {
+    struct cfr_route *out;
+    bool may_wait;
+};
+
+static bool enter(void *ctx, int dir_fd, const struct stat *st, unsigned mount)
+{
+    struct look *look = ctx;
+    struct cfr_route *out = look->out;
+
+    out->storage = cfr_mount_storage(dir_fd, mount);
+    if (st->st_uid != 0 && st->st_uid != geteuid() && !out->foreign) {
+        out->foreign = true;
+        out->uid = st->st_uid;
+    }
+    return look->may_wait || out->storage != CFR_ROUTE_REMOTE;
+}
+
+void cfr_route_find(const char *path, bool is_directory, bool may_wait, struct cfr_route *out)
+{
+    struct look look = {.may_wait = may_wait};
+    struct cfr_walk walk = {.enter = enter, .ctx = &look, .cached = !may_wait};
+    const char *last = strrchr(path, '/');
+    size_t n = strlen(path);
+    int fd;
+
+    *out = (struct cfr_route){.storage = CFR_ROUTE_REMOTE};
+    look.out = out;
+    if (!is_directory && last != NULL)
+        n = (size_t)(last - path);
+    cfr_mount_refresh();
+    fd = cfr_walk_open(path, n, &walk, NULL);
+    out->blocked = fd == CFR_E_PATH;
+    if (fd >= 0)
+        (void)close(fd);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* What lies at a path that is written to, before anything is done there: its storage, and whose directories it leads
+ * through. Values only. Linux only: statx(2), /proc/self/mountinfo (proc(5)). */
+#ifndef CFR_FILES_ROUTE_H
+#define CFR_FILES_ROUTE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum cfr_route_storage {
+    CFR_ROUTE_MEMORY, /* never keeps anybody waiting */
+    CFR_ROUTE_DISK,   /* keeps a writer waiting while it is frozen (fsfreeze) or broken */
+    CFR_ROUTE_REMOTE, /* blocks its readers, too, while its server does not answer: a network, FUSE, unknown */
+};
+
+struct cfr_route {
+    enum cfr_route_storage storage;
+    bool foreign; /* it leads through a directory of a user who is neither root nor ours */
+    uid_t uid;    /* with FOREIGN: whose */
+    bool blocked; /* a link on the way is not followed: what is behind it may be anything, and may not answer */
+};
+
+/* Looks at PATH (absolute) as far as it exists; at the directory that it is in, and with IS_DIRECTORY at itself too.
+ * Without MAY_WAIT nothing is looked at beyond the root of a file system that may not answer, so that this never blocks
+ * on one. What cannot be looked at is no error here: the write that follows reports it. */
+void cfr_route_find(const char *path, bool is_directory, bool may_wait, struct cfr_route *out);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Going along a path whose directories may belong to others: component by component, each looked at before the next.
+ * Blocks on disk. Linux only: O_PATH. */
+#ifndef CFR_FILES_WALK_PRIVATE_H
+#define CFR_FILES_WALK_PRIVATE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+struct cfr_walk {
+    /* Called with each directory on the way, the root first and the last one too; of ST, mode, user and group are set;
+     * MOUNT is the number of its mount, 0 where this kernel does not say (before 5.8). False: go no further. May be
+     * NULL. */
+    bool (*enter)(void *ctx, int dir_fd, const struct stat *st, unsigned mount);
+    void *ctx;
+    bool create; /* missing directories are made with mode 0755 */
+    bool cached; /* directories are looked at without asking a file system that may not answer */
+    bool ended;  /* out: ENTER said so */
+};
+
+/* True if a directory of status ST can only be written by root and by our user (or by their groups). */
+bool cfr_walk_is_private(const struct stat *st);
+/* True if only root and our user could have made the link of status LINK in the directory of status DIR. */
+bool cfr_walk_trusts_link(const struct stat *dir, const struct stat *link);
+/* Opens the directory whose absolute path is the first N bytes of PATH (none: the root); the descriptor can be used
+ * for passing through only (O_PATH). A link is followed where only root and our user could have made it, in a directory
+ * that nobody else writes to, or in a sticky one; another one is CFR_E_PATH. Where ENTER says so, the directory that it
+ * was called with last is what is returned. Errors name the directory that could not be opened. */
+int cfr_walk_open(const char *path, size_t n, struct cfr_walk *walk, struct cfr_err *err);
+
+#endif

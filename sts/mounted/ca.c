@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* CA certificates that a Secret brings.
+ * Only whole blocks of base64 are passed on: OpenSSL would ask the terminal for the password of a block with headers.
+ */
+#include "sts/mounted/mounted_private.h"
+
+#include <string.h>
+
+#define CA_MAX 262144
+#define BEGIN  "-----BEGIN "
+#define FIRST  "-----BEGIN CERTIFICATE-----"
+#define LAST   "-----END CERTIFICATE-----"
+
+static bool is_base64(struct cfr_view line)
+{
+    for (size_t i = 0; i < line.n; i++) {
+        char c = line.p[i];
+
+        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/' ||
+              c == '='))
+            return false;
+    }
+    return line.n != 0;
+}
+
+static int add_line(const struct cfr_mounted_case *c, struct cfr_view line)
+{
+    int rc = cfr_secret_append(&c->out->ca, line, c->err);
+
+    return rc != 0 ? rc : cfr_secret_append_str(&c->out->ca, "\n", c->err);
+}
+
+int cfr_mounted_ca(const struct cfr_mounted_case *c, const char *key, struct cfr_view pem)
+{
+    struct cfr_view line;
+    bool inside = false;
+    int rc = 0;
+
+    if (pem.n > CA_MAX)
+        return cfr_err_set(c->err, CFR_E_CONFIG, "%s has %zu bytes, and CA certificates may have %d", key, pem.n,
+                           CA_MAX);
+    cfr_secret_init(&c->out->ca, CA_MAX + 1);
+    while (rc == 0 && cfr_view_line(&pem, &line)) {
+        bool ends = cfr_view_is(cfr_view_trim(line), LAST);
+
+        line = cfr_view_trim(line);
+        if (inside ? !ends && !is_base64(line) : cfr_view_starts(line, BEGIN) && !cfr_view_is(line, FIRST))
+            return cfr_err_set(
+                c->err, CFR_E_CONFIG,
+                "%s holds something other than certificates in PEM form; leave " FIRST " to " LAST " of each CA", key);
+        if (inside || cfr_view_is(line, FIRST))
+            rc = add_line(c, line);
+        inside = inside ? !ends : cfr_view_is(line, FIRST);
+    }
+    if (rc == 0 && (inside || c->out->ca.len == 0))
+        rc = cfr_err_set(c->err, CFR_E_CONFIG, "%s holds no whole certificate in PEM form", key);
+    if (rc == 0)
+        cfr_mounted_taken(c, "CA certificates");
+    return rc;
+}

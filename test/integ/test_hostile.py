@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: MIT
+"""A consumer, or a file system, that means no good: it spoils its own credential at most."""
+import configparser
+import ctypes
+import os
+import pathlib
+import shutil
+import subprocess
+import threading
+import time
+
+import pytest
+
+from conftest import eventually, let_others_in
+
+CONSUMER = 1234
+HANG_S = 2.0  # an answer that comes within it did not wait for a file system, which takes ten times as long
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the agent takes another user's rights")
+
+
+def lacking(reason):
+    """Ends the test: the machine has not what the attack needs."""
+    (pytest.fail if os.environ.get("CFR_REQUIRE_REAL") == "1" else pytest.skip)(reason)
+
+
+@pytest.fixture
+def cloud(shared_cloud):
+    return shared_cloud
+
+
+@pytest.fixture
+def home(agent):
+    """A directory of the consumer's, in one of root's that it may pass."""
+    let_others_in(agent.dir)
+    home = agent.dir / "home"
+    home.mkdir()
+    os.chown(home, CONSUMER, CONSUMER)
+    return home
+
+
+def as_consumer(*argv):
+    done = subprocess.run(["setpriv", f"--reuid={CONSUMER}", f"--regid={CONSUMER}", "--clear-groups", *argv],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def one_file(path):
+    return {"file": {"path": str(path), "format": "json"}}
+
+
+def a_directory(path, name="token"):
+    return {"directory": str(path), "files": [{"name": name, "format": "token"}]}
+
+
+def children(agent):
+    """The states of the agent's child processes."""
+    text = subprocess.run(["ps", "--ppid", str(agent.process.pid), "-o", "stat="], capture_output=True, text=True).stdout
+    return [line[0] for line in text.split()]
+
+
+def error_of(agent, name="demo"):
+    return (agent.status(name).get("last_error") or {}).get("message", "")
+
+
+def wait_error(agent, *words, name="demo"):
+    eventually(lambda: all(word in error_of(agent, name) for word in words),
+               lambda: f"{words} in: {error_of(agent, name)}\n{agent.log}")
+
+
+def untouched(directory):
+    return {p.relative_to(directory): p.read_bytes() if p.is_file() else None for p in directory.rglob("*")}
+
+
+# ---- links ----
+
+@root_only
+@pytest.mark.parametrize("kind", ["directory", "file", "profile"])
+def test_planted_links_lead_nowhere(agent, home, kind):
+    """The consumer puts a link to root's own directory where its own was."""
+    victim = agent.dir / "victim"
+    victim.mkdir(mode=0o755)
+    (victim / "credentials").write_text("[default]\naws_access_key_id = ROOTS\n")
+    before = untouched(victim)
+    as_consumer("ln", "-s", str(victim), str(home / "app"))
+    path = home / "app" / ("creds" if kind == "directory" else "credentials")
+    publish = {"directory": {"directory": str(path), "files": [{"name": "token", "format": "token"}]},
+               "file": one_file(path),
+               "profile": {"profile": {"path": str(path)}}}[kind]
+    agent.configure(agent.credential(publish=publish), agent.credential("other")).start()
+    agent.wait_state("fresh", "other")
+    wait_error(agent, "user 1234")
+    assert untouched(victim) == before
+
+
+@root_only
+def test_what_is_the_consumers_is_written_with_its_rights(agent, home):
+    as_consumer("mkdir", str(home / "app"))
+    agent.configure(agent.credential(publish=one_file(home / "app" / "deep" / "creds.json"))).start()
+    agent.wait_state("fresh")
+    for made in (home / "app" / "deep", home / "app" / "deep" / "creds.json"):
+        assert (made.stat().st_uid, made.stat().st_gid) == (CONSUMER, 65534), made
+    # Its own links are its own business, as far as its rights go.
+    as_consumer("mkdir", str(home / "elsewhere"))
+    as_consumer("ln", "-s", str(home / "elsewhere"), str(home / "linked"))
+    agent.stop()
+    agent.configure(agent.credential(publish=one_file(home / "linked" / "creds.json"))).start()
+    eventually((home / "elsewhere" / "creds.json").exists, lambda: agent.log)
+
+
+@root_only
+def test_a_link_where_anybody_can_write_is_not_followed(agent):
+    """As in an emptyDir, which has mode 0777."""
+    victim = agent.dir / "victim"
+    victim.mkdir(mode=0o700)
+    let_others_in(agent.dir)
+    shared = agent.dir / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    as_consumer("ln", "-s", str(victim), str(shared / "app"))
+    agent.configure(agent.credential(publish=one_file(shared / "app" / "creds.json"))).start()
+    wait_error(agent, "app is a symbolic link in a directory that other users can write to")
+    assert list(victim.iterdir()) == []
+    as_consumer("rm", str(shared / "app"))
+    eventually(lambda: agent.status().get("state") == "fresh", lambda: agent.log)
+
+
+# ---- obstacles ----
+
+@root_only
+def test_a_generation_number_near_the_end_is_not_continued(agent, home):
+    out = home / "creds"
+    agent.configure(agent.credential(publish={"directory": str(out), "files": [{"name": "token", "format": "token"}]}))
+    agent.start()
+    agent.wait_state("fresh")
+    now = os.readlink(out / "..data")
+    evil = f"{now.rsplit('.', 1)[0]}.{2**64 - 2}"
+    as_consumer("cp", "-r", str(out / now), str(out / evil))
+    as_consumer("ln", "-sfn", evil, str(out / "..data"))
+    agent.stop()
+    shutil.rmtree(agent.state)
+    agent.start()
+    agent.wait_state("fresh")
+    assert agent.generation() < 10
+    assert os.readlink(out / "..data") != evil
+
+
+@root_only
+def test_one_target_in_the_way_holds_back_no_other(agent, home, cloud):
+    """A directory stands where the link of one target belongs: the other is published, its hook runs, and no second
+    exchange is made for the first once it is out of the way."""
+    out = home / "creds"
+    as_consumer("mkdir", "-p", str(out / "..data" / "x"))
+    hooked = agent.dir / "hooked"
+    publish = [{"directory": str(out), "files": [{"name": "token", "format": "token"}]}, one_file(agent.dir / "good.json")]
+    agent.configure(agent.credential(publish=publish, reload=[{"exec": ["/usr/bin/touch", str(hooked)]}])).start()
+    wait_error(agent, str(out))
+    assert (agent.dir / "good.json").exists()
+    eventually(hooked.exists, lambda: agent.log)
+    exchanges = cloud.exchanges()
+    as_consumer("rm", "-r", str(out / "..data"))
+    agent.wait_state("fresh")
+    assert cloud.exchanges() == exchanges
+    assert (out / "token").exists()
+
+
+@root_only
+def test_a_held_lock_and_a_sparse_file_keep_nobody_waiting(agent, home):
+    as_consumer("mkdir", str(home / ".aws"))
+    holder = subprocess.Popen(["setpriv", f"--reuid={CONSUMER}", f"--regid={CONSUMER}", "--clear-groups", "/usr/bin/python3", "-c", f"""
+import fcntl, struct, sys, time
+f = open({str(home / '.aws' / 'credentials.lock')!r}, 'w')
+fcntl.lockf(f, fcntl.LOCK_EX)
+print('held', flush=True)
+time.sleep(600)"""], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "held\n"
+    huge = home / "huge"
+    as_consumer("truncate", "-s", "4T", str(huge))
+    try:
+        agent.configure(agent.credential(publish={"profile": {"path": str(home / ".aws" / "credentials")}}),
+                        agent.credential("huge", publish=one_file(huge)), agent.credential("other")).start()
+        agent.wait_state("fresh", "other")
+        assert slowest_answer(agent, lambda: "lock" in error_of(agent)) < HANG_S
+        agent.wait_state("fresh", "huge")
+        assert huge.stat().st_size < 10000
+    finally:
+        holder.kill()
+        holder.wait()
+    agent.wait_state("fresh")
+
+
+def test_many_profiles_go_into_one_file_at_once(agent):
+    """Each child cleans up what a crash has left, and leaves alone what the others are writing."""
+    path = agent.dir / "aws" / "credentials"
+    names = [f"p{i}" for i in range(60)]
+    agent.configure(*[agent.credential(name, publish={"profile": {"path": str(path), "name": name}}) for name in names])
+    agent.start()
+    for name in names:
+        agent.wait_state("fresh", name)
+    text = path.read_text()
+    assert [name for name in names if f"[{name}]" not in text] == []
+
+
+# ---- file systems that do not answer ----
+
+def slowest_answer(agent, until, limit_s=60):
+    """Seconds that the slowest answer of the control socket took while UNTIL was waited for."""
+    slowest = 0.0
+    end = time.monotonic() + limit_s
+    while not until():
+        assert time.monotonic() < end, agent.log
+        before = time.monotonic()
+        assert agent.request("GET", "/v1/credentials")[0] == 200
+        slowest = max(slowest, time.monotonic() - before)
+        time.sleep(0.01)
+    return slowest
+
+
+@pytest.fixture
+def frozen(tmp_path):
+    """An ext4 on a loop device, and how to freeze it."""
+    image, point = tmp_path / "disk.img", tmp_path / "disk"
+    point.mkdir()
+    subprocess.run(["truncate", "-s", "16M", str(image)], check=True)
+    try:
+        for argv in (["mkfs.ext4", "-q", str(image)], ["mount", "-o", "loop", str(image), str(point)]):
+            subprocess.run(argv, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        lacking(f"no ext4 on a loop device: {error}")
+    yield point
+    subprocess.run(["fsfreeze", "-u", str(point)], capture_output=True)
+    eventually(lambda: subprocess.run(["umount", str(point)], capture_output=True).returncode == 0, "the unmount")
+
+
+@root_only
+def test_a_frozen_file_system_keeps_nobody_else_waiting(agent, frozen):
+    agent.configure(agent.credential(publish=one_file(frozen / "creds.json")), agent.credential("other")).start()
+    agent.wait_state("fresh")
+    agent.wait_state("fresh", "other")
+    subprocess.run(["fsfreeze", "-f", str(frozen)], check=True)
+    before = agent.generation("other")
+    for name in ("demo", "other"):
+        assert agent.request("POST", f"/v1/credentials/{name}/rotate")[0] == 202
+    assert slowest_answer(agent, lambda: "has not answered for 10 s" in error_of(agent)) < HANG_S
+    assert agent.generation("other") > before
+    assert "creds.json" in error_of(agent)
+    # The end does not wait for it either.
+    began = time.monotonic()
+    agent.stop()
+    assert time.monotonic() - began < 8
+    subprocess.run(["fsfreeze", "-u", str(frozen)], check=True)
+    agent.start()
+    agent.wait_state("fresh")
+
+
+@pytest.fixture
+def hung(tmp_path):
+    """A FUSE file system whose server never answers."""
+    point = tmp_path / "hung"
+    point.mkdir()
+    libc = ctypes.CDLL(None, use_errno=True)
+    try:
+        device = os.open("/dev/fuse", os.O_RDWR)
+    except OSError as error:
+        lacking(f"no FUSE: {error}")
+    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other".encode()
+    if libc.mount(b"hung", str(point).encode(), b"fuse", 0, options) != 0:
+        lacking(f"no FUSE mount: {os.strerror(ctypes.get_errno())}")
+    yield point
+    os.close(device)  # all calls that wait get an error
+    subprocess.run(["umount", "-l", str(point)], capture_output=True)
+
+
+@root_only
+def test_a_hung_file_system_keeps_nobody_else_waiting(agent, hung):
+    agent.configure(agent.credential(publish={"directory": str(hung / "out"), "files": [{"name": "t", "format": "token"}]}),
+                    agent.credential("other")).start()
+    agent.wait_state("fresh", "other")
+    assert slowest_answer(agent, lambda: "has not answered for 10 s" in error_of(agent)) < HANG_S
+    began = time.monotonic()
+    agent.stop()
+    assert time.monotonic() - began < 8
+
+
+@root_only
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_a_link_to_a_hung_file_system_keeps_nobody_else_waiting(agent, home, hung, kind):
+    """The consumer's own link leads there from a disk that answers."""
+    as_consumer("ln", "-s", str(hung), str(home / "linked"))
+    path = home / "linked" / "creds"
+    agent.configure(agent.credential(publish=one_file(path) if kind == "file" else a_directory(path)),
+                    agent.credential("other")).start()
+    agent.wait_state("fresh", "other")
+    assert slowest_answer(agent, lambda: "has not answered for 10 s" in error_of(agent)) < HANG_S
+
+
+@root_only
+def test_a_directory_that_becomes_such_a_link_keeps_nobody_waiting(agent, home, hung):
+    """After the publish, and watched: the watch moves to what is there now."""
+    out = home / "creds"
+    agent.configure(agent.credential(publish=a_directory(out))).start()
+    agent.wait_state("fresh")
+    as_consumer("/usr/bin/python3", "-c", f"import os; os.rename({str(out)!r}, {str(home / 'away')!r}); "
+                f"os.symlink({str(hung / 'x')!r}, {str(out)!r})")
+    assert slowest_answer(agent, lambda: agent.status().get("state") not in ("fresh", None)) < HANG_S
+    end = time.monotonic() + 2
+    assert slowest_answer(agent, lambda: time.monotonic() > end) < HANG_S
+
+
+@root_only
+def test_a_reload_meanwhile_changes_nothing_at_the_next_target(agent, hung):
+    """What was rendered waits for the first target to answer while the configuration is replaced."""
+    out, name = agent.dir / "second", "the-token-of-the-second-target"
+    demo = agent.credential(publish=[one_file(hung / "creds.json"), a_directory(out, name)])
+    agent.configure(demo).start()
+    agent.wait_state("publishing")
+    for count in range(4):
+        agent.configure(demo, *[agent.credential(f"other-{i}") for i in range(count)])
+        assert agent.request("POST", "/v1/reload")[0] == 200
+    wait_error(agent, "has not answered for 10 s")
+    assert (out / name).stat().st_size > 0
+    assert [p.name for p in out.iterdir() if not p.name.startswith("..")] == [name]
+
+
+@root_only
+def test_what_a_reload_has_left_behind_is_reaped(agent, frozen):
+    """The credential goes while its child hangs in the kernel, which ends it only later."""
+    subprocess.run(["fsfreeze", "-f", str(frozen)], check=True)
+    try:
+        agent.configure(agent.credential(publish=one_file(frozen / "creds.json")), agent.credential("other")).start()
+        eventually(lambda: "D" in children(agent), lambda: agent.log)
+        agent.configure(agent.credential("other"))
+        assert agent.request("POST", "/v1/reload")[0] == 200
+        assert "D" in children(agent)
+    finally:
+        subprocess.run(["fsfreeze", "-u", str(frozen)], check=True)
+    eventually(lambda: not {"D", "Z"} & set(children(agent)), lambda: str(children(agent)))
+
+
+# ---- processes ----
+
+@root_only
+def test_a_pid_file_of_the_consumers_names_only_its_own_processes(agent, home):
+    """It names root's process: that gets no signal. It names one of the consumer's: that does."""
+    pid_file = home / "app.pid"
+    roots = subprocess.Popen(["sleep", "600"])
+    its = subprocess.Popen(["setpriv", f"--reuid={CONSUMER}", f"--regid={CONSUMER}", "--clear-groups", "sleep", "600"])
+    try:
+        as_consumer("sh", "-c", f"echo {roots.pid} > {pid_file}")
+        agent.configure(agent.credential(reload=[{"signal": {"pid_file": str(pid_file), "signal": "TERM"}, "on_first": "run"}])).start()
+        eventually(lambda: f"names process {roots.pid} of user 0" in agent.log, lambda: agent.log)
+        assert roots.poll() is None
+        as_consumer("sh", "-c", f"echo {its.pid} > {pid_file}")
+        eventually(lambda: its.poll() is not None, lambda: agent.log)
+    finally:
+        for process in (roots, its):
+            process.kill()
+            process.wait()
+
+
+def test_sigchld_that_was_ignored_ends_hooks_all_the_same(agent):
+    """It is inherited, and the kernel then tells of no end and keeps no exit status."""
+    agent.configure(agent.credential(reload=[{"exec": ["/bin/true"], "on_first": "run"}]))
+    agent.start(wrapper=["/usr/bin/python3", "-c", "import os, signal, sys\n"
+                         "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nos.execv(sys.argv[1], sys.argv[1:])"])
+    eventually(lambda: 'hook "exec /bin/true" done' in agent.log, lambda: agent.log)

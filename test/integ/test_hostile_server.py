@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: MIT
+"""A token service that repeats every secret of the exchange in each field and header that it has, with control bytes: none is
+ever shown."""
+import base64
+import http.server
+import json
+import pathlib
+import re
+import socket
+import socketserver
+import subprocess
+import threading
+import time
+import urllib.parse
+
+import pytest
+
+from conftest import CREDFRESH, ROLE, eventually
+from test_sources import CLIENT, GCP_ACCOUNT, GCP_AUDIENCE, TENANT
+
+# Not to be mistaken for a word of a message, and neither long nor of the form of a token.
+CLIENT_SECRET = "kW7q.Zp3~Rt9-Lm2x"
+PASSWORD = "Vb8 hN4wQz6+Yc1fDg"
+SECRET_KEY = "sJ5d/Xe0uPa7rTk3oGi9mBv2"
+SESSION = "Qy6tHs1nCw8/Er4bUj0+Mf5pKx"
+NEW_KEY = "Lz2gOa9iVd7/Sq3yWe6rTn1cXb"
+EVIL = "\x1b[31m\x9b2J\u202e\x07\nFAKE error line \x7f"
+
+
+class Service(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    """Answers as every cloud at once; REFUSES says with what."""
+
+    daemon_threads = True
+
+    def __init__(self, known):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.known, self.refuses, self.requests = known, True, 0
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, body, kind="application/json", **more):
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(data)), **more}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self):
+        self.do_POST()
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        login = self.headers.get("Authorization", "").split(" ")[-1]
+        said = list(self.server.known)
+        for values in urllib.parse.parse_qs(body).values():
+            said += [v for v in values if len(v) > 40]
+        # By words of both kinds: alone, and inside another.
+        self.action = (urllib.parse.parse_qs(body).get("Action") or ["AssumeRoleWithWebIdentity"])[0]
+        echo = " ".join([*said, *(f"x{one[2:-1]}y" for one in said), login]) + " "
+        self.server.requests += 1
+        heads = {"x-amzn-RequestId": said[0][:90], "x-ms-request-id": said[0][:90], "x-openstack-request-id": said[0][:90],
+                 "Warning": f'299 - "{said[0][:90]}"', "WWW-Authenticate": f'Bearer error="{said[0][:90]}"'}
+        if self.server.refuses:
+            self.refuse(echo, heads)
+        else:
+            self.grant(echo, heads)
+
+    def refuse(self, echo, heads):
+        which = self.server.requests % 3
+        text = ("", EVIL)[which == 1] + echo
+        if "Action=" in self.path or self.path == "/":
+            plain = re.sub("[\x00-\x08\x0b-\x1f]", "?", text).replace("&", "&amp;").replace("<", "&lt;")
+            return self.answer(400, f"<ErrorResponse><Error><Type>Sender</Type><Code>{('Validation', plain)[which == 2]}</Code><Message>"
+                                    f"{plain}</Message></Error><RequestId>{plain}</RequestId></ErrorResponse>".encode(), "text/xml", **heads)
+        code = ("invalid_request", text)[which == 2]
+        if self.path.startswith("/v3"):
+            return self.answer(401, {"error": {"code": 401, "title": code, "message": text}}, **heads)
+        return self.answer(400, {"error": code, "error_description": text, "error_codes": [700016], "trace_id": text,
+                                 "correlation_id": text, "error_uri": text}, **heads)
+
+    def grant(self, echo, heads):
+        end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+        fresh = f"{SESSION} {NEW_KEY}"
+        if self.path == "/":
+            return self.answer(200, (
+                f"<{self.action}Response><{self.action}Result><Audience>" + NEW_KEY + "</Audience>"
+                f"<AssumedRoleUser><AssumedRoleId>{SESSION}</AssumedRoleId><Arn>arn:aws:sts::123456789012:assumed-role/demo/{SESSION}</Arn>"
+                f"</AssumedRoleUser><Provider>{SESSION}</Provider><SubjectFromWebIdentityToken>{SESSION}</SubjectFromWebIdentityToken>"
+                f"<Credentials><AccessKeyId>ASIAHOSTILE000000000</AccessKeyId><SecretAccessKey>{NEW_KEY}</SecretAccessKey>"
+                f"<SessionToken>{SESSION}</SessionToken><Expiration>{end}</Expiration></Credentials>"
+                f"</{self.action}Result><ResponseMetadata><RequestId>{fresh}</RequestId></ResponseMetadata>"
+                f"</{self.action}Response>").encode(), "text/xml", **heads)
+        if self.path.startswith("/v3"):
+            names = {"id": SESSION, "name": SESSION, "domain": {"id": SESSION, "name": SESSION}}
+            return self.answer(201, {"token": {"expires_at": end.replace("Z", ".000000Z"), "issued_at": "2020-01-01T00:00:00.000000Z",
+                                               "methods": ["password"], "user": names, "project": names, "roles": [names]}},
+                               **{**heads, "X-Subject-Token": SESSION})
+        if "generateAccessToken" in self.path:
+            return self.answer(200, {"accessToken": SESSION, "expireTime": end, "name": SESSION}, **heads)
+        return self.answer(200, {"access_token": SESSION, "token_type": "Bearer", "expires_in": 3600, "scope": fresh, "id": fresh,
+                                 "client_id": SESSION, "issued_token_type": "urn:ietf:params:oauth:token-type:access_token"}, **heads)
+
+
+def written(agent, name, text):
+    path = agent.dir / name
+    path.write_text(text)
+    path.chmod(0o600)
+    return str(path)
+
+
+def exchange_of(agent, kind, url):
+    """(the exchange, the token's volume or None)"""
+    if kind == "aws":
+        return {"aws": {"role_arn": ROLE, "region": "us-east-1", "endpoint": url}}, "demo"
+    if kind == "aws-keys":
+        return {"aws": {"role_arn": ROLE, "region": "us-east-1", "endpoint": url, "access_key_id_file":
+                        written(agent, "id", "AKIAHOSTILE000000000"), "secret_access_key_file": written(agent, "key", SECRET_KEY)}}, None
+    if kind == "azure":
+        return {"azure": {"tenant_id": TENANT, "client_id": CLIENT, "scopes": ["https://vault.azure.net/.default"],
+                          "authority_host": url}}, "azure"
+    if kind == "azure-secret":
+        return {"azure": {"tenant_id": TENANT, "client_id": CLIENT, "scopes": ["https://vault.azure.net/.default"],
+                          "authority_host": url, "client_secret_file": written(agent, "secret", CLIENT_SECRET)}}, None
+    if kind == "gcp":
+        return {"gcp": {"audience": GCP_AUDIENCE, "service_account": GCP_ACCOUNT, "sts_endpoint": url + "/v1/token",
+                        "iam_endpoint": url}}, "gcp"
+    if kind == "openstack":
+        return {"openstack": {"auth_url": url + "/v3", "username": "demo", "user_domain_name": "Default", "project_name": "demo",
+                              "project_domain_name": "Default", "password_file": written(agent, "password", PASSWORD)}}, None
+    assert kind == "oauth"
+    return {"oauth": {"token_url": url + "/token", "client_id": "demo-client", "client_authentication": "basic",
+                      "client_secret_file": written(agent, "secret", CLIENT_SECRET)}}, "demo"
+
+
+FIELDS = {"aws": "aws-credentials", "aws-keys": "aws-credentials"}
+KINDS = ["aws", "aws-keys", "azure", "azure-secret", "gcp", "openstack", "oauth"]
+
+
+def pieces(secrets):
+    """12 characters of a secret are as good as the whole."""
+    found = set()
+    for one in secrets:
+        for word in one.split():
+            found |= {word[i:i + 12] for i in range(max(1, len(word) - 11))} if len(word) >= 8 else set()
+    return found
+
+
+def check_shown(what, text, secrets):
+    leaked = [p for p in pieces(secrets) if p in text]
+    assert not leaked, (what, leaked[:3], text[max(0, text.find(leaked[0]) - 200):][:600])
+    bad = {hex(ord(c)) for c in text if (ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160 or c == "\u202e" or c == "\ufffe"}
+    assert not bad, (what, bad)
+    assert not re.search("^FAKE", text, re.M), (what, text)
+
+
+@pytest.fixture
+def hostile(agent_factory, shared_cloud):
+    made = []
+
+    def make(kind):
+        agent = agent_factory(shared_cloud)
+        volume = None
+        known = [CLIENT_SECRET, *PASSWORD.split(), PASSWORD, SECRET_KEY, SESSION, NEW_KEY]
+        service = Service(known)
+        made.append(service)
+        exchange, volume = exchange_of(agent, kind, service.url)
+        over = {"token": None}
+        if volume is not None:
+            path = pathlib.Path(shared_cloud.volumes[volume]) / "token"
+            over = {"token": {"file": str(path)}}
+            known.insert(0, path.read_text().strip())
+        basic = base64.b64encode(f"demo-client:{CLIENT_SECRET}".encode()).decode()
+        known.append(basic)
+        # Without a subject token the others are no part of the exchange until they are granted.
+        sent = {"aws": [0], "aws-keys": [SECRET_KEY], "azure": [0], "azure-secret": [CLIENT_SECRET], "gcp": [0],
+                "openstack": [PASSWORD, *PASSWORD.split()], "oauth": [0, CLIENT_SECRET, basic]}[kind]
+        service.known = [known[0] if one == 0 else one for one in sent]
+        publish = {"directory": str(agent.out), "files": [{"name": "creds.json", "format": "json"}]}
+        agent.configure(agent.credential(exchange=exchange, publish=publish, **over))
+        return agent, service
+
+    yield make
+    for service in made:
+        service.shutdown()
+        service.server_close()
+
+
+def test_status_of_a_socket_that_lies(tmp_path):
+    """The table is for a terminal, whatever the other end of the socket is."""
+    text = "a" + EVIL + "z"
+    hook = {"name": text, "result": text, "error": text}
+    doc = {"agent": {"config": {"error": text}}, "authority": {"number": 1, "error": text}, "credentials": [{
+        "name": text, "state": text, "identity": text, "last_error": {"message": text}, "deliveries": [hook], "hooks": [hook],
+        "consumers": [{"name": text}], "mint": {"state": text, "step": text, "waits_for": text, "error": text}}]}
+    body = json.dumps(doc).encode()
+    path = str(tmp_path / "sock")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        asking = subprocess.Popen([CREDFRESH, "status", "-s", path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        one, _ = listening.accept()
+        with one:
+            one.recv(65536)
+            one.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            shown = asking.communicate(timeout=20)[0].decode()
+    assert asking.returncode == 0 and shown.count("FAKE error line") > 8, shown
+    check_shown("status", shown, [])
+
+
+def outputs(agent):
+    _, listing = agent.request("GET", "/v1/credentials")
+    yield "status of the socket", json.dumps(listing, ensure_ascii=False).replace("\\u", "\\\\u")
+    for page in ("/metrics", "/readyz?verbose"):
+        yield page, agent.request("GET", page)[1]
+    for argv in (("status",), ("check",), ("doctor", "--timeout", "10s"), ("once", "--timeout", "3s"),
+                 ("get", "token", "demo", "--field", "none", "--timeout", "2s")):
+        done = agent.run(*argv)
+        yield argv[0], done.stderr + ("" if argv[0] == "get" else done.stdout)
+    yield "log", agent.log
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refusal_that_repeats_secrets(hostile, kind):
+    agent, service = hostile(kind)
+    agent.start()
+    eventually(lambda: agent.status().get("consecutive_failures", 0) >= 1, lambda: agent.log)
+    for count in (2, 3, 4):
+        agent.request("POST", "/v1/credentials/demo/rotate", "{}")
+        eventually(lambda: agent.status().get("consecutive_failures", 0) >= count, lambda: agent.log)
+    assert service.requests >= 4
+    for what, text in outputs(agent):
+        check_shown(what, text, service.known)
+    assert "[removed]" in agent.log or "[removed]" in json.dumps(agent.status()), agent.log
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_grant_that_repeats_secrets(hostile, kind):
+    agent, service = hostile(kind)
+    service.refuses = False
+    agent.start()
+    eventually(lambda: agent.status().get("published") or agent.status().get("consecutive_failures"), lambda: agent.log)
+    for what, text in outputs(agent):
+        check_shown(what, text, [*service.known, SESSION, NEW_KEY])
+    assert agent.status()["published"], agent.log
+    # The grant itself is whole.
+    assert SESSION in (agent.out / "creds.json").read_text()

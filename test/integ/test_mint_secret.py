@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""Rotated keys in Secrets of the cluster: KEY, KEY.old and the mint time in one apply; the old key outlives the apply."""
+import pytest
+
+from conftest import eventually
+from minting import (admin, clean_up, cloud, configured, iam_cloud, keys_of, mint_of, minted, rotate, wait_complete,
+                     wait_step)
+from test_secret_target import Kube, delivery
+
+KEYS = [{"name": "aws_access_key_id", "format": "field", "field": "aws_access_key_id"},
+        {"name": "credentials", "format": "aws-credentials"}]
+
+
+@pytest.fixture
+def kube(cloud):
+    found = Kube(cloud)
+    found.call("DELETE", "robot")
+    return found
+
+
+def secret(agent, **over):
+    return {"secret": {"namespace": "default", "name": "robot", "kubeconfig": agent.cloud.ready["kubeconfig"],
+                       "keys": KEYS, **over}}
+
+
+@pytest.fixture
+def agent(configured, kube):
+    """One that rotates a key in a Secret, not started."""
+    configured.configure(minted(configured, publish=secret(configured)), admin(configured))
+    return configured
+
+
+def held(kube):
+    return kube.data("robot")
+
+
+def start(agent):
+    agent.start()
+    agent.wait_generation(1, "robot")
+    eventually(lambda: delivery_of(agent).get("result") == "ok", agent.log)
+    wait_complete(agent)
+    return agent
+
+
+def active(agent):
+    return {name for name, key in keys_of(agent.cloud).items() if key["active"]}
+
+
+def test_old_and_new_in_one_apply(agent, kube):
+    start(agent)
+    first = held(kube)
+    assert sorted(first) == ["aws_access_key_id", "credentials", "minted"]
+    assert first["minted"].split()[1] == first["aws_access_key_id"] and first["minted"].endswith("Z " + first["minted"].split()[1] + "\n")
+    assert first["aws_access_key_id"] in first["credentials"] and active(agent) == {first["aws_access_key_id"]}
+    agent.cloud.admin("/stats/reset", {})
+    rotate(agent, "one")
+    eventually(lambda: held(kube)["aws_access_key_id"] != first["aws_access_key_id"], agent.log)
+    second = held(kube)
+    assert sorted(second) == ["aws_access_key_id", "aws_access_key_id.old", "credentials", "credentials.old", "minted"]
+    assert second["aws_access_key_id.old"] == first["aws_access_key_id"] and second["credentials.old"] == first["credentials"]
+    assert second["minted"].split()[1] == second["aws_access_key_id"]
+    assert len(agent.cloud.exchanges("kube.secret.apply")) == 1
+    wait_complete(agent)
+    assert active(agent) == {second["aws_access_key_id"]}
+    managers = {entry["manager"] for entry in kube.get("robot")["metadata"]["managedFields"]}
+    assert managers == {"credfresh"} and second["aws_access_key_id.old"] == held(kube)["aws_access_key_id.old"]
+    assert first["credentials"].split()[-1] not in agent.log
+
+
+def refuse(agent):
+    agent.cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "kube.secret.apply"})
+
+
+def test_the_old_key_stays_until_the_cluster_has_the_new_one(agent, kube):
+    start(agent)
+    first = held(kube)
+    refuse(agent)
+    rotate(agent, "one")
+    wait_step(agent, "verified")
+    eventually(lambda: delivery_of(agent).get("error"), agent.log)
+    assert held(kube) == first
+    # Longer than the grace, by what the agent itself counts.
+    failed = delivery_of(agent)["runs_failed"]
+    eventually(lambda: delivery_of(agent)["runs_failed"] > failed + 1, agent.log, 30)
+    assert first["aws_access_key_id"] in active(agent) and mint_of(agent)["step"] == "verified"
+    assert not agent.status("robot")["ready"] or held(kube) == first
+    agent.cloud.clear_faults()
+    wait_complete(agent)
+    assert held(kube)["credentials.old"] == first["credentials"] and active(agent) == {held(kube)["aws_access_key_id"]}
+
+
+def delivery_of(agent):
+    return (agent.status("robot").get("deliveries") or [{}])[0]
+
+
+def test_a_crash_before_the_apply_loses_no_key_and_makes_no_other(agent, kube):
+    start(agent)
+    first = held(kube)
+    refuse(agent)
+    rotate(agent, "one")
+    wait_step(agent, "verified")
+    eventually(lambda: delivery_of(agent).get("error"), agent.log)
+    made = set(keys_of(agent.cloud))
+    agent.kill()
+    agent.cloud.clear_faults()
+    start(agent)
+    second = held(kube)
+    assert made == {first["aws_access_key_id"], second["aws_access_key_id"]}
+    assert second["credentials.old"] == first["credentials"] and set(keys_of(agent.cloud)) == {second["aws_access_key_id"]}
+
+
+def test_the_same_key_again_keeps_the_old_one(agent, kube):
+    """An apply whose answer was lost is repeated."""
+    start(agent)
+    first = held(kube)
+    agent.cloud.fault(kind="truncate", bytes=10, count=1, match={"action": "kube.secret.apply"})
+    rotate(agent, "one")
+    wait_complete(agent, 60)
+    assert held(kube)["credentials.old"] == first["credentials"]
+
+
+def test_another_managers_field_is_refused_in_words(agent, kube):
+    start(agent)
+    first = held(kube)
+    taken = kube.apply("robot", "helm", {"credentials": "mine"}, force=True)
+    assert taken["kind"] == "Secret"
+    rotate(agent, "one")
+    eventually(lambda: '"helm"' in (delivery_of(agent).get("error") or ""), agent.log)
+    assert held(kube)["credentials"] == "mine" and first["aws_access_key_id"] in active(agent)
+    assert mint_of(agent)["step"] == "verified"
+
+
+def test_a_secret_that_was_deleted_is_made_with_a_new_key(agent, kube):
+    start(agent)
+    first = held(kube)
+    agent.stop()
+    kube.call("DELETE", "robot")
+    agent.start()
+    eventually(lambda: "aws_access_key_id" in held(kube), agent.log, 30)
+    wait_complete(agent)
+    assert sorted(held(kube)) == ["aws_access_key_id", "credentials", "minted"]
+    assert active(agent) == {held(kube)["aws_access_key_id"]} != {first["aws_access_key_id"]}
+
+
+def test_a_directory_and_a_secret_change_together(configured, kube):
+    agent = configured
+    files = minted(agent)["publish"]
+    agent.configure(minted(agent, publish=[files, secret(agent)]), admin(agent))
+    start(agent)
+    assert held(kube)["credentials"] == (agent.out / "credentials").read_text()
+    rotate(agent, "one")
+    eventually(lambda: "credentials.old" in held(kube), agent.log)
+    wait_complete(agent)
+    for name in ("credentials", "credentials.old", "minted"):
+        assert held(kube)[name] == (agent.out / name).read_text()
+
+
+def test_names_that_would_be_overwritten(agent):
+    for name in ("credentials.old", "minted"):
+        agent.configure(minted(agent, publish=secret(agent, keys=[{"name": name, "format": "aws-credentials"}])),
+                        admin(agent))
+        done = agent.run("check")
+        assert done.returncode != 0 and "choose another name" in done.stderr + done.stdout

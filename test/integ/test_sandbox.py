@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""The agent's sandbox: what is in force, what each key turns off, and what a reload may not ask for any more."""
+import json
+import os
+import re
+
+import pytest
+
+from conftest import eventually
+
+PARTS = ["no_new_privs", "capabilities", "seccomp", "landlock"]
+
+
+@pytest.fixture
+def cloud(shared_cloud):
+    return shared_cloud
+
+
+def of_process(agent):
+    text = open(f"/proc/{agent.process.pid}/status").read()
+    return {key: value for key, value in re.findall(r"^(\w+):\s+(\S+)$", text, re.M)}
+
+
+def parts(agent):
+    return {one["part"]: one for one in agent.request("GET", "/v1/credentials")[1]["sandbox"]}
+
+
+def metrics_of(agent):
+    return dict(re.findall(r'credfresh_sandbox\{part="(\w+)"\} (\d)', agent.request("GET", "/metrics")[1]))
+
+
+def hook(agent):
+    """A hook that writes down what it may do."""
+    return {"exec": ["/bin/sh", "-c", f"cat /proc/self/status > {agent.dir}/hook"], "on_first": "run"}
+
+
+def seen_by_hook(agent):
+    eventually(lambda: "done for generation" in agent.log, lambda: agent.log)
+    return dict(re.findall(r"^(NoNewPrivs|Seccomp|CapEff):\s+(\S+)$", (agent.dir / "hook").read_text(), re.M))
+
+
+def test_all_of_it_is_on(agent):
+    agent.configure(agent.credential(reload=[hook(agent)])).start()
+    agent.wait_state("fresh")
+    on = parts(agent)
+    assert list(on) == PARTS
+    missing = [part for part, one in on.items() if not one["on"]]
+    # What the kernel or this build lacks is reported; anything else is a mistake.
+    assert all(re.search("the kernel has no|this build has no", on[part]["why_not"]) for part in missing), on
+    assert metrics_of(agent) == {part: "0" if part in missing else "1" for part in PARTS}
+    line = next(line for line in agent.log.splitlines() if " sandbox: " in line)
+    assert all(part in line for part in PARTS)
+    now = of_process(agent)
+    assert now["NoNewPrivs"] == "1"
+    if "seccomp" not in missing:
+        assert now["Seccomp"] == "2"
+    # chown, dac_override, fowner, fsetid, kill, setgid, setuid
+    assert int(now["CapEff"], 16) & ~0xfb == 0 and int(now["CapBnd"], 16) & ~0xfb == (0 if os.geteuid() == 0 else int(
+        now["CapBnd"], 16) & ~0xfb)
+    seen = seen_by_hook(agent)
+    assert seen["NoNewPrivs"] == "1"
+    assert seen["Seccomp"] == re.search(r"^Seccomp:\s+(\d)", open("/proc/self/status").read(), re.M)[1]
+    if os.geteuid() == 0:
+        assert int(seen["CapEff"], 16) & ~0xfb != 0 or int(now["CapEff"], 16) == int(seen["CapEff"], 16)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_can_be_turned_off(agent, part):
+    agent.configure(agent.credential(reload=[hook(agent)]), sandbox={part: False}).start()
+    agent.wait_state("fresh")
+    assert parts(agent)[part] == {"part": part, "on": False, "why_not": "turned off in the configuration"}
+    assert metrics_of(agent)[part] == "0"
+    assert f"sandbox without {part}: turned off in the configuration" in agent.run("status").stdout
+    now = of_process(agent)
+    if part == "seccomp":
+        assert now["Seccomp"] != "2"
+    if part == "no_new_privs":
+        assert seen_by_hook(agent)["NoNewPrivs"] == "0"
+    if part == "capabilities":
+        assert now["CapEff"] == re.search(r"^CapEff:\s+(\S+)", open("/proc/self/status").read(), re.M)[1]
+
+
+def test_a_reload_cannot_ask_for_what_was_given_up(agent, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    agent.configure().start()
+    agent.wait_state("fresh")
+    if not parts(agent)["landlock"]["on"]:
+        pytest.skip("the kernel has no Landlock")
+    agent.configure(agent.credential(publish={"file": {"path": str(elsewhere / "creds.json"), "format": "json"}}))
+    code, answer = agent.request("POST", "/v1/reload")
+    assert code == 400 and f"{elsewhere} is outside of the directories" in json.dumps(answer)
+    assert "restart it" in json.dumps(answer)
+    agent.stop()
+    agent.start()
+    eventually((elsewhere / "creds.json").exists, lambda: agent.log)
+    # What is turned off stays on until then.
+    agent.configure(agent.credential(), sandbox={"seccomp": False})
+    code, answer = agent.request("POST", "/v1/reload")
+    assert code == 400

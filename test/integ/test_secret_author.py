@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: MIT
+"""The author of a mounted Secret attacks: files without an end, tokens of this machine, hosts of their own."""
+import http.server
+import json
+import os
+import ssl
+import subprocess
+import threading
+import time
+
+import pytest
+
+from conftest import Mounted, eventually
+from test_sources import CLIENT, DEMO_ROLE, GCP_ACCOUNT, GCP_AUDIENCE, TENANT, last_error
+
+IMPERSONATE = f"/v1/projects/-/serviceAccounts/{GCP_ACCOUNT}:generateAccessToken"
+API = ["https://kubernetes.default.svc.cluster.local"]
+
+
+@pytest.fixture
+def agent(agent_factory, shared_cloud):
+    return agent_factory(shared_cloud)
+
+
+@pytest.fixture
+def secret(tmp_path):
+    return Mounted(tmp_path / "mnt" / "secret")
+
+
+class Collector:
+    """A server of the author's on loopback: keeps whatever is sent there, and answers that it is well."""
+
+    def __init__(self, directory, tls):
+        self.got = []
+        collector = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def collect(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                collector.got.append(f"{self.requestline}\n{self.headers}\n{body.decode('latin-1')}")
+                self.send_response(200)
+                self.end_headers()
+
+            do_GET = do_POST = do_PUT = collect
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.server.server_port}"
+        self.ca = directory / "collector.pem"
+        if tls:
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+                            "2", "-subj", "/CN=collector", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
+                            directory / "collector.key", "-out", self.ca], check=True, capture_output=True)
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self.ca, directory / "collector.key")
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def has(self, secret):
+        return any(secret in text for text in list(self.got))
+
+
+@pytest.fixture
+def collector(tmp_path):
+    made = Collector(tmp_path, True)
+    yield made
+    made.server.shutdown()
+
+
+@pytest.fixture
+def plain_collector(tmp_path):
+    made = Collector(tmp_path, False)
+    yield made
+    made.server.shutdown()
+
+
+def google_form(token, **over):
+    doc = {"type": "external_account", "audience": GCP_AUDIENCE, "token_url": "https://sts.googleapis.com/v1/token",
+           "subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "credential_source": {"file": str(token)}}
+    return {"service_account.json": json.dumps({**doc, **over})}
+
+
+def aws_form(token, *more):
+    return {"credentials": "\n".join(["[default]", f"role_arn = {DEMO_ROLE}", "region = us-east-1",
+                                      f"web_identity_token_file = {token}", *more])}
+
+
+def azure_form(token, **more):
+    return {"azure_client_id": CLIENT, "azure_tenant_id": TENANT, "azure_federated_token_file": str(token), **more}
+
+
+def openstack_form(url, cacert=None, pem=None, **auth):
+    auth = auth or {"application_credential_id": "demo-app-credential", "application_credential_secret": "demo-secret"}
+    cloud = {"auth": {"auth_url": url, **auth}, **({"cacert": str(cacert)} if cacert else {})}
+    return {"clouds.yaml": json.dumps({"clouds": {"openstack": cloud}}), **({"cacert": pem} if pem else {})}
+
+
+def hostile(agent, secret, exchange=None, **mounted):
+    """The credential of the Secret's author, whose token directory is where the good token is."""
+    return agent.credential("hostile", token=None, exchange=exchange, secret={
+        "directory": str(secret.dir), "token_directory": str(agent.dir / "tokens"), **mounted}, publish={
+            "directory": str(agent.dir / "out-hostile"), "files": [{"name": "creds.json", "format": "json"}]})
+
+
+def plant(agent, name="token", **how):
+    path = agent.dir / "tokens" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(agent.cloud.token(**how))
+    return path
+
+
+def attack(agent, secret, keys, exchange=None, env=None, **mounted):
+    """Runs the agent with the Secret KEYS; returns the text of the refusal."""
+    secret.put(keys)
+    agent.configure(hostile(agent, secret, exchange, **mounted)).start(env=env)
+    eventually(lambda: last_error_of(agent) or agent.generation("hostile"), lambda: agent.log)
+    assert agent.generation("hostile") == 0, agent.log
+    return last_error_of(agent)
+
+
+def last_error_of(agent):
+    return (agent.status("hostile").get("last_error") or {}).get("message", "")
+
+
+# ---- files without an end ----
+
+def slowest_ms(agent, seconds):
+    """The longest that the agent took to answer on its control socket; it does not wait for another process's turn."""
+    slowest, end = 0.0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        begun = time.monotonic()
+        assert agent.request("GET", "/v1/credentials")[0] == 200
+        slowest = max(slowest, (time.monotonic() - begun) * 1000)
+    return slowest
+
+
+def goes_on(agent):
+    """Another credential is renewed, and answers come within 100 ms: on a busy machine in one of some rounds."""
+    before = agent.generation()
+    assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
+    agent.wait_generation(before + 1)
+    eventually(lambda: slowest_ms(agent, 0.5) < 100, "answers within 100 ms")
+
+
+@pytest.mark.parametrize("kind", ["/proc/kmsg", "fifo"])
+def test_a_ca_file_that_never_ends(agent, secret, kind):
+    path = kind
+    if kind == "fifo":
+        path = agent.dir / "fifo"
+        os.mkfifo(path)
+    agent.configure(agent.credential(), hostile(agent, secret)).start()
+    agent.wait_generation(1)
+    secret.put(openstack_form(agent.cloud.ready["keystone_url"], cacert=path))
+    eventually(lambda: "set `ca_file` in `exchange: {openstack: ...}`" in last_error_of(agent), lambda: agent.log)
+    goes_on(agent)
+    # Nor may the bytes that it brings in place of a path be anything else.
+    secret.put(openstack_form(agent.cloud.ready["keystone_url"], pem=str(path)))
+    eventually(lambda: "holds no whole certificate" in last_error_of(agent), lambda: agent.log)
+    # OpenSSL would ask for the password of such a block, on the terminal or of standard input.
+    with open(agent.cloud.ca, encoding="ascii") as f:
+        pem = f.read().replace("CERTIFICATE-----\n", "CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\n", 1)
+    secret.put(openstack_form(agent.cloud.ready["keystone_url"], pem=pem))
+    eventually(lambda: "something other than certificates" in last_error_of(agent), lambda: agent.log)
+    goes_on(agent)
+
+
+def test_a_ca_file_that_becomes_a_fifo(agent):
+    """Of the configuration, which names a path of a volume: it is read by us, and is no file any more."""
+    path = agent.dir / "ca.pem"
+    with open(agent.cloud.ca, encoding="ascii") as f:
+        path.write_text(f.read())
+    other = agent.credential("hostile")
+    other["exchange"] = json.loads(json.dumps(other["exchange"]))
+    other["exchange"]["aws"]["ca_file"] = str(path)
+    agent.configure(agent.credential(), other).start()
+    agent.wait_generation(1, "hostile")
+    path.unlink()
+    os.mkfifo(path)
+    assert agent.request("POST", "/v1/credentials/hostile/rotate")[0] == 202
+    eventually(lambda: "not a regular file" in last_error_of(agent), lambda: agent.log)
+    goes_on(agent)
+
+
+def test_the_secrets_certificates_are_its_own(agent, secret, collector):
+    """They count where the Secret's own secret goes, and for no other credential."""
+    with open(agent.cloud.ca, encoding="ascii") as f:
+        pem = f.read()
+    secret.put(openstack_form(agent.cloud.ready["keystone_url"], cacert="/etc/of-another-pod.pem", pem=pem))
+    # The bytes count that were read with the rest of the Secret; its path is not opened once more.
+    (secret.dir / "cacert").unlink()
+    (secret.dir / "cacert").symlink_to("/proc/kmsg")
+    other = agent.credential("other")
+    del other["exchange"]["aws"]["ca_file"]
+    agent.configure(hostile(agent, secret), other).start(env={"SSL_CERT_FILE": str(collector.ca)})
+    agent.wait_generation(1, "hostile")
+    eventually(lambda: "not signed by a CA in" in (agent.status("other").get("last_error") or {}).get("message", ""),
+               lambda: agent.log)
+    assert agent.generation("other") == 0
+
+
+# ---- tokens of this machine ----
+
+def admin_token(agent):
+    """A cluster-admin's, as a pod's default volume has it."""
+    return plant(agent, "api-token", namespace="kube-system", service_account="cluster-admin", audience=API)
+
+
+FORMS = {
+    "aws": lambda token: (aws_form(token), lambda c: {"aws": {"endpoint": c.url, "ca_file": str(c.ca)}}),
+    "azure": lambda token: (azure_form(token), lambda c: {"azure": {"authority_host": c.url, "ca_file": str(c.ca)}}),
+    "gcp": lambda token: (google_form(token), lambda c: {"gcp": {"sts_endpoint": c.url, "ca_file": str(c.ca)}}),
+}
+
+
+@pytest.mark.parametrize("provider", FORMS)
+def test_a_token_for_the_api_server(agent, secret, collector, provider):
+    """Even below the token directory, and even where the configuration itself names the collector."""
+    path = admin_token(agent)
+    keys, exchange = FORMS[provider](path)
+    assert "is for the Kubernetes API server" in attack(agent, secret, keys, exchange(collector))
+    assert collector.got == []
+    # The same way with a token for the cloud: it is the audience that was refused, and the collector collects.
+    good = plant(agent, "token")
+    secret.put(FORMS[provider](good)[0])
+    eventually(lambda: collector.has(good.read_text()), lambda: agent.log)
+    assert not collector.has(path.read_text())
+
+
+@pytest.mark.parametrize("provider", FORMS)
+def test_a_token_file_elsewhere(agent, secret, collector, provider):
+    path = agent.dir / "token-of-another"
+    path.write_text(agent.cloud.token())
+    keys, exchange = FORMS[provider](path)
+    assert "set `token_directory` of `secret`" in attack(agent, secret, keys, exchange(collector))
+    plant(agent)
+    for around in ("tokens/../token-of-another", "tokens-of-another/token", "tokens//../token-of-another"):
+        secret.put(FORMS[provider](agent.dir / around)[0])
+        eventually(lambda a=around: str(agent.dir / a) in last_error_of(agent), lambda: agent.log)
+    assert collector.got == []
+
+
+def test_the_usual_directory(agent, secret, collector):
+    """Without `token_directory` it is OpenShift's."""
+    keys, exchange = FORMS["aws"](plant(agent))
+    secret.put(keys)
+    credential = hostile(agent, secret, exchange(collector))
+    del credential["secret"]["token_directory"]
+    agent.configure(credential).start()
+    eventually(lambda: "below /var/run/secrets/openshift/serviceaccount" in last_error_of(agent), lambda: agent.log)
+    assert collector.got == []
+
+
+@pytest.mark.parametrize("how", ["file", "directory", "upward", "data"])
+def test_a_planted_link(agent, secret, collector, how):
+    """In the token directory, by a user that can write there, to the token of another."""
+    away = agent.dir / "away"
+    away.mkdir()
+    (away / "token").write_text(agent.cloud.token())
+    tokens = agent.dir / "tokens"
+    tokens.mkdir()
+    path = tokens / "token"
+    if how == "file":
+        path.symlink_to(away / "token")
+    elif how == "upward":
+        path.symlink_to("../away/token")
+    elif how == "directory":
+        (tokens / "sub").symlink_to(away)
+        path = tokens / "sub" / "token"
+    else:
+        (tokens / "..data").symlink_to("../away")
+        path.symlink_to("..data/token")
+    keys, exchange = FORMS["aws"](path)
+    assert "out of that directory" in attack(agent, secret, keys, exchange(collector))
+    assert collector.got == []
+    # A volume as the kubelet makes it is followed, with the same links inside.
+    for entry in tokens.iterdir():
+        entry.unlink()
+    token = agent.cloud.token()
+    Mounted(tokens).put({"token": token})
+    secret.put(FORMS["aws"](tokens / "token")[0])
+    eventually(lambda: collector.has(token), lambda: agent.log)
+    assert not collector.has((away / "token").read_text())
+
+
+# ---- hosts of the author's ----
+
+def test_google_urls(agent, secret, collector, plain_collector):
+    """The author's server is one whose certificate this machine trusts, so only the rule keeps the token here."""
+    path = plant(agent)
+    trusted = {"SSL_CERT_FILE": str(collector.ca)}
+    text = attack(agent, secret, google_form(path, token_url=collector.url + "/v1/token"), env=trusted)
+    assert "token_url: " in text and "set `sts_endpoint` below `gcp`" in text
+    for over, words in (({"token_url": plain_collector.url + "/v1/token"}, "token_url: "),
+                        ({"service_account_impersonation_url": collector.url + IMPERSONATE}, "set `iam_endpoint`"),
+                        ({"service_account_impersonation_url": plain_collector.url + IMPERSONATE}, "set `iam_endpoint`"),
+                        ({"universe_domain": "collector.example", "token_url": "https://sts.collector.example/v1/token"},
+                         "set `universe_domain`")):
+        secret.put(google_form(path, **over))
+        eventually(lambda w=words: w in last_error_of(agent), lambda: agent.log)
+    assert collector.got == [] and plain_collector.got == []
+    # With the key that the error names it is the configuration's word.
+    secret.put(google_form(path, token_url=collector.url + "/v1/token"))
+    agent.configure(hostile(agent, secret, {"gcp": {"sts_endpoint": collector.url + "/v1/token"}}))
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    eventually(lambda: collector.has(path.read_text()), lambda: agent.log)
+
+
+def test_google_tokens_on_the_way(agent, secret, collector):
+    """The access token that the machine's token was exchanged for is as good as that."""
+    path = plant(agent, audience=[f"https:{GCP_AUDIENCE}"])
+    exchange = {"gcp": {"sts_endpoint": agent.cloud.ready["gcp_url"] + "/v1/token", "ca_file": agent.cloud.ca}}
+    keys = google_form(path, service_account_impersonation_url=collector.url + IMPERSONATE)
+    assert "set `iam_endpoint`" in attack(agent, secret, keys, exchange)
+    assert collector.got == []
+
+
+def test_a_file_that_the_configuration_names(agent, collector):
+    """It may be a ConfigMap or a Secret of another author, and is held to the same rule."""
+    path, file = plant(agent), agent.dir / "google.json"
+    file.write_text(google_form(path, token_url=collector.url + "/v1/token")["service_account.json"])
+    agent.configure(agent.credential("hostile", token={"file": str(path)}, exchange={"gcp": {"credentials_file": str(file)}},
+                                     publish={"directory": str(agent.out),
+                                              "files": [{"name": "t", "format": "gcp-access-token"}]}))
+    agent.start(env={"SSL_CERT_FILE": str(collector.ca)})
+    eventually(lambda: "set `sts_endpoint`" in last_error_of(agent), lambda: agent.log)
+    assert collector.got == []
+
+
+def test_hosts_of_the_others(agent, secret, collector):
+    trusted = {"SSL_CERT_FILE": str(collector.ca)}
+    path = plant(agent)
+    assert "set `endpoint` in `exchange: {aws: ...}`" in attack(
+        agent, secret, aws_form(path, f"endpoint_url = {collector.url}"), env=trusted)
+    for keys, words in ((aws_form(path, "ca_bundle = /proc/kmsg"), "set `ca_file` in `exchange: {aws: ...}`"),
+                        (aws_form(path, "credential_process = /bin/sh"), "credential_process"),
+                        (azure_form(path, azure_authority_host=collector.url), "set `cloud` or `authority_host`"),
+                        (aws_form(path).copy() | {"credentials": aws_form(path)["credentials"].replace(
+                            "us-east-1", f"x.{collector.url.partition('//')[2]}/")}, "region")):
+        secret.put(keys)
+        eventually(lambda w=words: w in last_error_of(agent), lambda: agent.log)
+    assert collector.got == []
+
+
+def test_openstack_gets_its_own_secret_alone(agent, secret, collector, plain_collector):
+    """The host that the Secret names may have the Secret's password, over https, and not one of the configuration's."""
+    ours = agent.dir / "password"
+    ours.write_text("password-of-this-machine")
+    trusted = {"SSL_CERT_FILE": str(collector.ca)}
+    user = {"username": "robot", "user_domain_name": "Default", "project_id": "p"}
+    keys = openstack_form(collector.url, **user, password="of-the-secret")
+    assert "set `auth_url` there, too" in attack(agent, secret, keys, {"openstack": {"password_file": str(ours)}}, env=trusted)
+    agent.configure(hostile(agent, secret))
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    eventually(lambda: collector.has("of-the-secret"), lambda: agent.log)
+    assert not collector.has("password-of-this-machine")
+    secret.put(openstack_form(plain_collector.url, **user, password="of-the-secret"))
+    eventually(lambda: "auth_url in clouds.yaml is not https" in last_error_of(agent), lambda: agent.log)
+    assert plain_collector.got == []
+
+
+# ---- what is said of it ----
+
+def test_check_and_doctor_say_what_is_taken(agent, secret):
+    path = plant(agent)
+    secret.put(aws_form(path))
+    agent.configure(hostile(agent, secret, {"aws": {"endpoint": agent.cloud.sts, "ca_file": agent.cloud.ca}}))
+    for argv in (["check", "--online"], ["doctor"]):
+        said = " ".join(agent.run(*argv).stdout.split())
+        assert "taken from it: the token's path, role_arn, region; not taken: other hosts, paths and CA files" in said, said
+    secret.put(aws_form("/etc/shadow"))
+    for argv in (["check", "--online"], ["doctor"]):
+        done = agent.run(*argv)
+        assert done.returncode != 0 and "set `token_directory` of `secret`" in " ".join(done.stdout.split()), done.stdout

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Which peers are this machine. */
+#include "agent/httpd/peer_private.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <string.h>
+
+static struct cfr_httpd_origin origin_of(const char *address, bool loopback)
+{
+    struct sockaddr_in in4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+    struct cfr_httpd_origin o;
+
+    if (inet_pton(AF_INET, address, &in4.sin_addr) == 1) {
+        cfr_httpd_peer_origin((struct sockaddr *)&in4, loopback, &o);
+    } else {
+        assert_int_equal(inet_pton(AF_INET6, address, &in6.sin6_addr), 1);
+        cfr_httpd_peer_origin((struct sockaddr *)&in6, loopback, &o);
+    }
+    assert_string_equal(o.text, address);
+    return o;
+}
+
+static void test_loopback_peers_are_here(void **state)
+{
+    static const char *const here[] = {"127.0.0.1", "127.9.8.7", "::1"};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(origin_of(here[i], true).here);
+        assert_true(origin_of(here[i], false).here);
+    }
+}
+
+static void test_foreign_peers_are_not(void **state)
+{
+    static const char *const there[] = {"192.0.2.1", "169.254.169.253", "2001:db8::1",    "fe80::1234:5678:9abc:def0",
+                                        "::2",       "128.0.0.1",       "255.255.255.255"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof there / sizeof there[0]; i++) {
+        assert_false(origin_of(there[i], true).here);
+        if (origin_of(there[i], false).here)
+            fail_msg("%s", there[i]);
+    }
+}
+
+static void test_own_addresses_are_here_but_not_for_loopback(void **state)
+{
+    struct ifaddrs *all = NULL;
+    struct cfr_httpd_origin o;
+
+    (void)state;
+    assert_int_equal(getifaddrs(&all), 0);
+    for (const struct ifaddrs *one = all; one != NULL; one = one->ifa_next) {
+        if (one->ifa_addr == NULL || (one->ifa_addr->sa_family != AF_INET && one->ifa_addr->sa_family != AF_INET6))
+            continue;
+        cfr_httpd_peer_origin(one->ifa_addr, false, &o);
+        if (!o.here)
+            fail_msg("%s", o.text);
+        cfr_httpd_peer_origin(one->ifa_addr, true, &o);
+        assert_int_equal(o.here, cfr_httpd_peer_is_loopback(one->ifa_addr));
+    }
+    freeifaddrs(all);
+}
+
+static void test_no_address_is_not_here(void **state)
+{
+    struct cfr_httpd_origin o;
+
+    (void)state;
+    cfr_httpd_peer_origin(NULL, false, &o);
+    assert_false(o.here);
+    assert_int_equal(o.n, 0);
+    cfr_httpd_peer_origin(&(struct sockaddr){.sa_family = AF_UNIX}, false, &o);
+    assert_false(o.here);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loopback_peers_are_here),
+        cmocka_unit_test(test_foreign_peers_are_not),
+        cmocka_unit_test(test_own_addresses_are_here_but_not_for_loopback),
+        cmocka_unit_test(test_no_address_is_not_here),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Signals to every process of a program, next to another user's processes of the same name. */
+#include "unit.h"
+
+#include "agent/loop/process.h"
+#include "files_scratch.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OTHER   65534
+#define AGENT   65533
+#define MANY    300 /* more than a list of a fixed size would hold */
+#define LIMIT_S 20
+
+static const char name[] = "cfr-signalled";
+
+/* A copy of a program that ends by a signal, under a name of its own. */
+static void make_program(char path[PATH_MAX])
+{
+    char command[PATH_MAX + 64];
+
+    assert_int_equal(chmod(scratch, 0755), 0);
+    (void)snprintf(path, PATH_MAX, "%s/%s", scratch, name);
+    (void)snprintf(command, sizeof command, "cp /bin/sleep %s", path);
+    assert_int_equal(system(command), 0); // NOLINT(cert-env33-c): a fixed command
+}
+
+static pid_t start_as(uid_t uid, const char *path)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid != 0)
+        return pid;
+    if (setresgid(uid, uid, uid) == 0 && setresuid(uid, uid, uid) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
+        (void)execl(path, name, "600", (char *)NULL);
+    _exit(127);
+}
+
+/* Until the child runs the program, as its /proc entry tells. */
+static void await_program(pid_t pid, const char *path)
+{
+    char link[64];
+    char target[PATH_MAX] = "";
+
+    (void)snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    for (int i = 0; i < LIMIT_S * 1000 && strcmp(target, path) != 0; i++) {
+        ssize_t n = readlink(link, target, sizeof target - 1);
+
+        target[n > 0 ? n : 0] = '\0';
+        (void)usleep(1000);
+    }
+    assert_string_equal(target, path);
+}
+
+/* What cfr_process_signal_executable returns to a process of user UID. */
+static int signal_as(uid_t uid)
+{
+    pid_t pid = fork();
+    int status = 0;
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct cfr_err err = {0};
+
+        if (setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0)
+            _exit(127);
+        _exit(-cfr_process_signal_executable(name, SIGTERM, &err));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return -WEXITSTATUS(status);
+}
+
+static bool ends(pid_t pid)
+{
+    int status = 0;
+
+    for (int i = 0; i < LIMIT_S * 1000; i++) {
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+        (void)usleep(1000);
+    }
+    return false;
+}
+
+static void end(pid_t pid)
+{
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void anothers_processes_of_the_name_hide_nothing(void **state)
+{
+    static pid_t others[MANY];
+    char path[PATH_MAX];
+    pid_t ours[2];
+
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("needs root, to be three users\n");
+        skip();
+    }
+    make_program(path);
+    /* Older ones have smaller numbers, and are found first. */
+    for (size_t i = 0; i < MANY; i++)
+        others[i] = start_as(OTHER, path);
+    for (size_t i = 0; i < MANY; i++)
+        await_program(others[i], path);
+    assert_int_equal(signal_as(AGENT), CFR_E_PERM);
+    for (size_t i = 0; i < 2; i++) {
+        ours[i] = start_as(AGENT, path);
+        await_program(ours[i], path);
+    }
+    assert_int_equal(signal_as(AGENT), 0);
+    assert_true(ends(ours[0]) && ends(ours[1]));
+    for (size_t i = 0; i < MANY; i++)
+        end(others[i]);
+    assert_int_equal(signal_as(AGENT), CFR_E_MISSING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(anothers_processes_of_the_name_hide_nothing, scratch_make, scratch_remove),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

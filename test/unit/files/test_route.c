@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* What lies at a path, and which links on it are followed. */
+#include "files_scratch.h"
+
+#include "files/path.h"
+#include "files/route.h"
+#include "files/walk_private.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OTHER 4321
+
+/* As in a chroot that is no mount point, whose file system the table of mounts does not have. */
+static void the_root_is_never_remote(void **state)
+{
+    struct cfr_route route;
+    int status = 0;
+    pid_t pid;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    pid = fork();
+    if (pid == 0) {
+        if (chroot(in("")) != 0 || chdir("/") != 0)
+            _exit(2);
+        cfr_route_find("/file", false, false, &route);
+        _exit(route.storage == CFR_ROUTE_DISK ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+int __real_statx(int fd, const char *path, int flags, unsigned mask, struct statx *out);
+int __wrap_statx(int fd, const char *path, int flags, unsigned mask, struct statx *out);
+
+static bool old_kernel;
+
+int __wrap_statx(int fd, const char *path, int flags, unsigned mask, struct statx *out)
+{
+    int rc = __real_statx(fd, path, flags, mask, out);
+
+    if (old_kernel)
+        out->stx_mask &= ~STATX_MNT_ID;
+    return rc;
+}
+
+static void tells_the_storage(void **state);
+
+static void tells_the_storage_on_a_kernel_before_5_8(void **state)
+{
+    old_kernel = true;
+    tells_the_storage(state);
+    old_kernel = false;
+}
+
+static void tells_the_storage(void **state)
+{
+    struct cfr_route route;
+
+    (void)state;
+    cfr_route_find("/dev/shm/none/file", false, false, &route);
+    assert_int_equal(route.storage, CFR_ROUTE_MEMORY);
+    assert_false(route.foreign);
+    cfr_route_find(in("none"), true, false, &route);
+    assert_true(route.storage == CFR_ROUTE_DISK || route.storage == CFR_ROUTE_MEMORY);
+    /* No file system of this kind is known to answer always. */
+    cfr_route_find("/proc/self/status", false, false, &route);
+    assert_int_equal(route.storage, CFR_ROUTE_REMOTE);
+}
+
+static void tells_whose_directories_it_leads_through(void **state)
+{
+    struct cfr_route route;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(mkdir(in("theirs"), 0755), 0);
+    assert_int_equal(mkdir(in("theirs/roots"), 0755), 0);
+    assert_int_equal(chown(in("theirs"), OTHER, OTHER), 0);
+    cfr_route_find(in("theirs"), false, false, &route);
+    assert_false(route.foreign);
+    cfr_route_find(in("theirs"), true, false, &route);
+    assert_true(route.foreign);
+    assert_int_equal(route.uid, OTHER);
+    cfr_route_find(in("theirs/roots/none/file"), false, true, &route);
+    assert_true(route.foreign);
+    assert_int_equal(route.uid, OTHER);
+}
+
+/* 0, or the error of going to PATH. */
+static int go(const char *path)
+{
+    struct cfr_walk walk = {.create = true};
+    int fd = cfr_walk_open(path, strlen(path), &walk, NULL);
+
+    if (fd < 0)
+        return fd;
+    assert_int_equal(close(fd), 0);
+    return 0;
+}
+
+static void follows_only_links_that_nobody_else_could_make(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(in("real"), 0755), 0);
+    assert_int_equal(symlink(in("real"), in("link")), 0);
+    assert_int_equal(symlink("real", in("relative")), 0);
+    assert_int_equal(symlink("link", in("twice")), 0);
+    assert_int_equal(symlink("nowhere", in("dangling")), 0);
+    assert_int_equal(symlink("round", in("round")), 0);
+    assert_int_equal(go(in("link/made")), 0);
+    assert_int_equal(go(in("relative/made")), 0);
+    assert_int_equal(go(in("twice/../twice//made")), 0);
+    assert_true(exists(in("real/made")));
+    assert_int_equal(go(in("dangling")), CFR_E_MISSING);
+    assert_false(exists(in("nowhere")));
+    assert_int_equal(go(in("round")), CFR_E_PATH);
+    assert_int_equal(mkdir(in("open"), 0755), 0);
+    assert_int_equal(symlink(in("real"), in("open/link")), 0);
+    assert_int_equal(chmod(in("open"), 0777), 0);
+    assert_int_equal(go(in("open/link")), CFR_E_PATH);
+    assert_int_equal(go(in("open/made")), 0);
+    /* Nobody can take away what is ours in a sticky directory. */
+    assert_int_equal(chmod(in("open"), 01777), 0);
+    assert_int_equal(go(in("open/link")), 0);
+    if (geteuid() != 0)
+        return;
+    assert_int_equal(lchown(in("open/link"), OTHER, OTHER), 0);
+    assert_int_equal(go(in("open/link")), CFR_E_PATH);
+}
+
+#define SCRATCH_TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(the_root_is_never_remote),
+        SCRATCH_TEST(tells_the_storage),
+        SCRATCH_TEST(tells_the_storage_on_a_kernel_before_5_8),
+        SCRATCH_TEST(tells_whose_directories_it_leads_through),
+        SCRATCH_TEST(follows_only_links_that_nobody_else_could_make),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
