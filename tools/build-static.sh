@@ -75,12 +75,13 @@ ssl_brings=$(sed -n 's/^Libs.private: *//p' "/usr/lib/$(dpkg-architecture -qDEB_
 sysroot=
 foreign=
 if [ "$arch" != "$native" ]; then
-    sysroot=$cache/sysroot-$arch-$(sysroot_versions | digest)
+    sysroot=$cache/sysroot-$arch-$({ sysroot_versions; cat tools/static/sysroot.sh; } | digest)
     if [ ! -d "$sysroot" ]; then
         echo "static: unpacking Debian's packages for $arch; the log is $log"
         logged "$log" make_sysroot
         keep sysroot "$sysroot"
     fi
+    sed "s/^/static: WARNING: upgrade this machine, for which $arch has a newer version only: /" "$sysroot/newer" >&2
     # The cross compiler's own C library is a copy that gets no security updates: look into the sysroot first.
     lib=$sysroot/usr/lib/$multiarch
     foreign="--sysroot=$sysroot -B$lib -L$lib -isystem $sysroot/usr/include/$multiarch -isystem $sysroot/usr/include"
@@ -115,9 +116,13 @@ libraries() {
     [ "$arch" = "$native" ] || gcc=$gcc-$arch-cross
     ssl=
     [ $openssl != debian ] || ssl="libssl-dev $ssl_brings"
-    # shellcheck disable=SC2016
     for package in libc6-dev libyaml-dev libexpat1-dev $gcc $ssl; do
-        dpkg-query -W -f '${source:Package} ${source:Version} archive\n' "$package"
+        if [ -n "$sysroot" ] && grep -q "^$package " "$sysroot/packages"; then
+            sed -n "s/^$package \([^ ]* [^ ]*\) .*/\1 archive/p" "$sysroot/packages"
+        else
+            # shellcheck disable=SC2016
+            dpkg-query -W -f '${source:Package} ${source:Version} archive\n' "$package"
+        fi
     done
     echo "$pins" | while read -r name version sum; do
         echo "$name $version rebuilt"
@@ -125,6 +130,7 @@ libraries() {
 }
 
 echo "static: building $out/credfresh"
+echo "$sysroot" >$out/sysroot
 libraries | LC_ALL=C sort >"$work/libraries"
 cmp -s "$work/libraries" $out/libraries || cp "$work/libraries" $out/libraries
 PKG_CONFIG_LIBDIR=$(pkg_config_path "$prefix")

@@ -3,8 +3,10 @@
 """The demonstration that tools/demo.sh runs: one agent with one configuration keeps the credentials of four clouds
 fresh under consumers that really use them, while things are broken. Prints a timeline, a picture of it, and a verdict.
 
-usage: demo.py BUILD_DIR
+usage: demo.py BUILD_DIR [--stay]
 """
+import calendar
+import collections
 import json
 import os
 import pathlib
@@ -20,6 +22,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = (ROOT / sys.argv[1]).resolve()
+STAY = sys.argv[2:] == ["--stay"]
 DIR = ROOT / "build" / "demo"
 SPEED = 180  # an hour lasts twenty seconds, and half of it is left when a refresh is due
 LENGTH_S = 44
@@ -40,6 +43,8 @@ class Cloud:
         self.actions = actions  # of the exchange, one after the other
         self.kinds = kinds      # told to the witness
         self.rotations = []     # moments
+        self.generations = []   # (published, expires)
+        self.seconds = collections.Counter()  # calls in each second
         self.outages = []       # (from, to, calls that failed meanwhile)
         self.failures = []      # (moment, error)
         self.calls = self.reloads = 0
@@ -220,6 +225,7 @@ credentials:
                 cloud.reloads += 1
                 continue
             cloud.calls += 1
+            cloud.seconds[int(self.time.now())] += 1
             if not event["ok"]:
                 cloud.failures.append((self.time.now(), event["error"]))
                 self.time.say("consumer", cloud.name, "CALL FAILED: " + event["error"])
@@ -240,8 +246,14 @@ credentials:
                     continue  # the consumer tells better whether it was told
                 if name in self.clouds and text.startswith("published "):
                     self.clouds[name].rotations.append(self.time.now())
+                    self.clouds[name].generations.append((self.time.now(), self.expiry(name)))
                     text = re.sub(r" of .*?, valid", ", valid", text)
                 self.time.say("agent", name or "all", ("" if level == "info" else level + ": ") + brief(text))
+
+    def expiry(self, name):
+        """When what is published for the cloud NAME expires, as a moment of the timeline."""
+        expires = json.loads((DIR / "published" / name / "all.json").read_text())["expires"]
+        return calendar.timegm(time.strptime(expires, "%Y-%m-%dT%H:%M:%SZ")) - time.time() + self.time.now()
 
     def follow_kubelet(self):
         volumes = {name: DIR / "cloud/volumes" / volume / "..data"
@@ -305,6 +317,7 @@ credentials:
         self.deaths.append((start, self.time.now()))
 
     def rotate_all(self):
+        self.forced = self.time.now()
         self.time.say("demo", "all", "--- credfresh rotate --all --reason 'shown to the audience' ---")
         self.credfresh("rotate", "--all", "--reason", "shown to the audience")
 
@@ -338,7 +351,35 @@ credentials:
             scene(*what)
         self.time.over = True
         print("\n" + self.credfresh("status").stdout)
-        return self.verdict()
+        status = self.verdict()
+        self.write_events()
+        if STAY and self.agent.poll() is None:
+            self.stay()
+        return status
+
+    def page(self):
+        """The address of the status page, which is another one after the agent was started again."""
+        return re.findall(r"status page, health and metrics on (\S+)", (DIR / "agent.log").read_text())[-1] + "/"
+
+    def stay(self):
+        """Until a signal, or until the agent is made to end."""
+        for cloud in self.clouds.values():
+            self.start_consumer(cloud)
+        program, config = (os.path.relpath(path) for path in (BUILD / "agent/credfresh", DIR / "credfresh.yaml"))
+        print(f"""
+The cloud, the agent and the consumers are still running; an hour lasts {3600 / SPEED:.0f} s. Try in another terminal:
+  {program} status --watch -c {config}
+  {program} rotate aws --reason "my first rotation" -c {config}
+  {program} doctor -c {config}
+or open in a browser: {self.page()}
+Ctrl-C ends them all.""", flush=True)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            while self.agent.poll() is None:
+                time.sleep(0.2)
+            print("demo: the agent has ended")
+        except KeyboardInterrupt:
+            print()
 
     def collect(self):
         for cloud in self.clouds.values():
@@ -372,6 +413,18 @@ credentials:
         line("agent", "-", [(start, end, "k") for start, end in self.deaths])
         print("R a new generation   x the cloud gives nothing out   k the agent is dead   ! a failed call\n")
 
+    def write_events(self):
+        """What happened when, in seconds since the start: tools/pictures/run.py draws it."""
+        def rounded(pairs):
+            return [[round(start, 2), round(end, 2)] for start, end in pairs]
+
+        (DIR / "events.json").write_text(json.dumps({
+            "hour_s": 3600 / SPEED, "length_s": LENGTH_S, "agent_down": rounded(self.deaths), "rotate_all": round(self.forced, 2),
+            "clouds": {cloud.name: {
+                "generations": rounded(cloud.generations), "outages": rounded((start, end) for start, end, _ in cloud.outages),
+                "calls": [cloud.seconds[second] for second in range(LENGTH_S)],
+                "failed_at": [round(at, 2) for at, _ in cloud.failures]} for cloud in self.clouds.values()}}) + "\n")
+
     def verdict(self):
         memory = self.resident_kib()
         self.collect()
@@ -401,7 +454,8 @@ Left for you to look at, in {DIR}:
   published/*/      what the consumers read
   credfresh.yaml    the configuration; its head says what to change for real accounts
   agent.log         every event, a line each
-For a real account:  {BUILD}/agent/credfresh check -c your.yaml --online""")
+  events.json       what happened when: tools/pictures/run.py draws it
+For a real account:  {BUILD}/agent/credfresh check -c your.yaml --online""", flush=True)
         return 1 if wrong else 0
 
     def stop(self):

@@ -12,9 +12,10 @@ to=$(cd "$to" && pwd)
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date -r CMakeLists.txt +%s)}
 export SOURCE_DATE_EPOCH
 umask 022
-# Only what is packed is built, so the step of CMake that would build the tests too is left out.
+# Only what is packed is built, so the step of CMake that would build the tests too is left out. A path for libraries of the
+# build would be in the build IDs.
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=/usr -DCFR_DEBIAN=ON \
-    -DCFR_PACKAGE_RELEASE="${1:-1}" -DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON >"$build/configure.log"
+    -DCMAKE_SKIP_RPATH=ON -DCFR_PACKAGE_RELEASE="${1:-1}" -DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON >"$build/configure.log"
 cmake --build "$build" -j "$(nproc)" --target credfresh libcredfresh libcredfresh_static libcredfresh_tls \
     libcredfresh_tls_static credfresh-localcloud credfresh-witness | tail -n 1
 (cd "$build" && cpack -G DEB -B "$to" >"cpack.log" 2>&1) || { tail -n 20 "$build/cpack.log" >&2; exit 1; }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup.sh GROUP...: installs what is missing from tools/packages.txt (groups: build demo test real consumers bench static).
+# setup.sh GROUP...: installs what is missing from tools/packages.txt (groups: see there).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -gt 0 ] || set -- build

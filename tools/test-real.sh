@@ -1,7 +1,7 @@
 #!/bin/sh
 # test-real.sh BUILD_DIR: what needs real components: a Kubernetes API server with kubectl and a kubelet, kept in $CFR_CACHE
 # (default /var/cache/credfresh), the clouds' SDKs, from npm and Debian 13 as far as Debian 12 has none, kept there too, a
-# Keystone with an Apache in front of it, a Prometheus, podman with the images of container/, containerd for the kubelet, and a
+# Keystone with an Apache in front of it, a Prometheus, a browser, podman with the images of container/, containerd for the kubelet, and a
 # machine that systemd has booted with our Debian packages, from Debian's packages. A part whose component is missing says so
 # and is skipped; CFR_REAL=1 builds and installs them first; CFR_REQUIRE_REAL=1 makes a skip a failure.
 set -eu
@@ -81,6 +81,14 @@ have_kube() {
     installed "$part" etcd openssl import:jwt
 }
 
+# Without it the tests of the chart are skipped.
+get_helm() {
+    [ ! -x "$kube/bin/helm" ] && ! command -v helm >/dev/null && wanted && command -v go >/dev/null || return 0
+    echo "real: building helm; the log is $cache/helm-build.log"
+    GOFLAGS=-mod=mod GOBIN="$kube/bin" go install helm.sh/helm/v3/cmd/helm@v3.19.5 >"$cache/helm-build.log" 2>&1 ||
+        tail -n 5 "$cache/helm-build.log"
+}
+
 have_kubelet() {
     have_kube "a kubelet" kube-apiserver kubectl kubelet || return 1
     for command in containerd runc; do
@@ -131,6 +139,17 @@ have_podman() {
     return $code
 }
 
+# After podman: it takes that one's Debian.
+have_release() {
+    for command in podman dpkg-shlibdeps file aarch64-linux-gnu-gcc qemu-aarch64-static; do
+        command -v "$command" >/dev/null || wanted ||
+            { skip "a release" "there is no $command; CFR_REAL=1 installs it"; return 1; }
+    done
+    [ "$(id -u)" = 0 ] || { skip "a release" "the test takes root"; return 1; }
+    [ -f "$containers/base.tar" ] || { skip "a release" "there is no base image in $containers, see podman above"; return 1; }
+    git rev-parse HEAD >/dev/null 2>&1 || { skip "a release" "this is no git repository"; return 1; }
+}
+
 have_systemd() {
     for command in systemd-nspawn debootstrap lintian dpkg-shlibdeps file; do
         command -v "$command" >/dev/null || ! wanted || sh tools/setup.sh systemd package || true
@@ -170,6 +189,7 @@ if have_kubelet; then
     echo "real: a kubelet begins to wait for its token to grow old"
 fi
 if have_kube "the Kubernetes API server" kube-apiserver kubectl; then
+    get_helm
     run "the Kubernetes API server" test/real/test_kube_*.py
 fi
 if have_consumers; then
@@ -181,8 +201,14 @@ fi
 if have_podman; then
     run "podman" test/real/test_podman.py
 fi
+if have_release; then
+    run "a release" test/real/test_rehearsal.py
+fi
 if installed "Prometheus" prometheus promtool; then
     run "Prometheus" test/real/test_prometheus.py
+fi
+if installed "a browser" chromium; then
+    run "a browser" test/real/test_status_page.py
 fi
 if have_systemd; then
     run "systemd" test/real/test_systemd.py

@@ -1,5 +1,6 @@
 #!/bin/sh
-# test-static.sh BUILD_DIR: builds the static program and runs test/real/test_static.py and all integration tests against it.
+# test-static.sh BUILD_DIR: builds the static program, twice, and runs test/real/test_static.py and all integration tests
+# against it. Also builds the Debian packages twice, where there are the programs for that.
 # BUILD_DIR has the local cloud and the witness.
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,6 +12,12 @@ if [ $code = 3 ]; then
     exit "${CFR_REQUIRE_REAL:-0}"
 fi
 [ $code = 0 ] || exit $code
+sh tools/reproduce.sh static
+if command -v dpkg-shlibdeps >/dev/null && command -v file >/dev/null; then
+    sh tools/reproduce.sh package
+else
+    echo "static: SKIPPED reproducible packages: dpkg-dev and file are not installed"
+fi
 export CFR_STATIC="$PWD/build/static" CFR_CREDFRESH="$PWD/build/static/credfresh" PYTHONDONTWRITEBYTECODE=1 \
     CFR_LOCALCLOUD="$build/test/localcloud/credfresh-localcloud" CFR_WITNESS="$build/test/witness/credfresh-witness" \
     CFR_WORKERS="$build/test/consumer/workers" CFR_AWS_CLIENT="$build/test/consumer/aws_client"

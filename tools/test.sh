@@ -1,17 +1,18 @@
 #!/bin/sh
-# Every test. Sets itself up on a fresh Debian 12 or 13. Stages: dev, asan, lint, valgrind, static, real, sdk.
+# Every test. Sets itself up on a fresh Debian 12 or 13. Stages: dev, asan, lint, valgrind, static, bench, real, sdk.
 #   sh tools/test.sh            all stages
 #   sh tools/test.sh dev lint   these only
+#   sh tools/test.sh fuzz       each fuzz target for CFR_FUZZ_SECONDS (60): about 40 minutes, and so no part of all stages
 # CFR_REAL=1 lets the real stage build what it lacks (an API server, ten minutes); CFR_REQUIRE_REAL=1 makes a skip fail.
 # lint and valgrind only compute and the tests mostly wait, so these two run next to the other stages; their output is
 # printed when those are done.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- dev asan lint valgrind static real sdk
+[ $# -gt 0 ] || set -- dev asan lint valgrind static bench real sdk
 for stage in "$@"; do
     case $stage in
-    dev | asan | lint | valgrind | static | real | sdk) ;;
-    *) echo "test.sh: unknown stage \"$stage\": use dev, asan, lint, valgrind, static, real or sdk" >&2; exit 2 ;;
+    dev | asan | lint | valgrind | static | bench | real | sdk | fuzz) ;;
+    *) echo "test.sh: unknown stage \"$stage\": use dev, asan, lint, valgrind, static, bench, real, sdk or fuzz" >&2; exit 2 ;;
     esac
 done
 sh tools/setup.sh build test
@@ -51,7 +52,7 @@ stop() {
 trap stop EXIT
 
 # 1. What the stages share is built first: valgrind and static use the programs of dev, lint those of asan.
-if wanted dev "$@" || wanted valgrind "$@" || wanted static "$@" || wanted real "$@" || wanted sdk "$@"; then
+if wanted dev "$@" || wanted valgrind "$@" || wanted static "$@" || wanted bench "$@" || wanted real "$@" || wanted sdk "$@"; then
     begin "build dev"
     build dev
 fi
@@ -88,6 +89,10 @@ if wanted static "$@"; then
     begin static
     sh tools/test-static.sh build/dev
 fi
+if wanted bench "$@"; then
+    begin bench
+    PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 bench/counts.py build/dev
+fi
 if [ -n "$computing" ]; then
     status=0
     wait "$computing" || status=$?
@@ -103,5 +108,9 @@ if wanted sdk "$@"; then
     begin sdk
     # CFR_SDK_SHORT=1 takes four minutes in place of ten, with shorter lifetimes.
     PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 test/sdk/matrix.py ${CFR_SDK_SHORT:+--short} build/dev
+fi
+if wanted fuzz "$@"; then
+    begin fuzz
+    sh tools/fuzz.sh
 fi
 echo "=== all stages passed in $(($(date +%s) - started)) s: $*"
