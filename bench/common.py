@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What the benchmarks share: the harness of the integration tests, a scratch folder, and figures in one line each."""
+"""What the benchmarks share: the programs and the local cloud as the integration tests run them, a scratch folder, and figures
+with their limits, which become the rows of the table in README.md."""
 import contextlib
+import json
+import os
 import pathlib
 import shutil
 import statistics
@@ -10,7 +13,9 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "test/integ"))
-from conftest import CREDFRESH, Agent, LocalCloud, eventually  # noqa: E402,F401
+from processes import CREDFRESH, Agent, LocalCloud, eventually  # noqa: E402,F401
+
+RESULTS = []  # of verdict()
 
 
 @contextlib.contextmanager
@@ -37,7 +42,32 @@ def spread(values):
     return (statistics.median(ordered), ordered[len(ordered) // 10], ordered[len(ordered) * 9 // 10])
 
 
-def verdict(what, value, limit, unit=""):
-    good = value <= limit
-    print(f"{what}: {value:.2f}{unit} (at most {limit}{unit}): {'ok' if good else 'TOO MUCH'}")
-    return good
+def verdict(benchmark, value, limit, unit="", at_least=False, detail=""):
+    """Prints a figure with its limit and keeps both for finish(). BENCHMARK and DETAIL are texts of the table."""
+    ok = value >= limit if at_least else value <= limit
+    RESULTS.append({"benchmark": benchmark, "value": round(value, 3), "limit": limit, "unit": unit.strip(), "at_least": at_least,
+                    "ok": ok, "detail": detail, "command": "python3 bench/" + " ".join([pathlib.Path(sys.argv[0]).name, *sys.argv[1:]])})
+    print(f"{benchmark}: {value:.2f}{unit} ({'at least' if at_least else 'at most'} {limit}{unit}): {'ok' if ok else 'OVER THE LIMIT'}",
+          flush=True)
+    return ok
+
+
+def row(result):
+    """A result as a row of README.md's table."""
+    unit = " " + result["unit"] if result["unit"] else ""
+    limit = f"{'at least ' if result['at_least'] else ''}{result['limit']:g}{unit}"
+    figure = f"{result['value']:.2f}{unit}"
+    if not result["ok"]:
+        figure = f"**{figure}, over the limit**"
+    detail = f" ({result['detail']})" if result["detail"] else ""
+    return f"| {result['benchmark']} | {limit} | {figure}{detail} | `{result['command']}` |"
+
+
+def finish():
+    """Prints the rows of all verdicts, hands them to all.py if that runs the benchmark, and returns the exit status."""
+    print()
+    for result in RESULTS:
+        print(row(result))
+    if "CFR_BENCH_RESULTS" in os.environ:
+        pathlib.Path(os.environ["CFR_BENCH_RESULTS"]).write_text(json.dumps(RESULTS))
+    return 0 if RESULTS and all(result["ok"] for result in RESULTS) else 1

@@ -25,7 +25,7 @@ for variable, path in (("CFR_CREDFRESH", "agent/credfresh"), ("CFR_WITNESS", "te
                        ("CFR_LOCALCLOUD", "test/localcloud/credfresh-localcloud")):
     os.environ[variable] = str((options.build_dir / path).resolve())
 
-from common import Agent, eventually, local_cloud, scratch, verdict  # noqa: E402
+from common import Agent, eventually, finish, local_cloud, scratch, verdict  # noqa: E402
 from endpoint_client import ask, free_port  # noqa: E402
 
 CLIENTS = 200
@@ -150,10 +150,8 @@ def against_nginx(directory, load, agent, name, request):
             ratios.append(figures[0][0] / figures[1][0])
             print(f"  {len(text)} bytes: credfresh {figures[0][0]:.0f} requests for a second of one core ({figures[0][1]:.0f} in a "
                   f"second), nginx {figures[1][0]:.0f} ({figures[1][1]:.0f})", flush=True)
-    ratio = statistics.median(ratios)
-    print(f"{name}: requests for a second of a core, to nginx: {ratio:.2f} (at least {LEAST_RATIO}): "
-          f"{'ok' if ratio >= LEAST_RATIO else 'TOO FEW'}", flush=True)
-    return ratio >= LEAST_RATIO
+    verdict(f"requests to an endpoint per second of one core, compared with nginx serving a file of the same size: {name}",
+            statistics.median(ratios), LEAST_RATIO, at_least=True)
 
 
 @contextlib.contextmanager
@@ -194,7 +192,9 @@ def under_load(load, name, request, seconds, neighbours=""):
     print(f"{name}{neighbours}: {CLIENTS} clients, {done['seconds']:.0f} s: {done['answers'] / done['seconds']:.0f} requests in a "
           f"second, median {done['p50_us'] / 1000:.1f} ms, slowest {done['worst_us'] / 1000:.1f} ms, {done['errors']:.0f} errors",
           flush=True)
-    return verdict("  p99", done["p99_us"] / 1000, P99_MS, " ms") and done["errors"] == 0
+    verdict(f"99th percentile of {CLIENTS} clients that send requests without a pause: {name}{neighbours}", done["p99_us"] / 1000,
+            P99_MS, " ms")
+    verdict(f"errors of these clients: {name}{neighbours}", done["errors"], 0)
 
 
 def main():
@@ -204,18 +204,17 @@ def main():
         try:
             load = Load(directory)
             shapes = requests(directory, at, tokens)
-            good = True
             for name, request in shapes.items():
                 if request[0] == at:
-                    good &= against_nginx(directory, load, agent, name, request)
+                    against_nginx(directory, load, agent, name, request)
             for name, request in shapes.items():
-                good &= under_load(load, name, request, options.seconds)
+                under_load(load, name, request, options.seconds)
             with bad_neighbours(at) as count:
-                good &= under_load(load, "AWS container", shapes["AWS container"], options.seconds,
-                                   f", beside {count} idle connections and {SLOW} slow ones")
+                under_load(load, "AWS container", shapes["AWS container"], options.seconds,
+                           f", beside {count} idle connections and {SLOW} slow ones")
         finally:
             agent.stop()
-    return 0 if good else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -9,8 +9,7 @@ import re
 import subprocess
 import sys
 
-import common
-from common import CREDFRESH, Agent, eventually, local_cloud, scratch, verdict
+from common import CREDFRESH, Agent, eventually, finish, local_cloud, scratch, verdict
 
 
 def measure(binary, directory, cloud, count):
@@ -19,7 +18,6 @@ def measure(binary, directory, cloud, count):
     agent.configure(*[agent.credential(name, publish={
         "directory": str(agent.dir / "out" / name),
         "files": [{"name": "credentials", "format": "aws-credentials"}]}) for name in names])
-    common.CREDFRESH = binary
     process = subprocess.Popen([binary, "run", "-c", agent.config_path], stdout=subprocess.DEVNULL,
                                stderr=open(agent.log_path, "wb"))
     agent.process = process
@@ -39,8 +37,13 @@ def measure(binary, directory, cloud, count):
     return kib
 
 
+def kind_of(binary):
+    """"static" of a program that names no loader."""
+    headers = subprocess.run(["readelf", "-lW", binary], check=True, capture_output=True, text=True).stdout
+    return "dynamic" if "INTERP" in headers else "static"
+
+
 def main():
-    good = True
     os.sync()  # pages of a file that was just built count as dirty until they are written
     for binary in sys.argv[1:] or [CREDFRESH]:
         with scratch() as directory, local_cloud(directory) as cloud:
@@ -51,8 +54,8 @@ def main():
             print(f"  {count:5d} credentials: {kib['Rss']:6d} KiB resident, {own:6d} KiB of it its own (private dirty)")
         for low, high in ((1, 100), (1, 1000)):
             each = (figures[high]["Rss"] - figures[low]["Rss"]) / (high - low)
-            good = verdict(f"  growth from {low} to {high}, each", each, 8, " KiB") and good
-    return 0 if good else 1
+            verdict(f"growth of resident memory per credential, {low} to {high} ({kind_of(binary)})", each, 8, " KiB")
+    return finish()
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ for variable, path in (("CFR_CREDFRESH", "agent/credfresh"), ("CFR_WITNESS", "te
                        ("CFR_LOCALCLOUD", "test/localcloud/credfresh-localcloud")):
     os.environ[variable] = str((options.build_dir / path).resolve())
 
-from common import CREDFRESH, Agent, eventually, local_cloud, spread, verdict  # noqa: E402
+from common import CREDFRESH, Agent, eventually, finish, local_cloud, spread, verdict  # noqa: E402
 
 CONNECTIONS = 8  # to one host, as agent/http/client.h says; all clouds are on one listener
 SMALL = 4        # one credential of each cloud
@@ -290,7 +290,6 @@ def part():
 
 
 def main():
-    good = True
     measured, rest = part()
     os.sched_setaffinity(0, rest)
     # A tmpfs, for state and published files alike.
@@ -308,12 +307,11 @@ def main():
         for count in options.credentials or [1000, 10000]:
             count -= count % len(CLOUDS)
             ratio, kib = compare(directory, cloud, program, port, files, count)
-            enough = ratio >= LEAST_RATIO
-            print(f"  median of the rounds' ratios: {ratio:.2f} (at least {LEAST_RATIO}): {'ok' if enough else 'TOO LITTLE'}")
-            each = (kib - small) / (count - SMALL)
-            small_enough = verdict(f"  growth from {SMALL} to {count}, each", each, 8, " KiB")
-            good = good and enough and small_enough
-    return 0 if good else 1
+            verdict(f"refresh storm: {count} credentials of four clouds, compared with a load generator that makes the same requests",
+                    ratio, LEAST_RATIO, at_least=True)
+            verdict(f"growth of resident memory per credential, {SMALL} to {count}, spread over four clouds",
+                    (kib - small) / (count - SMALL), 8, " KiB")
+    return finish()
 
 
 if __name__ == "__main__":

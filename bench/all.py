@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Runs the benchmarks, pairs each figure with its limit, and writes bench/results.json and docs/pictures/bench.svg, which
+README.md shows. Exits non-zero if a limit is exceeded or a benchmark fails.
+
+usage: all.py [--short] [--draw] [NAME...]        (default: all; names are those of the scripts, such as "once lib")
+
+--short: fewer rounds, to see that everything runs. --draw: no run, only the picture and the table from results.json.
+Results of benchmarks that are not named stay in the file.
+"""
+import argparse
+import datetime
+import html
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+
+from common import ROOT, row
+
+# The arguments, and those of a short run.
+BENCHMARKS = {"once": ([], ["10"]), "swap": ([], ["20"]), "memory": ([], []), "wakeups": ([], ["0.5"]), "lib": ([], []),
+              "storm": (["build/dev"], ["--credentials", "100", "--rounds", "2", "build/dev"]),
+              "endpoints": ([], ["--seconds", "3"])}
+FILE, PICTURE = ROOT / "bench/results.json", ROOT / "docs/pictures/bench.svg"
+WIDTH, LEFT, LINE, SCALE = 960, 560, 24, 150  # pixels; SCALE: of a bar that is just at its limit
+
+
+def run(name, short):
+    """What the benchmark found: its verdicts; None if it did not get that far."""
+    with tempfile.TemporaryDirectory() as directory:
+        results = pathlib.Path(directory) / "results"
+        print(f"== {name}", flush=True)
+        subprocess.run([sys.executable, ROOT / f"bench/{name}.py", *BENCHMARKS[name][short]], cwd=ROOT, check=False,
+                       env={**os.environ, "CFR_BENCH_RESULTS": str(results)})
+        return json.loads(results.read_text()) if results.exists() else None
+
+
+def machine():
+    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="ascii") if line.startswith("model name")),
+               platform.machine())
+    return f"{os.cpu_count()} processors ({cpu}), kernel {platform.release().split('-')[0]}, {' '.join(platform.libc_ver())}"
+
+
+def part(result):
+    """How much of its limit a figure is: 1 is just at it."""
+    value, limit = result["value"], result["limit"]
+    if result["at_least"]:
+        value, limit = limit, value
+    return 0 if value == 0 else value / limit if limit else float("inf")
+
+
+def draw(document):
+    """One bar for each figure, as a part of its limit."""
+    results = [r for rows in document["benchmarks"].values() for r in rows if r["limit"]]
+    height = 60 + LINE * len(results)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
+           'aria-label="Each figure of the benchmarks as a part of its limit">',
+           "<style>text{font:12px system-ui,sans-serif;fill:#24292f}.bar{fill:#2da44e}.over{fill:#cf222e}.line{stroke:#24292f;"
+           "stroke-dasharray:3 3}@media(prefers-color-scheme:dark){text{fill:#e6edf3}.line{stroke:#e6edf3}}</style>",
+           f'<text x="{LEFT + SCALE}" y="20" text-anchor="middle">limit</text>']
+    for number, result in enumerate(results):
+        y = 32 + LINE * number
+        length = min(part(result), (WIDTH - LEFT - 110) / SCALE) * SCALE
+        unit = f" {result['unit']}" if result["unit"] else ""
+        label = result["benchmark"].replace("`", "")
+        label = label if len(label) < 92 else label[:88] + " ..."
+        out += [f'<text x="{LEFT - 8}" y="{y + 13}" text-anchor="end">{html.escape(label)}</text>',
+                f'<rect class="{"bar" if result["ok"] else "over"}" x="{LEFT}" y="{y}" width="{max(length, 1):.0f}" height="16" rx="2"/>',
+                f'<text x="{LEFT + max(length, SCALE) + 8:.0f}" y="{y + 13}">{result["value"]:.2f} of {result["limit"]:g}{unit}</text>']
+    out += [f'<line class="line" x1="{LEFT + SCALE}" x2="{LEFT + SCALE}" y1="26" y2="{height - 24}"/>',
+            f'<text x="8" y="{height - 8}">{html.escape(document["date"] + ", " + document["machine"])}</text>', "</svg>"]
+    PICTURE.parent.mkdir(exist_ok=True)
+    PICTURE.write_text("\n".join(out) + "\n")
+
+
+def main():
+    arguments = argparse.ArgumentParser(usage=__doc__.rsplit("usage: ", maxsplit=1)[-1].split("\n", maxsplit=1)[0])
+    arguments.add_argument("--short", action="store_true")
+    arguments.add_argument("--draw", action="store_true")
+    arguments.add_argument("names", nargs="*", metavar="NAME")
+    options = arguments.parse_args()
+    if unknown := set(options.names) - set(BENCHMARKS):
+        arguments.error(f"unknown benchmark \"{unknown.pop()}\": use {', '.join(BENCHMARKS)}")
+    document = json.loads(FILE.read_text()) if FILE.exists() else {"benchmarks": {}}
+    failed = []
+    for name in [] if options.draw else options.names or BENCHMARKS:
+        found = run(name, options.short)
+        if found is None:
+            failed.append(name)
+        else:
+            document["benchmarks"][name] = found
+            document.update(date=datetime.date.today().isoformat(), machine=machine(), short=options.short)
+    if not document["benchmarks"]:
+        sys.exit("all.py: there are no results")
+    FILE.write_text(json.dumps(document, indent=1) + "\n")
+    draw(document)
+    results = [r for rows in document["benchmarks"].values() for r in rows]
+    print("\n| benchmark | limit | measured | command |\n|---|---|---|---|")
+    for result in results:
+        print(row(result))
+    over = [r["benchmark"] for r in results if not r["ok"]]
+    print(f"\n{len(results)} figures, {len(over)} over the limit" + (f"; failed: {', '.join(failed)}" if failed else ""))
+    return 1 if over or failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
