@@ -555,7 +555,7 @@ int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *o
 
     do {
         n = read(w->fd, buf.bytes, sizeof buf.bytes);
-        for (const char *p = buf.bytes; p < buf.bytes + n;) {
+        for (const char *p = buf.bytes; n > 0 && p < buf.bytes + n;) {
             const struct inotify_event *event = (const struct inotify_event *)(const void *)p;
 
             handle_event(w, event, &lost);

@@ -192,10 +192,10 @@ class Agent:
         return self.status(name).get("generation", 0)
 
     def wait_generation(self, at_least, name="demo", limit_s=LIMIT_S):
-        eventually(lambda: self.generation(name) >= at_least, f"generation {at_least} of {name}:\n{self.log}", limit_s)
+        eventually(lambda: self.generation(name) >= at_least, lambda: f"generation {at_least} of {name}:\n{self.log}", limit_s)
 
     def wait_state(self, state, name="demo", limit_s=LIMIT_S):
-        eventually(lambda: self.status(name).get("state") == state, f"state {state} of {name}:\n{self.log}", limit_s)
+        eventually(lambda: self.status(name).get("state") == state, lambda: f"state {state} of {name}:\n{self.log}", limit_s)
 
     def published(self, file="creds.json", out=None):
         return json.loads(((out or self.out) / file).read_text())
