@@ -66,10 +66,9 @@ int cfr_kube_server(struct cfr_kube *k, const struct cfr_kube_where *where, cons
     struct cfr_now now = cfr_clock_now();
     struct cfr_err own = {0};
     struct cfr_kube_context *p = cfr_kube_context_of(k, where, now, &own);
-    int rc = p != NULL ? cfr_kube_context_refresh(p, false, now, &own) : own.code;
 
-    if (rc != 0)
-        return cfr_err_set(err, rc, "%s", own.text);
+    if (p == NULL || cfr_kube_context_refresh(p, false, now, &own) != 0)
+        return cfr_err_set(err, own.code, "%s", own.text);
     *url = p->config.server;
     *ca = cfr_kube_context_identity(p).ca;
     return 0;
