@@ -155,7 +155,7 @@ def test_nobody_may(agent):
 
 def test_used_late_in_its_grace(agent):
     """Whoever still uses the old key near the end of its grace is told of, and refused, before the key is gone for good."""
-    agent.configure(minted(agent, mint={"inactive": "5s"}), admin(agent)).start()
+    agent.configure(minted(agent, mint={"grace": "6s", "grace_most": "12s", "inactive": "5s"}), admin(agent)).start()
     agent.wait_generation(1, "robot")
     wait_complete(agent)
     first = published_key(agent)
