@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from conftest import CREDFRESH, REPO
+from conftest import LOCALCLOUD, REPO
 
-BUILT = pathlib.Path(CREDFRESH).resolve().parents[1] / "systemd"
+BUILT = pathlib.Path(LOCALCLOUD).resolve().parents[2] / "systemd"  # also where the program is the static one
 EXAMPLES = REPO / "systemd/examples/credfresh.service.d"
 LIMIT = 1.5
 SERVICES = {"credfresh.service", "credfresh@.service", "credfresh-wait.service", "credfresh-wait@.service",
