@@ -14,7 +14,7 @@ flock 9
 # Built is a copy, in which nothing changes meanwhile.
 rm -rf "$dir/context"
 mkdir "$dir/context"
-tar -c --exclude=./.git --exclude=./build --exclude=./bench . | tar -x -C "$dir/context"
+tar -c --exclude=./.git --exclude=./build . | tar -x -C "$dir/context"
 cp test/real/containers.conf "$dir/containers.conf"
 cd "$dir/context"
 # Of the tests only what the demonstration runs is in an image.
