@@ -96,6 +96,14 @@ static bool offer(void *ctx, const char *name, struct cfr_offer *out)
     return cfr_daemon_offer(ctx, name, out);
 }
 
+static void open_watch(struct cfr_daemon *a)
+{
+    struct cfr_err err = {0};
+
+    if (cfr_watch_open(&a->host.watch, &err) != 0)
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s; files are looked at once a minute instead", err.text);
+}
+
 static int open_engines(struct cfr_daemon *a, struct cfr_err *err)
 {
     a->host.config = a->config;
@@ -114,8 +122,8 @@ static int open_engines(struct cfr_daemon *a, struct cfr_err *err)
     a->step_fd = cfr_clock_open_step(err);
     if (a->step_fd < 0)
         return a->step_fd;
-    if (cfr_watch_open(&a->host.watch, err) != 0)
-        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s; files are looked at once a minute instead", err->text);
+    if (!a->options.once)
+        open_watch(a);
     if (cfr_http_open(&a->host.http, err) != 0)
         return err->code;
     return cfr_kube_open(a->host.http, &a->host.kube, err);
@@ -308,10 +316,35 @@ static void drain(struct cfr_daemon *a)
     (void)serve_while(a, owes_answers, ANSWER_MS);
 }
 
+static bool has_error(const struct cfr_daemon *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        if (cfr_worker_error(a->workers[i]) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* `once` watches files only when it has to wait: at its end the kernel would take several milliseconds to let go of the
+ * watches. */
+static void watch_late(struct cfr_daemon *a)
+{
+    open_watch(a);
+    for (size_t i = 0; a->host.watch != NULL && i < a->count; i++)
+        cfr_worker_watch(a->workers[i]);
+}
+
 static int run_loop(struct cfr_daemon *a, struct cfr_err *err)
 {
+    bool watches = !a->options.once;
+
     while (!a->stopping) {
         int rc;
+
+        if (!watches && has_error(a)) {
+            watches = true;
+            watch_late(a);
+        }
 
         cfr_daemon_readiness_announce(a);
         cfr_daemon_readiness_report(a);

@@ -189,16 +189,10 @@ void cfr_worker_start(struct cfr_worker *w)
         cfr_worker_begin(w);
 }
 
-void cfr_worker_begin(struct cfr_worker *w)
+/* The source and the targets. */
+static void watch(struct cfr_worker *w)
 {
-    struct cfr_now now = cfr_clock_now();
     struct cfr_err err = {0};
-    bool fresh;
-    char words[CFR_TIME_WORDS_MAX];
-
-    w->trouble.begun_boot_ms = now.boot_ms;
-    learn_provider(w);
-    fresh = adopt(w, now);
 
     /* Where a Secret has been read, everything that follows from it is watched already. */
     if (w->watched == NULL && w->host->watch != NULL &&
@@ -208,6 +202,28 @@ void cfr_worker_begin(struct cfr_worker *w)
     if (w->host->watch != NULL && cfr_publish_watch(w->config, w->host->watch, &w->target_watcher, &err) != 0)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead",
                 err.text);
+}
+
+void cfr_worker_watch(struct cfr_worker *w)
+{
+    watch(w);
+    cfr_worker_ack_watch(w);
+    /* It may have changed before. What the cloud refused has its own time. */
+    if (w->life.state == CFR_STATE_WAITING && !w->turn.queued)
+        cfr_worker_on_source(w);
+}
+
+void cfr_worker_begin(struct cfr_worker *w)
+{
+    struct cfr_now now = cfr_clock_now();
+    bool fresh;
+    char words[CFR_TIME_WORDS_MAX];
+
+    w->trouble.begun_boot_ms = now.boot_ms;
+    learn_provider(w);
+    fresh = adopt(w, now);
+
+    watch(w);
     restore_hooks(w, now);
     cfr_worker_ack_watch(w);
     if (cfr_worker_ack_look(w))

@@ -53,6 +53,9 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
                     struct cfr_err *err);
 /* Adopts what is still fresh, or makes the first try due. */
 void cfr_worker_start(struct cfr_worker *w);
+/* Watches W's source and targets, where its host had no watch when W was started, and looks at a source that could not
+ * be used. */
+void cfr_worker_watch(struct cfr_worker *w);
 /* Ends what is under way, without touching what is published, and frees W. */
 void cfr_worker_close(struct cfr_worker *w);
 /* The configuration was reloaded; CONFIG has the same digest_material. Replaces the hooks where they differ. */
