@@ -24,7 +24,7 @@ from common import ROOT, row
 # The arguments, and those of a short run.
 BENCHMARKS = {"once": ([], ["10"]), "swap": ([], ["20"]), "memory": ([], []), "wakeups": ([], ["0.5"]), "lib": ([], []),
               "storm": (["build/dev"], ["--credentials", "100", "--rounds", "2", "build/dev"]),
-              "endpoints": ([], ["--seconds", "3"])}
+              "endpoints": ([], ["--seconds", "3"]), "fleet": ([], ["--agents", "20000"])}
 FILE, PICTURE = ROOT / "bench/results.json", ROOT / "docs/pictures/bench.svg"
 WIDTH, LEFT, LINE, SCALE = 960, 560, 24, 150  # pixels; SCALE: of a bar that is just at its limit
 

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define DAY_MS INT64_C(86400000)
+#define DAY_MS          INT64_C(86400000)
+#define PHASED_LEAST_MS INT64_C(600000)
 /* Lives beyond this, 34 years, are cut: doubles stay exact to the millisecond. */
 #define LIFE_MAX_MS (INT64_C(1) << 40)
 
@@ -47,9 +48,40 @@ static int64_t at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_re
     return __builtin_add_overflow(life.issued_ms, (int64_t)age, &sum) ? life.expires_ms : sum;
 }
 
+/* The five highest bits of N, so that lives which differ by a second or two, as granted ones do, have the same period.
+ */
+static int64_t round_down(int64_t n)
+{
+    int64_t unit = 1;
+
+    while (n / unit >= 32)
+        unit *= 2;
+    return n / unit * unit;
+}
+
+/* For a life within the years that a clock can show. */
+static int64_t phased_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter)
+{
+    const struct cfr_refresh_jitter none = {.spread = 0};
+    int64_t latest_ms = at(life, window_ms, none, (double)DAY_MS) - life.issued_ms;
+    int64_t wobble_ms = (int64_t)least(10000, (double)length_of(life) / 60);
+    int64_t period_ms = round_down(latest_ms - wobble_ms);
+    int64_t phase_ms = (int64_t)(unit(jitter.spread) * (double)period_ms);
+    int64_t past_ms = (life.issued_ms + latest_ms - phase_ms) % period_ms;
+    int64_t age_ms = latest_ms - (past_ms < 0 ? past_ms + period_ms : past_ms);
+
+    /* Too soon, but the next time would be too late: one refresh in between, which leads to that. */
+    if (age_ms < period_ms / 4)
+        age_ms = period_ms / 4 + wobble_ms + 2 * age_ms;
+    return life.issued_ms + age_ms - (int64_t)(unit(jitter.chance) * (double)wobble_ms);
+}
+
 int64_t cfr_refresh_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter)
 {
-    return at(life, window_ms, jitter, (double)DAY_MS);
+    bool phased = jitter.phased && life.issued_ms >= 0 && life.issued_ms < INT64_MAX / 2 &&
+                  life.expires_ms != INT64_MAX && length_of(life) >= PHASED_LEAST_MS;
+
+    return phased ? phased_at(life, window_ms, jitter) : at(life, window_ms, jitter, (double)DAY_MS);
 }
 
 int64_t cfr_refresh_lasting_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter)

@@ -17,13 +17,20 @@ struct cfr_refresh_life {
 struct cfr_refresh_jitter {
     double spread;
     double chance;
+    bool phased; /* see cfr_refresh_at; for lives that begin with the refresh before */
 };
 
 /* The moment to refresh: the earlier of 80 % of the life and expires - WINDOW_MS (the consumers' own window;
  * 0 if none), minus jitter (CHANCE up to 10 s or 1/60 of the life, SPREAD up to 5 min or 1/20 of the life,
  * whichever is less), but never before half of the life; and no later than 24 h of age minus the same jitter,
  * which is what decides for lives of more than 30 h. INT64_MAX where nothing expires; issued_ms where there
- * is no life at all. */
+ * is no life at all.
+ *
+ * PHASED, for lives of 10 min and more: a fleet that began at once, or was served again at once after an outage, would
+ * refresh at once for many lives. So the times at which a credential may be refreshed are fixed by SPREAD, a period
+ * apart, and the last of them before the moment above (without SPREAD's jitter) is taken. The period is that life, less
+ * jitter, rounded down by up to 1/16. Only a life that does not begin at one of these times is refreshed before half of
+ * it has passed, but not before a quarter of a period. */
 int64_t cfr_refresh_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter);
 /* The same for what may be used up to its end, such as certificates: without the limit of 24 h. */
 int64_t cfr_refresh_lasting_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter);

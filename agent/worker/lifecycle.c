@@ -179,6 +179,8 @@ void cfr_lifecycle_rest(struct cfr_lifecycle *c, struct cfr_now now, struct cfr_
 {
     int64_t pause_ms = (life.expires_ms - now.wall_ms) / 4;
 
+    /* The time of the next one is the source's. */
+    jitter.phased = false;
     (void)cfr_lifecycle_adopted(c, now, life, 0, jitter);
     if (c->refresh_boot_ms >= now.boot_ms + CFR_LIFECYCLE_LOOK_AGAIN_MS)
         return;

@@ -22,7 +22,9 @@ int64_t cfr_worker_window_ms(const struct cfr_worker *w)
 
 struct cfr_refresh_jitter cfr_worker_jitter(const struct cfr_worker *w)
 {
-    return (struct cfr_refresh_jitter){w->spread, cfr_clock_chance()};
+    /* A rotated key has a time of its own anyway. */
+    return (struct cfr_refresh_jitter){w->spread, cfr_clock_chance(),
+                                       w->rotator == NULL && w->source->may_send(w->config)};
 }
 
 bool cfr_worker_hooks_wait(const struct cfr_worker *w)

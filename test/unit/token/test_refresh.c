@@ -23,7 +23,7 @@ static const int64_t windows[] = {0, 1, 5 * MINUTE, 15 * MINUTE, 20 * MINUTE, 2 
 static int64_t at(int64_t life_ms, int64_t window_ms, double spread, double chance)
 {
     return cfr_refresh_at((struct cfr_refresh_life){T0, T0 + life_ms}, window_ms,
-                          (struct cfr_refresh_jitter){spread, chance});
+                          (struct cfr_refresh_jitter){spread, chance, false});
 }
 
 static void check_bounds(int64_t life_ms, int64_t window_ms, double spread, double chance)
@@ -75,8 +75,8 @@ static void monotone(void **state)
 /* Certificates: 80 % of the life, however long that is. */
 static void lasting_lives(void **state)
 {
-    const struct cfr_refresh_jitter none = {0, 0};
-    const struct cfr_refresh_jitter most = {0.999999, 0.999999};
+    const struct cfr_refresh_jitter none = {0, 0, false};
+    const struct cfr_refresh_jitter most = {0.999999, 0.999999, false};
 
     (void)state;
     assert_int_equal(cfr_refresh_lasting_at((struct cfr_refresh_life){T0, T0 + 90 * DAY}, 0, none) - T0, 72 * DAY);
@@ -107,8 +107,8 @@ static void known_points(void **state)
 
 static void edges(void **state)
 {
-    struct cfr_refresh_jitter none = {0, 0};
-    struct cfr_refresh_jitter odd = {NAN, INFINITY};
+    struct cfr_refresh_jitter none = {0, 0, false};
+    struct cfr_refresh_jitter odd = {NAN, INFINITY, false};
 
     (void)state;
     assert_int_equal(cfr_refresh_at((struct cfr_refresh_life){T0, INT64_MAX}, 0, none), INT64_MAX);
@@ -145,7 +145,7 @@ static void ten_second_lives_work(void **state)
     (void)state;
     for (int i = 0; i < 1000; i++) {
         struct cfr_refresh_life life = {now, expires};
-        int64_t next = cfr_refresh_at(life, 20 * MINUTE, (struct cfr_refresh_jitter){0.3, (i % 10) / 10.0});
+        int64_t next = cfr_refresh_at(life, 20 * MINUTE, (struct cfr_refresh_jitter){0.3, (i % 10) / 10.0, false});
 
         assert_true(next >= now + 5000 && next + 1000 < expires);
         now = next + 1000;
@@ -173,6 +173,92 @@ static void spread(void **state)
         assert_in_range(bins[i], 60, 140);
 }
 
+static int64_t phased_at(int64_t issued_ms, int64_t life_ms, int64_t window_ms, double spread, double chance)
+{
+    return cfr_refresh_at((struct cfr_refresh_life){issued_ms, issued_ms + life_ms}, window_ms,
+                          (struct cfr_refresh_jitter){spread, chance, true});
+}
+
+/* Never later than without a phase, and never much sooner than a quarter of the way there. */
+static void phased_stays_within_the_rule(void **state)
+{
+    (void)state;
+    for (int64_t life_ms = 10 * MINUTE; life_ms < 400 * DAY; life_ms += 1 + life_ms / 37) {
+        for (size_t i = 0; i < COUNT(windows) * COUNT(units) * COUNT(units); i++) {
+            int64_t window_ms = windows[i % COUNT(windows)];
+            double spread = units[i / COUNT(windows) % COUNT(units)];
+            double chance = units[i / COUNT(windows) / COUNT(units)];
+            int64_t latest = at(life_ms, window_ms, 0, 0) - T0;
+            int64_t t = phased_at(T0, life_ms, window_ms, spread, chance) - T0;
+
+            if (t > latest || t < (latest - latest / 16) / 4 - 10000)
+                fail_msg("life %lld window %lld spread %g chance %g: %lld of %lld", (long long)life_ms,
+                         (long long)window_ms, spread, chance, (long long)t, (long long)latest);
+        }
+    }
+}
+
+/* Whenever it was first granted, and though lives differ by a second, it is refreshed at its own times from the second
+ * refresh on at the latest, a period apart. */
+static void phased_keeps_its_times(void **state)
+{
+    (void)state;
+    for (int start = 0; start < 200; start++) {
+        int64_t now = T0 + start * 17 * INT64_C(1009);
+        int64_t before = 0;
+
+        for (int i = 0; i < 50; i++) {
+            int64_t next = phased_at(now, HOUR - i % 2 * 1000, 20 * MINUTE, 0.37, (i * 7 % 10) / 10.0);
+
+            if (i > 1)
+                assert_in_range(next - before, 39 * MINUTE, 40 * MINUTE);
+            before = next;
+            now = next + 200 + i % 5 * 7000; /* a retry, now and then */
+        }
+    }
+}
+
+/* What began at once is evenly spread after the first life. */
+static void phased_fleet_is_even(void **state)
+{
+    enum { AGENTS = 20000, MINUTES = 600, SETTLED = 60 };
+    static unsigned rate[MINUTES];
+    unsigned long sum = 0;
+
+    (void)state;
+    for (int i = 0; i < AGENTS; i++) {
+        char name[32];
+        int64_t now = T0;
+
+        (void)snprintf(name, sizeof name, "app-%d/demo", i);
+        for (int k = 0; now < T0 + MINUTES * MINUTE; k++) {
+            rate[(now - T0) / MINUTE]++;
+            now = phased_at(now, HOUR, 20 * MINUTE, cfr_refresh_spread(name), ((i + k) % 10) / 10.0) + 100;
+        }
+    }
+    for (int i = SETTLED; i < MINUTES; i++)
+        sum += rate[i];
+    for (int i = SETTLED; i < MINUTES; i++)
+        assert_true(rate[i] * (MINUTES - SETTLED) <= sum * 3 / 2);
+}
+
+static void phased_leaves_the_rest_alone(void **state)
+{
+    const struct cfr_refresh_jitter odd = {NAN, INFINITY, true};
+    const struct cfr_refresh_jitter half = {0.5, 0.5, true};
+
+    (void)state;
+    assert_int_equal(phased_at(T0, 10 * MINUTE - 1, 0, 0.5, 0.5), at(10 * MINUTE - 1, 0, 0.5, 0.5));
+    assert_int_equal(phased_at(T0, 0, 0, 0.5, 0.5), T0);
+    assert_int_equal(cfr_refresh_at((struct cfr_refresh_life){T0, INT64_MAX}, 0, half), INT64_MAX);
+    assert_int_equal(cfr_refresh_at((struct cfr_refresh_life){INT64_MAX - 10, INT64_MIN}, 0, half), INT64_MAX - 10);
+    assert_int_equal(cfr_refresh_at((struct cfr_refresh_life){INT64_MAX - HOUR, INT64_MAX - 1}, 0, half),
+                     cfr_refresh_at((struct cfr_refresh_life){INT64_MAX - HOUR, INT64_MAX - 1}, 0,
+                                    (struct cfr_refresh_jitter){0.5, 0.5, false}));
+    assert_in_range(cfr_refresh_at((struct cfr_refresh_life){0, INT64_MAX - 1}, 0, half), DAY / 4 - 10000, DAY);
+    assert_in_range(cfr_refresh_at((struct cfr_refresh_life){T0, T0 + HOUR}, 0, odd) - T0, 11 * MINUTE, 48 * MINUTE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +270,10 @@ int main(void)
         cmocka_unit_test(due),
         cmocka_unit_test(ten_second_lives_work),
         cmocka_unit_test(spread),
+        cmocka_unit_test(phased_stays_within_the_rule),
+        cmocka_unit_test(phased_keeps_its_times),
+        cmocka_unit_test(phased_fleet_is_even),
+        cmocka_unit_test(phased_leaves_the_rest_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #define DAY    (24 * HOUR)
 #define WINDOW (20 * INT64_C(60000))
 
-static const struct cfr_refresh_jitter none = {0, 0};
+static const struct cfr_refresh_jitter none = {0, 0, false};
 static const struct cfr_now start = {INT64_C(1795000000000), INT64_C(5000000)};
 
 static struct cfr_now later(struct cfr_now now, int64_t ms)
