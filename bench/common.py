@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 
@@ -19,8 +20,10 @@ RESULTS = []  # of verdict()
 
 
 @contextlib.contextmanager
-def scratch():
-    path = pathlib.Path(tempfile.mkdtemp(prefix="credfresh-bench-"))
+def scratch(in_memory=False):
+    """A folder in /tmp, or on the tmpfs that glibc expects for shm_open(3): like /run, where the agent's state and what it
+    publishes are by default, and like the kubelet's volumes."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="credfresh-bench-", dir="/dev/shm" if in_memory else None))
     try:
         yield path
     finally:
@@ -34,6 +37,12 @@ def local_cloud(directory, **how):
         yield cloud
     finally:
         cloud.stop()
+
+
+def kind_of(binary):
+    """"static" of a program that names no loader."""
+    headers = subprocess.run(["readelf", "-lW", binary], check=True, capture_output=True, text=True).stdout
+    return "dynamic" if "INTERP" in headers else "static"
 
 
 def spread(values):

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-from common import CREDFRESH, Agent, eventually, finish, local_cloud, scratch, verdict
+from common import CREDFRESH, Agent, eventually, finish, kind_of, local_cloud, scratch, verdict
 
 
 def measure(binary, directory, cloud, count):
@@ -37,16 +37,10 @@ def measure(binary, directory, cloud, count):
     return kib
 
 
-def kind_of(binary):
-    """"static" of a program that names no loader."""
-    headers = subprocess.run(["readelf", "-lW", binary], check=True, capture_output=True, text=True).stdout
-    return "dynamic" if "INTERP" in headers else "static"
-
-
 def main():
     os.sync()  # pages of a file that was just built count as dirty until they are written
     for binary in sys.argv[1:] or [CREDFRESH]:
-        with scratch() as directory, local_cloud(directory) as cloud:
+        with scratch(in_memory=True) as directory, local_cloud(directory) as cloud:
             figures = {count: measure(binary, directory, cloud, count) for count in (1, 100, 1000)}
         print(binary)
         for count, kib in figures.items():

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Measures how long after a token volume's swap an exchange begins, from outside, and is also the smallest program that
  * could begin one.
- *   swap probe VOLUME COUNT      listens on loopback (prints the port), makes COUNT swaps of VOLUME, using the tokens
- *                                that are in VOLUME/.tokens/N, and prints the microseconds from each rename to the
- *                                connection that the exchange begins with
+ *   swap probe VOLUME COUNT PAUSE_MS
+ *                                listens on loopback (prints the port), makes COUNT swaps of VOLUME, a pause after each
+ *                                exchange, using the tokens that are in VOLUME/.tokens/N, and prints the microseconds
+ *                                from each rename to the connection that the exchange begins with
  *   swap raw VOLUME PORT         on each swap reads VOLUME/token, connects and sends it
  * Each exchange has a connection of its own, as in life: tokens are renewed eight minutes to a day apart, and no server
  * keeps an idle connection that long.
@@ -193,9 +194,9 @@ static double serve(int listener)
     return came;
 }
 
-static int probe(const char *volume, int count)
+static int probe(const char *volume, int count, int pause_ms)
 {
-    struct timespec pause = {0, 40000000};
+    struct timespec pause = {pause_ms / 1000, pause_ms % 1000 * 1000000L};
     int port;
     int listener = listen_any(&port);
 
@@ -214,10 +215,10 @@ static int probe(const char *volume, int count)
 
 int main(int argc, char **argv)
 {
-    if (argc == 4 && strcmp(argv[1], "probe") == 0)
-        return probe(argv[2], atoi(argv[3]));
+    if (argc == 5 && strcmp(argv[1], "probe") == 0)
+        return probe(argv[2], atoi(argv[3]), atoi(argv[4]));
     if (argc == 4 && strcmp(argv[1], "raw") == 0)
         raw(argv[2], atoi(argv[3]));
-    (void)fprintf(stderr, "usage: swap probe VOLUME COUNT | swap raw VOLUME PORT\n");
+    (void)fprintf(stderr, "usage: swap probe VOLUME COUNT PAUSE_MS | swap raw VOLUME PORT\n");
     return 2;
 }
