@@ -10,7 +10,6 @@ Results of benchmarks that are not named stay in the file.
 """
 import argparse
 import datetime
-import html
 import json
 import os
 import pathlib
@@ -20,6 +19,7 @@ import sys
 import tempfile
 
 from common import ROOT, row
+from svg import DIM, GREEN, Picture, RED, TEXT
 
 # The arguments, and those of a short run.
 BENCHMARKS = {"once": ([], ["10"]), "swap": ([], ["20"]), "memory": ([], []), "wakeups": ([], ["0.5"]), "lib": ([], []),
@@ -56,25 +56,23 @@ def part(result):
 def draw(document):
     """One bar for each figure, as a part of its limit."""
     results = [r for rows in document["benchmarks"].values() for r in rows if r["limit"]]
-    height = 60 + LINE * len(results)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
-           'aria-label="Each figure of the benchmarks as a part of its limit">',
-           "<style>text{font:12px system-ui,sans-serif;fill:#24292f}.bar{fill:#2da44e}.over{fill:#cf222e}.line{stroke:#24292f;"
-           "stroke-dasharray:3 3}@media(prefers-color-scheme:dark){text{fill:#e6edf3}.line{stroke:#e6edf3}}</style>",
-           f'<text x="{LEFT + SCALE}" y="20" text-anchor="middle">limit</text>']
+    height = 64 + LINE * len(results)
+    p = Picture(WIDTH, height, "The benchmarks", "Each figure of the benchmarks as a part of its limit: "
+                f"{sum(r['ok'] for r in results)} of {len(results)} are within it.")
+    p.text(LEFT + SCALE, 24, "limit", DIM, 11, anchor="middle")
     for number, result in enumerate(results):
-        y = 32 + LINE * number
+        y = 34 + LINE * number
         length = min(part(result), (WIDTH - LEFT - 110) / SCALE) * SCALE
         unit = f" {result['unit']}" if result["unit"] else ""
         label = result["benchmark"].replace("`", "")
-        label = label if len(label) < 92 else label[:88] + " ..."
-        out += [f'<text x="{LEFT - 8}" y="{y + 13}" text-anchor="end">{html.escape(label)}</text>',
-                f'<rect class="{"bar" if result["ok"] else "over"}" x="{LEFT}" y="{y}" width="{max(length, 1):.0f}" height="16" rx="2"/>',
-                f'<text x="{LEFT + max(length, SCALE) + 8:.0f}" y="{y + 13}">{result["value"]:.2f} of {result["limit"]:g}{unit}</text>']
-    out += [f'<line class="line" x1="{LEFT + SCALE}" x2="{LEFT + SCALE}" y1="26" y2="{height - 24}"/>',
-            f'<text x="8" y="{height - 8}">{html.escape(document["date"] + ", " + document["machine"])}</text>', "</svg>"]
+        label = label if len(label) < 92 else label[:50] + " ... " + label[-35:]
+        p.text(LEFT - 8, y + 13, label, TEXT, 12, anchor="end")
+        p.rect(LEFT, y, max(length, 1), 16, GREEN if result["ok"] else RED, radius=2)
+        p.text(LEFT + max(length, SCALE) + 8, y + 13, f"{result['value']:.2f} of {result['limit']:g}{unit}", TEXT, 12)
+    p.line(LEFT + SCALE, 28, LEFT + SCALE, height - 26, DIM, 1, "3 3")
+    p.text(16, height - 12, f"{document['date']}, {document['machine']}", DIM, 11)
     PICTURE.parent.mkdir(exist_ok=True)
-    PICTURE.write_text("\n".join(out) + "\n")
+    PICTURE.write_text(p.done())
 
 
 def main():

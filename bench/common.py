@@ -13,7 +13,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "test/integ"))
+sys.path[:0] = [str(ROOT / "test/integ"), str(ROOT / "tools/pictures")]  # processes.py; svg.py
 from processes import CREDFRESH, Agent, LocalCloud, eventually  # noqa: E402,F401
 
 RESULTS = []  # of verdict()

@@ -8,7 +8,6 @@ usage: fleet.py [--agents N] [--draw]
 --draw: also writes the pictures of docs/fleet.md, docs/pictures/fleet-*.svg, and prints its table.
 """
 import argparse
-import html
 import math
 import os
 import pathlib
@@ -16,6 +15,7 @@ import subprocess
 import sys
 
 from common import ROOT, finish, verdict
+from svg import AMBER, BLUE, DIM, PALE, Picture, RED, TEXT
 
 PROGRAM = os.environ.get("CFR_BENCH_FLEET", str(ROOT / "build/dev/bench/bench_fleet"))
 PICTURES = ROOT / "docs/pictures"
@@ -32,8 +32,7 @@ SCENARIOS = {
 }
 # Without limits, because the kubelet sets this pace.
 KUBELET = {"start-short-tokens": ("All agents start at once, with tokens of an hour, which the kubelets renew", [])}
-WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 860, 300, 62, 40, 12, 44
-COLOURS = {"requests": "line1", "without a valid credential": "line2"}
+WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 860, 300, 84, 56, 20, 48
 
 
 def simulate(name, agents):
@@ -50,34 +49,30 @@ def simulate(name, agents):
 
 def draw(name, title, bands, minutes):
     """Requests of each minute and agents without a valid credential, on a logarithmic scale from 100 to 1,000,000."""
+    peak = max(row[0] for row in minutes)
+    p = Picture(WIDTH, HEIGHT, title, f"Requests in each minute of ten hours, at most {peak:,}, and agents without a valid credential.")
+    right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
+
     def x(minute):
-        return LEFT + (WIDTH - LEFT - RIGHT) * minute / len(minutes)
+        return LEFT + (right - LEFT) * minute / len(minutes)
 
     def y(value):
-        part = (math.log10(max(value, 100)) - 2) / 4
-        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * min(part, 1)
+        return bottom - (bottom - TOP) * min((math.log10(max(value, 100)) - 2) / 4, 1)
 
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(title)}">',
-           "<style>text{font:12px system-ui,sans-serif;fill:#24292f}.grid{stroke:#8c959f;stroke-opacity:.35}.band{fill:#8c959f;"
-           "fill-opacity:.25}.line1,.line2{fill:none;stroke-width:1.5}.line1{stroke:#0969da}.line2{stroke:#cf222e}"
-           "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.line1{stroke:#58a6ff}.line2{stroke:#ff7b72}}</style>",
-           f'<text x="{LEFT}" y="18">{html.escape(title)}</text>']
+    p.text(16, 26, title, TEXT, 14, True)
     for first, last, what in bands:
-        out += [f'<rect class="band" x="{x(first):.1f}" y="{TOP}" width="{x(last) - x(first):.1f}" height="{HEIGHT - TOP - BOTTOM}"/>',
-                f'<text x="{x(first):.1f}" y="{TOP - 4}">{html.escape(what)}</text>']
-    for value, label in ((100, "100"), (1000, "1,000"), (10000, "10,000"), (100000, "100,000"), (1000000, "1,000,000")):
-        out += [f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>',
-                f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{label}</text>']
-    out += [f'<text x="{x(hour * 60):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{hour} h</text>'
-            for hour in range(0, len(minutes) // 60 + 1, 2)]
-    for column, (what, style) in zip((0, 2), COLOURS.items()):
-        points = " ".join(f"{x(i + 0.5):.1f},{y(row[column]):.1f}" for i, row in enumerate(minutes))
-        place = LEFT + 230 * list(COLOURS).index(what)
-        label = "requests in each minute" if what == "requests" else "agents " + what
-        out += [f'<polyline class="{style}" points="{points}"/>',
-                f'<line class="{style}" x1="{place}" x2="{place + 20}" y1="{HEIGHT - 12}" y2="{HEIGHT - 12}"/>',
-                f'<text x="{place + 26}" y="{HEIGHT - 8}">{label}</text>']
-    (PICTURES / f"fleet-{name}.svg").write_text("\n".join([*out, "</svg>"]) + "\n")
+        p.rect(x(first), TOP, x(last) - x(first), bottom - TOP, PALE[AMBER])
+        p.text(x(first), TOP - 6, what, AMBER, 11)
+    for power in range(2, 7):
+        p.line(LEFT, y(10 ** power), right, y(10 ** power))
+        p.text(LEFT - 8, y(10 ** power) + 4, f"{10 ** power:,}", DIM, 11, anchor="end")
+    for hour in range(0, len(minutes) // 60 + 1, 2):
+        p.text(x(hour * 60), bottom + 16, f"{hour} h", DIM, 11, anchor="middle")
+    for column, what, colour, place in ((0, "requests in each minute", BLUE, LEFT), (2, "agents without a valid credential", RED, LEFT + 240)):
+        p.path("M" + "L".join(f"{x(i + 0.5):.1f} {y(row[column]):.1f}" for i, row in enumerate(minutes)), colour, 1.5)
+        p.line(place, HEIGHT - 14, place + 20, HEIGHT - 14, colour, 2)
+        p.text(place + 26, HEIGHT - 10, what, TEXT, 12)
+    (PICTURES / f"fleet-{name}.svg").write_text(p.done())
 
 
 def table_row(name, figures, minutes):

@@ -57,9 +57,10 @@ def long_token(agent):  # noqa: F811
 
 
 def check_schedule(agent, clock):  # noqa: F811
-    """The next refresh lies in the second half of an hour that begins now, by the agent's own clock."""
+    """The next refresh is at least a quarter of 39 minutes away, as of a first lifetime, and at most 40 minutes, by the agent's own
+    clock."""
     wait = seconds(agent.status()["next_refresh"]) - clock.now()
-    assert 1700 < wait < 3000, agent.status()
+    assert 540 < wait < 2410, agent.status()
     assert agent.status()["ready"]
 
 
@@ -135,7 +136,7 @@ def test_boot_time_of_another_machine_changes_nothing(agent):  # noqa: F811
     agent.start(wrapper=["unshare", "-T", "--boottime", str(40 * DAY_S), "--monotonic", str(40 * DAY_S)])
     agent.wait_state("fresh")
     wait = seconds(agent.status()["next_refresh"]) - time.time()
-    assert 1000 < wait < 3600, agent.status()
+    assert 540 < wait < 2410, agent.status()
     agent.cloud.admin("/volume/demo/renew", {})
     agent.wait_generation(2)
     assert len(agent.cloud.exchanges()) == 2

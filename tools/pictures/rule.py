@@ -3,7 +3,7 @@
 import random
 
 LIFE = 60.0
-EARLIEST, LATEST = 36 + 50 / 60, 40.0  # of the renewal: 20 min before the end, less the jitter
+EARLIEST, LATEST = 39 + 9 / 60, 39 + 19 / 60  # of the renewal: the period of 39 min 19 s, less the jitter
 CAP, CAP_EXPIRED = 5.0, 15 / 60
 WARNING = 10.0  # left when a warning is logged: a sixth of the lifetime
 
