@@ -18,7 +18,50 @@ void cfr_publish_record_free(struct cfr_publish_record *r)
     free(r->reasons);
     free(r->identity);
     free(r->pending_reason);
+    free(r->targets);
     *r = (struct cfr_publish_record){0};
+}
+
+static uint16_t greater(uint16_t a, uint16_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Moves COUNT numbers from *LIST to *TO, which goes on by ROOM. */
+static void move_numbers(uint64_t **list, size_t count, uint64_t **to, size_t room)
+{
+    if (*list != NULL)
+        memcpy(*to, *list, count * sizeof **to);
+    *list = *to;
+    *to += room;
+}
+
+int cfr_publish_record_fit(struct cfr_publish_record *r, struct cfr_publish_record_room room, struct cfr_err *err)
+{
+    const struct cfr_publish_record_room old = r->room;
+    const struct cfr_publish_record_room all = {greater(old.targets, room.targets), greater(old.hooks, room.hooks),
+                                                greater(old.consumers, room.consumers)};
+    size_t numbers = (size_t)2 * all.targets + all.hooks + all.consumers;
+    struct cfr_file_fingerprint *block;
+    uint64_t *at;
+
+    if (r->targets != NULL && memcmp(&all, &old, sizeof all) == 0)
+        return 0;
+    /* One block: the fingerprints, and the lists of numbers behind them. */
+    block = calloc(1, all.targets * sizeof *block + (numbers + 1) * sizeof *at);
+    if (block == NULL)
+        return cfr_err_nomem(err);
+    at = (uint64_t *)(void *)(block + all.targets);
+    if (r->targets != NULL)
+        memcpy(block, r->targets, old.targets * sizeof *block);
+    move_numbers(&r->rendered, old.targets, &at, all.targets);
+    move_numbers(&r->delivered, old.targets, &at, all.targets);
+    move_numbers(&r->hook_done, old.hooks, &at, all.hooks);
+    move_numbers(&r->acknowledged, old.consumers, &at, all.consumers);
+    free(r->targets);
+    r->targets = block;
+    r->room = all;
+    return 0;
 }
 
 /* 64-bit numbers are written as text, because JSON numbers are doubles to most readers, ours included. */
@@ -175,25 +218,42 @@ static size_t get_generations(const struct cfr_json *list, uint64_t *out, size_t
     return count;
 }
 
-static bool get_lists(const struct cfr_json *doc, struct cfr_publish_record *out)
+static uint16_t count_at_most(const struct cfr_json *list, size_t max)
+{
+    size_t n = cfr_json_count(list);
+
+    return (uint16_t)(n < max ? n : max);
+}
+
+static int get_lists(const struct cfr_json *doc, struct cfr_publish_record *out, bool *good, struct cfr_err *err)
 {
     const struct cfr_json *targets = cfr_json_get(doc, "targets");
-    bool good = true;
+    const struct cfr_json *delivered = cfr_json_get(doc, "delivered");
+    const struct cfr_json *hooks = cfr_json_get(doc, "hooks");
+    const struct cfr_json *consumers = cfr_json_get(doc, "acknowledged");
+    struct cfr_publish_record_room room = {
+        .targets =
+            greater(count_at_most(targets, CFR_CONFIG_TARGETS_MAX), count_at_most(delivered, CFR_CONFIG_TARGETS_MAX)),
+        .hooks = count_at_most(hooks, CFR_CONFIG_HOOKS_MAX),
+        .consumers = count_at_most(consumers, CFR_CONFIG_ACKNOWLEDGE_MAX + CFR_CONFIG_HOOKS_MAX),
+    };
+    int rc = cfr_publish_record_fit(out, room, err);
 
-    for (size_t i = 0; i < cfr_json_count(targets) && i < CFR_CONFIG_TARGETS_MAX; i++)
-        good = good && get_mark(cfr_json_at(targets, i), &out->targets[out->target_count++]);
-    out->hook_count = get_generations(cfr_json_get(doc, "hooks"), out->hook_done, CFR_CONFIG_HOOKS_MAX, &good);
-    out->delivered_count =
-        get_generations(cfr_json_get(doc, "delivered"), out->delivered, CFR_CONFIG_TARGETS_MAX, &good);
-    out->acknowledged_count = get_generations(cfr_json_get(doc, "acknowledged"), out->acknowledged,
-                                              sizeof out->acknowledged / sizeof out->acknowledged[0], &good);
-    return good;
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < cfr_json_count(targets) && i < room.targets; i++)
+        *good = *good && get_mark(cfr_json_at(targets, i), &out->targets[out->target_count++]);
+    out->hook_count = get_generations(hooks, out->hook_done, room.hooks, good);
+    out->delivered_count = get_generations(delivered, out->delivered, room.targets, good);
+    out->acknowledged_count = get_generations(consumers, out->acknowledged, room.consumers, good);
+    return 0;
 }
 
 static int decode(const struct cfr_json *doc, struct cfr_publish_record *out, struct cfr_err *err)
 {
     int64_t version;
     bool good = cfr_json_integer(cfr_json_get(doc, "version"), &version) && version == 1;
+    int rc;
 
     out->generation = get_number(doc, "generation", &good);
     out->issued_ms = (int64_t)get_number(doc, "issued_ms", &good);
@@ -209,7 +269,10 @@ static int decode(const struct cfr_json *doc, struct cfr_publish_record *out, st
     out->published_ns = cfr_json_get(doc, "published_ns") != NULL ? (int64_t)get_number(doc, "published_ns", &good) : 0;
     out->identity = get_text(doc, "identity");
     out->pending_reason = get_text(doc, "pending_reason");
-    if (!get_lists(doc, out) || !good)
+    rc = get_lists(doc, out, &good, err);
+    if (rc != 0)
+        return rc;
+    if (!good)
         return cfr_err_set(err, CFR_E_ANSWER, "it is not a record of this version");
     return get_reasons(cfr_json_get(doc, "reasons"), out, err);
 }

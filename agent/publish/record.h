@@ -23,18 +23,22 @@ struct cfr_publish_record {
     int64_t token_expires_s;
     uint64_t token_mark; /* fingerprint of the token: FNV-1a of header and claims, not of the signature */
     char *identity;
-    struct cfr_file_fingerprint targets[CFR_CONFIG_TARGETS_MAX]; /* as each was published; zero: not known */
+    /* Lists with room for what was asked of cfr_publish_record_fit, which owns them: most credentials have one target.
+     */
+    struct cfr_file_fingerprint *targets; /* as each was published; zero: not known */
     size_t target_count;
-    uint64_t
-        rendered[CFR_CONFIG_TARGETS_MAX]; /* hash of what each target was given in this run, 0 = not known; not kept */
-    uint64_t delivered[CFR_CONFIG_TARGETS_MAX]; /* generation that each Secret of the cluster holds, in configuration
-                                                   order */
+    uint64_t *rendered;  /* hash of what each target was given in this run, 0 = not known; not kept */
+    uint64_t *delivered; /* generation that each Secret of the cluster holds, in configuration order */
     size_t delivered_count;
-    uint64_t hook_done[CFR_CONFIG_HOOKS_MAX]; /* generation each hook last succeeded for */
+    uint64_t *hook_done; /* generation each hook last succeeded for */
     size_t hook_count;
-    uint64_t
-        acknowledged[CFR_CONFIG_ACKNOWLEDGE_MAX + CFR_CONFIG_HOOKS_MAX]; /* generation that each consumer has in use */
+    uint64_t *acknowledged; /* generation that each consumer has in use */
     size_t acknowledged_count;
+    struct cfr_publish_record_room {
+        uint16_t targets; /* of TARGETS, RENDERED and DELIVERED */
+        uint16_t hooks;
+        uint16_t consumers; /* of ACKNOWLEDGED */
+    } room;
     int64_t published_ns; /* when the generation was published, by the clock of the file system; 0 = not known */
     uint64_t digest;      /* of the configuration, see there: marks of other hooks mean nothing */
     char *pending_reason; /* a rotation that was accepted and is not done yet */
@@ -43,6 +47,10 @@ struct cfr_publish_record {
 };
 
 void cfr_publish_record_free(struct cfr_publish_record *r);
+/* Makes room in the lists for at least that many; what is new is zero. R may be zero-initialised. CFR_E_NOMEM: as it
+ * was.
+ */
+int cfr_publish_record_fit(struct cfr_publish_record *r, struct cfr_publish_record_room room, struct cfr_err *err);
 /* NAME.json below STATE_FD. CFR_E_MISSING if there is none; CFR_E_ANSWER if it cannot be understood. */
 int cfr_publish_record_load(int state_fd, const char *name, struct cfr_publish_record *out, struct cfr_err *err);
 int cfr_publish_record_save(int state_fd, const char *name, const struct cfr_publish_record *r, struct cfr_err *err);

@@ -23,6 +23,19 @@ static void read_record(struct cfr_worker *w)
                 "what an earlier run wrote down is of no use: %s", err.text);
 }
 
+/* For what CONFIG and its HOOKS may put there. */
+static int fit_record(struct cfr_worker *w, const struct cfr_config_credential *config, const struct cfr_hooks *hooks,
+                      struct cfr_err *err)
+{
+    const struct cfr_publish_record_room room = {
+        .targets = (uint16_t)config->publish.count,
+        .hooks = (uint16_t)cfr_hook_count(hooks),
+        .consumers = (uint16_t)(config->acknowledge.count + cfr_hook_count(hooks)),
+    };
+
+    return cfr_publish_record_fit(&w->record, room, err);
+}
+
 static void restore_hooks(struct cfr_worker *w, struct cfr_now now)
 {
     bool same = w->record.digest == w->config->digest && w->record.hook_count == cfr_hook_count(w->hooks);
@@ -83,8 +96,10 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     if (rc == 0) {
         read_record(w);
         w->recover = true;
-        rc = cfr_worker_ack_open(w, cfr_worker_on_acknowledged, err);
+        rc = fit_record(w, config, w->hooks, err);
     }
+    if (rc == 0)
+        rc = cfr_worker_ack_open(w, cfr_worker_on_acknowledged, err);
     if (rc == 0) {
         rc = cfr_worker_rotation_open(w, err);
         if (rc != 0)
@@ -289,6 +304,10 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
     if (!same_hooks &&
         cfr_hook_open(config, w->host->http, w->host->hook_attempts, cfr_worker_on_hook, w, &hooks, err) != 0)
         return err->code;
+    if (!same_hooks && fit_record(w, config, hooks, err) != 0) {
+        cfr_hook_close(hooks);
+        return CFR_E_NOMEM;
+    }
     if (!same_hooks) {
         cfr_worker_save(w);
         cfr_worker_ack_close(w);

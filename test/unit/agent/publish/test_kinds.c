@@ -177,6 +177,7 @@ static void renders_all_then_publishes_each_and_the_remote_last(void **state)
     begin(SIZE_MAX, false);
     assert_int_equal(cfr_test_work(&credential, CFR_PUBLISHER_PUBLISH, &job, &record, &out, &err), 0);
     assert_false(out.changed);
+    cfr_publish_record_free(&record);
 }
 
 static void publishes_nothing_if_one_does_not_fit(void **state)
@@ -196,6 +197,7 @@ static void publishes_nothing_if_one_does_not_fit(void **state)
     begin(SIZE_MAX, true);
     assert_int_equal(cfr_publish_rehearse(&credential, &job.render, &err), 0);
     assert_string_equal(toy.calls, "render0 render1 render2");
+    cfr_publish_record_free(&record);
 }
 
 static void a_kind_does_not_need_what_it_cannot_do(void **state)
@@ -233,6 +235,7 @@ static void a_kind_does_not_need_what_it_cannot_do(void **state)
     record.target_count = 2;
     assert_int_equal(cfr_publisher_verify(p, &record, &err), CFR_E_MISSING);
     cfr_publisher_close(p);
+    cfr_publish_record_free(&record);
 }
 
 static const char *no_env(const char *name)
@@ -301,6 +304,7 @@ static void a_kind_brings_its_key(void **state)
     cfr_publish_inspect(cfr_config_at(config, 0), 0, &looks);
     assert_int_equal(seen, 1);
     cfr_config_free(config);
+    cfr_publish_record_free(&record);
 }
 
 int main(void)

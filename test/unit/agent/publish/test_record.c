@@ -59,17 +59,20 @@ static void round_trip(void **state)
         .token_mark = 0x8000000000000001,
         .identity = strdup("arn:aws:sts::1:assumed-role/a/b \"quoted\""),
         .pending_reason = strdup(""),
-        .targets = {{UINT64_MAX, 17, -5}, {1, 2, 1795000000123456789}},
         .target_count = 2,
-        .hook_done = {3, UINT64_MAX},
         .hook_count = 2,
-        .acknowledged = {0, UINT64_MAX, 4},
         .acknowledged_count = 3,
         .published_ns = INT64_C(1795000000123456789),
     };
     struct cfr_publish_record in;
     struct cfr_err err = {0};
 
+    assert_int_equal(cfr_publish_record_fit(&out, (struct cfr_publish_record_room){2, 2, 3}, &err), 0);
+    out.targets[0] = (struct cfr_file_fingerprint){UINT64_MAX, 17, -5};
+    out.targets[1] = (struct cfr_file_fingerprint){1, 2, 1795000000123456789};
+    out.hook_done[0] = 3;
+    out.hook_done[1] = out.acknowledged[1] = UINT64_MAX;
+    out.acknowledged[2] = 4;
     assert_int_equal(cfr_publish_record_add_reason(&out, "leaked\n\xc3\xa9", &err), 0);
     assert_int_equal(cfr_publish_record_save(p->fd, "demo", &out, &err), 0);
     assert_int_equal(cfr_publish_record_load(p->fd, "demo", &in, &err), 0);
@@ -85,6 +88,26 @@ static void round_trip(void **state)
     assert_false(cfr_publish_record_has_reason(&in, "leaked"));
     cfr_publish_record_free(&in);
     cfr_publish_record_free(&out);
+}
+
+static void grows_and_keeps_what_is_there(void **state)
+{
+    struct cfr_publish_record r = {0};
+
+    (void)state;
+    assert_int_equal(cfr_publish_record_fit(&r, (struct cfr_publish_record_room){1, 0, 2}, NULL), 0);
+    r.targets[0].inode = 1;
+    r.rendered[0] = 2;
+    r.delivered[0] = 3;
+    r.acknowledged[1] = 4;
+    assert_int_equal(cfr_publish_record_fit(&r, (struct cfr_publish_record_room){0, 3, 1}, NULL), 0);
+    r.hook_done[2] = 5;
+    assert_int_equal(cfr_publish_record_fit(&r, (struct cfr_publish_record_room){16, 16, 32}, NULL), 0);
+    assert_true(r.targets[0].inode == 1 && r.rendered[0] == 2 && r.delivered[0] == 3 && r.acknowledged[1] == 4);
+    assert_true(r.hook_done[2] == 5 && r.hook_done[15] == 0 && r.targets[15].inode == 0 && r.rendered[15] == 0);
+    assert_true(r.acknowledged[0] == 0 && r.acknowledged[31] == 0 && r.delivered[15] == 0);
+    cfr_publish_record_free(&r);
+    assert_null(r.rendered);
 }
 
 static void forgets_the_oldest_reason(void **state)
@@ -142,6 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(round_trip, open_place, close_place),
+        cmocka_unit_test(grows_and_keeps_what_is_there),
         cmocka_unit_test(forgets_the_oldest_reason),
         cmocka_unit_test_setup_teardown(reads_one_of_before_acknowledgements, open_place, close_place),
         cmocka_unit_test_setup_teardown(refuses_what_is_no_record, open_place, close_place),
