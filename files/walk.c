@@ -177,11 +177,17 @@ static int open_at_once(const char *path)
 
 int cfr_walk_open(const char *path, size_t n, struct cfr_walk *walk, struct cfr_err *err)
 {
-    struct at at = {.fd = -1, .own = REST_MAX};
+    struct at at; /* not cleared: its texts are long, and every path of every look comes here */
     int rc;
 
     if (n >= PATH_MAX)
         return cfr_err_sys(err, ENAMETOOLONG, "cannot open the directory");
+    at.fd = -1;
+    at.status = (struct status){.mount = 0};
+    at.own = REST_MAX;
+    at.links = 0;
+    at.borrowed = false;
+    at.name[0] = '\0';
     memcpy(at.rest, path, n);
     at.rest[n] = '\0';
     walk->ended = false;
