@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: MIT
 """The token file in every state, and every way in which it changes."""
 import base64
+import contextlib
 import json
 import os
+import pathlib
+import shutil
+import subprocess
+import sys
 import time
 
 import pytest
 
-from conftest import AS_NOBODY, Mounted, eventually, let_others_in, needs_namespace
+from conftest import AS_NOBODY, CREDFRESH, Mounted, eventually, let_others_in, needs_namespace
 
 
 @pytest.fixture
@@ -52,6 +57,37 @@ def forged(claims=None, header=None, signature="c2lnbmF0dXJl"):
 
 
 # ---- how it changes ----
+
+def watches_of(pid):
+    """How many inotify watches a process has."""
+    count = 0
+    for path in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
+        with contextlib.suppress(OSError):
+            count += path.read_text().count("inotify wd:")
+    return count
+
+
+def test_once_watches_only_while_it_has_to_wait(own):
+    """The kernel takes its time to let go of a watch, which would be most of the time of a job that is done in a moment."""
+    hook = own.dir / "hook.py"
+    report = own.dir / "watches"
+    hook.write_text(f"""import glob, os
+here = "/proc/" + str(os.getppid()) + "/fdinfo/*"
+open({str(report)!r}, "w").write(str(sum(open(path).read().count("inotify wd:") for path in glob.glob(here))) + "\\n")
+""")
+    own.configure(own.credential(token={"file": str(own.token_path)}, reload=[{"exec": [sys.executable, str(hook)]}]))
+    put(own.token_path, own.cloud.token())
+    assert own.run("once").returncode == 0
+    assert report.read_text() == "0\n"
+    shutil.rmtree(own.state)
+    shutil.rmtree(own.out)
+    own.token_path.unlink()
+    with subprocess.Popen([CREDFRESH, "once", "-c", str(own.config_path)], stderr=subprocess.DEVNULL) as process:
+        eventually(lambda: watches_of(process.pid) > 0, "a watch")
+        put(own.token_path, own.cloud.token())
+        assert process.wait(30) == 0
+
+
 
 def test_the_kubelets_swap(agent):
     agent.start()
