@@ -60,7 +60,7 @@ _credfresh_command()
         arguments='NAME'
         ;;
     oidc)
-        options='--json --directory --issuer --key --token-life --settle --signer-lag --web-root --confirm --continue --help'
+        options='--json --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --claims-supported --certificates --confirm --continue --help'
         arguments='init|rotate|status'
         ;;
     inspect)
@@ -117,6 +117,9 @@ _credfresh_value()
     *' --settle') value=DURATION ;;
     *' --signer-lag') value=DURATION ;;
     *' --web-root') value=DIR ;;
+    *' --signing-key') value=FILE ;;
+    *' --public-key') value=FILE ;;
+    *' --jwks-path') value=PATH ;;
     *' --log-level') value=LEVEL ;;
     *' --log-format') value=FORMAT ;;
     *) value='' ;;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # fish completion of credfresh: made by credfresh-gen from the grammar of the command line.
 
-set -g __credfresh_with_value -c --config -s --socket --reason --timeout --audience --field --format --name --trust-policy --federated-credential --pool-provider -d --directory --issuer --key --token-life --settle --signer-lag --web-root --log-level --log-format
+set -g __credfresh_with_value -c --config -s --socket --reason --timeout --audience --field --format --name --trust-policy --federated-credential --pool-provider -d --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --log-level --log-format
 
 # Whether the line's command is one of those given.
 function __credfresh_is
@@ -146,6 +146,11 @@ complete -c credfresh -n '__credfresh_is oidc' -l token-life -x -d 'the longest 
 complete -c credfresh -n '__credfresh_is oidc' -l settle -x -d 'time until all verifiers have read a new document; default: 1h'
 complete -c credfresh -n '__credfresh_is oidc' -l signer-lag -x -d 'time until signers use a new key file; default: wait for --confirm'
 complete -c credfresh -n '__credfresh_is oidc' -l web-root -x -a '(__fish_complete_directories)' -d 'directory of the published documents; default: DIR/web'
+complete -c credfresh -n '__credfresh_is oidc' -l signing-key -r -F -d 'the private key with which the cluster signs already; default: a new one'
+complete -c credfresh -n '__credfresh_is oidc' -l public-key -r -F -d 'the public key of a cluster that keeps the private one; of `rotate`, its next key'
+complete -c credfresh -n '__credfresh_is oidc' -l jwks-path -x -d 'path of the key set below the issuer\'s URL; default: openid/v1/jwks'
+complete -c credfresh -n '__credfresh_is oidc' -l claims-supported -d 'list the claims in the discovery document'
+complete -c credfresh -n '__credfresh_is oidc' -l certificates -d 'publish a certificate with each key, for Ceph'
 complete -c credfresh -n '__credfresh_is oidc' -l confirm -d 'every signer uses the new key now'
 complete -c credfresh -n '__credfresh_is oidc' -l continue -d 'continue a rotation, but start none'
 complete -c credfresh -n '__credfresh_is oidc' -s h -l help -d 'print this command\'s usage'

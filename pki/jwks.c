@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define NUMBER_BYTES_MAX 2048 /* an RSA key of 16384 bits */
+#define RSA_BITS_MIN     2048
 #define CURVE_P256       "P-256"
 #define CURVE_P384       "P-384"
 
@@ -84,7 +85,24 @@ static int add_rsa(const EVP_PKEY *key, struct cfr_str *out, struct cfr_err *err
     return rc != 0 ? rc : add_number(key, OSSL_PKEY_PARAM_RSA_E, "e", 0, out, err);
 }
 
-static int add_key(const EVP_PKEY *key, const char *kid, struct cfr_str *out, struct cfr_err *err)
+/* Base64 of the DER form is what stands between the lines of a PEM text. */
+static void add_certificate(struct cfr_view pem, struct cfr_str *out)
+{
+    ptrdiff_t begin = cfr_view_find(pem, "-----\n");
+    ptrdiff_t end = cfr_view_find(pem, "-----END");
+
+    if (begin < 0 || end < begin)
+        return;
+    cfr_str_addz(out, ",\"x5c\":[\"");
+    for (ptrdiff_t i = begin + 6; i < end; i++) {
+        if (pem.p[i] != '\n')
+            cfr_str_add(out, (struct cfr_view){pem.p + i, 1});
+    }
+    cfr_str_addz(out, "\"]");
+}
+
+static int add_key(const EVP_PKEY *key, const char *kid, struct cfr_view certificate, struct cfr_str *out,
+                   struct cfr_err *err)
 {
     const char *alg = algorithm(key);
     const char *crv = curve(key);
@@ -97,13 +115,14 @@ static int add_key(const EVP_PKEY *key, const char *kid, struct cfr_str *out, st
         cfr_str_addf(out, ",\"crv\":\"%s\"", crv);
     cfr_str_addf(out, ",\"alg\":\"%s\"", alg);
     rc = crv != NULL ? add_ec(key, out, err) : add_rsa(key, out, err);
+    add_certificate(certificate, out);
     cfr_str_addz(out, "}");
     if (rc == 0 && out->failed)
         rc = cfr_err_nomem(err);
     return rc;
 }
 
-int cfr_jwks_key(struct cfr_view pem, struct cfr_str *out, struct cfr_err *err)
+int cfr_jwks_key(struct cfr_view pem, struct cfr_view certificate, struct cfr_str *out, struct cfr_err *err)
 {
     char kid[CFR_KEY_KID_MAX];
     EVP_PKEY *key;
@@ -113,7 +132,7 @@ int cfr_jwks_key(struct cfr_view pem, struct cfr_str *out, struct cfr_err *err)
         rc = cfr_key_read(pem, &key, err);
     if (rc != 0)
         return rc;
-    rc = add_key(key, kid, out, err);
+    rc = add_key(key, kid, certificate, out, err);
     EVP_PKEY_free(key);
     return rc;
 }
@@ -127,6 +146,28 @@ int cfr_jwks_algorithm(struct cfr_view pem, const char **out, struct cfr_err *er
         return rc;
     *out = algorithm(key);
     rc = *out != NULL ? 0 : refuse_kind(key, err);
+    EVP_PKEY_free(key);
+    return rc;
+}
+
+int cfr_jwks_kind(struct cfr_view pem, enum cfr_key_kind *out, struct cfr_err *err)
+{
+    EVP_PKEY *key;
+    const char *crv;
+    int bits;
+    int rc = cfr_key_read(pem, &key, err);
+
+    if (rc != 0)
+        return rc;
+    bits = EVP_PKEY_get_bits(key);
+    crv = curve(key);
+    if (crv != NULL)
+        *out = strcmp(crv, CURVE_P256) == 0 ? CFR_KEY_ECDSA_P256 : CFR_KEY_ECDSA_P384;
+    else if (bits < RSA_BITS_MIN || bits > NUMBER_BYTES_MAX * 8)
+        rc = cfr_err_set(err, CFR_E_CONFIG, "the RSA key has %d bits: use one of %d to %d bits", bits, RSA_BITS_MIN,
+                         NUMBER_BYTES_MAX * 8);
+    else
+        *out = bits < 3072 ? CFR_KEY_RSA_2048 : bits < 4096 ? CFR_KEY_RSA_3072 : CFR_KEY_RSA_4096;
     EVP_PKEY_free(key);
     return rc;
 }

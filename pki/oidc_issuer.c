@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The OIDC issuer: its documents, and the steps of a rotation of its key. */
+/* The OIDC issuer: the steps of a rotation of its key. */
 #include "pki/oidc_issuer.h"
 
 #include "base/time.h"
-#include "pki/jwks_private.h"
-#include "pki/key_private.h"
+#include "pki/oidc_issuer_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define HTTPS     "https://"
-#define JWKS_PATH "/openid/v1/jwks"
+#define HTTPS "https://"
 
 static const char *const phase_names[] = {
 #define X(name, text) text,
@@ -38,32 +36,31 @@ int cfr_oidc_issuer_check_url(const char *url, struct cfr_err *err)
                      "end, such as https://oidc.example.net/cluster");
 }
 
+int cfr_oidc_issuer_check_path(const char *path, struct cfr_err *err)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    size_t n = strlen(path);
+    bool good = n != 0 && n <= CFR_OIDC_ISSUER_PATH_MAX && strcmp(path, CFR_OIDC_ISSUER_DISCOVERY) != 0;
+
+    for (const char *at = path; good && *at != '\0';) {
+        size_t part = strspn(at, plain);
+
+        good = part != 0 && strspn(at, ".") < part && (at[part] == '\0' || (at[part] == '/' && at[part + 1] != '\0'));
+        at += part + (at[part] == '/');
+    }
+    return good ? 0
+                : cfr_err_set(err, CFR_E_CONFIG,
+                              "\"%.80s\" is no path of a key set: write a relative path of letters, digits, dots and "
+                              "dashes, such as keys.json",
+                              path);
+}
+
+const char *cfr_oidc_issuer_jwks_path(const struct cfr_oidc_issuer *issuer)
+{
+    return issuer->jwks_path != NULL ? issuer->jwks_path : CFR_OIDC_ISSUER_JWKS_PATH;
+}
+
 /* ---- keys ---- */
-
-static void free_key(struct cfr_oidc_issuer_key *k)
-{
-    free(k->public_pem);
-    cfr_secret_free(&k->private_pem);
-    *k = (struct cfr_oidc_issuer_key){.public_pem = NULL};
-}
-
-static int make_key(enum cfr_key_kind kind, struct cfr_oidc_issuer_key *out, struct cfr_err *err)
-{
-    struct cfr_str public_pem = {.limit = CFR_KEY_PEM_MAX};
-    int rc;
-
-    *out = (struct cfr_oidc_issuer_key){.public_pem = NULL};
-    cfr_secret_init(&out->private_pem, CFR_KEY_PEM_MAX);
-    rc = cfr_key_make(kind, &out->private_pem, err);
-    if (rc == 0)
-        rc = cfr_key_public(cfr_secret_view(&out->private_pem), &public_pem, err);
-    if (rc == 0)
-        rc = cfr_key_kid(cfr_secret_view(&out->private_pem), out->kid, err);
-    out->public_pem = public_pem.p;
-    if (rc != 0)
-        free_key(out);
-    return rc;
-}
 
 static void swap_keys(struct cfr_oidc_issuer *issuer)
 {
@@ -77,17 +74,44 @@ void cfr_oidc_issuer_free(struct cfr_oidc_issuer *issuer)
 {
     free(issuer->url);
     free(issuer->web_root);
-    free_key(&issuer->signing);
-    free_key(&issuer->other);
+    free(issuer->jwks_path);
+    free(issuer->store);
+    free(issuer->uploaded);
+    cfr_oidc_issuer_key_free(&issuer->signing);
+    cfr_oidc_issuer_key_free(&issuer->other);
     *issuer = (struct cfr_oidc_issuer){.url = NULL};
 }
 
 /* ---- steps ---- */
 
-int cfr_oidc_issuer_begin(struct cfr_oidc_issuer *issuer, struct cfr_err *err)
+int cfr_oidc_issuer_begin(struct cfr_oidc_issuer *issuer, int64_t now_s, struct cfr_err *err)
 {
     issuer->phase = CFR_OIDC_ISSUER_BEGINNING;
-    return make_key(issuer->key, &issuer->signing, err);
+    return cfr_oidc_issuer_key_make(issuer, now_s, &issuer->signing, err);
+}
+
+int cfr_oidc_issuer_begin_with(struct cfr_oidc_issuer *issuer, struct cfr_view pem, int64_t now_s, struct cfr_err *err)
+{
+    issuer->phase = CFR_OIDC_ISSUER_BEGINNING;
+    return cfr_oidc_issuer_key_import(issuer, pem, now_s, &issuer->signing, err);
+}
+
+int cfr_oidc_issuer_next_with(struct cfr_oidc_issuer *issuer, struct cfr_view pem, struct cfr_err *err)
+{
+    int rc = 0;
+
+    if (issuer->phase != CFR_OIDC_ISSUER_STEADY)
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "a rotation is under way, its phase is %s: the next key is for the rotation after it",
+                           cfr_oidc_issuer_phase_name(issuer->phase));
+    rc = cfr_oidc_issuer_key_import(issuer, pem, 0, &issuer->other, err);
+    if (rc == 0 && strcmp(issuer->other.kid, issuer->signing.kid) == 0) {
+        cfr_oidc_issuer_key_free(&issuer->other);
+        return cfr_err_set(err, CFR_E_CONFLICT, "it is the key %s, which signs already", issuer->signing.kid);
+    }
+    if (rc == 0)
+        issuer->phase = CFR_OIDC_ISSUER_PUBLISHING;
+    return rc;
 }
 
 bool cfr_oidc_issuer_is_intent(const struct cfr_oidc_issuer *issuer)
@@ -105,10 +129,21 @@ static int64_t compute_retire_s(const struct cfr_oidc_issuer *issuer)
     return last_s == 0 ? -1 : last_s + issuer->token_life_s + CFR_OIDC_ISSUER_LEEWAY_S;
 }
 
+static int64_t compute_settled_s(const struct cfr_oidc_issuer *issuer)
+{
+    int64_t since_s = issuer->since_s;
+
+    if (!cfr_oidc_issuer_is_uploaded(issuer))
+        return -1;
+    if (issuer->store != NULL && issuer->uploaded_s > since_s)
+        since_s = issuer->uploaded_s;
+    return since_s + issuer->settle_s;
+}
+
 int64_t cfr_oidc_issuer_ready_s(const struct cfr_oidc_issuer *issuer)
 {
     if (issuer->phase == CFR_OIDC_ISSUER_PUBLISHED)
-        return issuer->since_s + issuer->settle_s;
+        return compute_settled_s(issuer);
     if (issuer->phase == CFR_OIDC_ISSUER_SWITCHED)
         return compute_retire_s(issuer);
     return issuer->phase == CFR_OIDC_ISSUER_STEADY ? -1 : 0;
@@ -118,6 +153,12 @@ static int report_too_early(const struct cfr_oidc_issuer *issuer, int64_t ready_
 {
     char when[CFR_TIME_RFC3339_MAX];
 
+    if (ready_s < 0 && issuer->phase == CFR_OIDC_ISSUER_PUBLISHED)
+        return cfr_err_set(
+            err, CFR_E_CONFLICT,
+            "the new key is not in %.200s yet: run `credfresh oidc publish`; the time until the switch is "
+            "counted from then on",
+            issuer->store);
     if (ready_s < 0)
         return cfr_err_set(err, CFR_E_CONFLICT,
                            "not every signer is known to use the new key: when they all do, run `credfresh oidc rotate "
@@ -139,13 +180,21 @@ int cfr_oidc_issuer_next(struct cfr_oidc_issuer *issuer, int64_t now_s, struct c
 
     switch (issuer->phase) {
     case CFR_OIDC_ISSUER_STEADY:
-        rc = make_key(issuer->key, &issuer->other, err);
+        if (issuer->cluster_key)
+            return cfr_err_set(err, CFR_E_CONFLICT,
+                               "the cluster keeps the private keys: give its next public key with --public-key");
+        rc = cfr_oidc_issuer_key_make(issuer, now_s, &issuer->other, err);
         if (rc == 0)
             issuer->phase = CFR_OIDC_ISSUER_PUBLISHING;
         return rc;
     case CFR_OIDC_ISSUER_PUBLISHED:
-        if (now_s < ready_s)
+        if (ready_s < 0 || now_s < ready_s)
             return report_too_early(issuer, ready_s, err);
+        if (issuer->cluster_key)
+            return cfr_err_set(
+                err, CFR_E_CONFLICT,
+                "the cluster keeps the private keys: make it sign with the new one, and when all its API "
+                "servers do, run `credfresh oidc rotate --confirm`");
         swap_keys(issuer);
         issuer->phase = CFR_OIDC_ISSUER_SWITCHING;
         return 0;
@@ -176,7 +225,7 @@ void cfr_oidc_issuer_done(struct cfr_oidc_issuer *issuer, int64_t now_s)
         break;
     case CFR_OIDC_ISSUER_RETIRING:
         issuer->phase = CFR_OIDC_ISSUER_STEADY;
-        free_key(&issuer->other);
+        cfr_oidc_issuer_key_free(&issuer->other);
         issuer->rotations++;
         break;
     default:
@@ -187,6 +236,12 @@ void cfr_oidc_issuer_done(struct cfr_oidc_issuer *issuer, int64_t now_s)
 
 int cfr_oidc_issuer_confirm(struct cfr_oidc_issuer *issuer, int64_t now_s, struct cfr_err *err)
 {
+    if (issuer->phase == CFR_OIDC_ISSUER_PUBLISHED && issuer->cluster_key) {
+        swap_keys(issuer);
+        issuer->phase = CFR_OIDC_ISSUER_SWITCHED;
+        issuer->since_s = now_s > issuer->since_s ? now_s : issuer->since_s;
+        issuer->confirmed_s = 0;
+    }
     if (issuer->phase != CFR_OIDC_ISSUER_SWITCHED)
         return cfr_err_set(err, CFR_E_CONFLICT,
                            "there is nothing to confirm: the signer was not switched, its phase is %s",
@@ -194,67 +249,4 @@ int cfr_oidc_issuer_confirm(struct cfr_oidc_issuer *issuer, int64_t now_s, struc
     if (issuer->confirmed_s == 0)
         issuer->confirmed_s = now_s > issuer->since_s ? now_s : issuer->since_s;
     return 0;
-}
-
-/* ---- documents ---- */
-
-/* The public keys of this phase by kid, so that a switch changes nothing in them. */
-static size_t list_public_keys(const struct cfr_oidc_issuer *issuer, const struct cfr_oidc_issuer_key *out[2])
-{
-    bool both = issuer->other.kid[0] != '\0' && issuer->phase != CFR_OIDC_ISSUER_RETIRING;
-    bool swapped = both && strcmp(issuer->other.kid, issuer->signing.kid) < 0;
-
-    out[0] = swapped ? &issuer->other : &issuer->signing;
-    out[1] = swapped ? &issuer->signing : &issuer->other;
-    return both ? 2 : 1;
-}
-
-static int check_text(const struct cfr_str *out, struct cfr_err *err)
-{
-    return out->failed ? cfr_err_nomem(err) : 0;
-}
-
-int cfr_oidc_issuer_jwks(const struct cfr_oidc_issuer *issuer, struct cfr_str *out, struct cfr_err *err)
-{
-    const struct cfr_oidc_issuer_key *keys[2];
-    size_t count = list_public_keys(issuer, keys);
-    int rc = 0;
-
-    cfr_str_addz(out, "{\"keys\":[");
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        cfr_str_addz(out, i != 0 ? "," : "");
-        rc = cfr_jwks_key(cfr_view_of(keys[i]->public_pem), out, err);
-    }
-    cfr_str_addz(out, "]}\n");
-    return rc != 0 ? rc : check_text(out, err);
-}
-
-int cfr_oidc_issuer_discovery(const struct cfr_oidc_issuer *issuer, struct cfr_str *out, struct cfr_err *err)
-{
-    const struct cfr_oidc_issuer_key *keys[2];
-    const char *algorithms[2] = {NULL, NULL};
-    size_t count = list_public_keys(issuer, keys);
-    int rc = 0;
-    bool two;
-
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = cfr_jwks_algorithm(cfr_view_of(keys[i]->public_pem), &algorithms[i], err);
-    if (rc != 0)
-        return rc;
-    two = algorithms[1] != NULL && strcmp(algorithms[0], algorithms[1]) != 0;
-    cfr_str_addf(out,
-                 "{\"issuer\":\"%s\",\"jwks_uri\":\"%s" JWKS_PATH "\",\"response_types_supported\":[\"id_token\"],"
-                 "\"subject_types_supported\":[\"public\"],\"id_token_signing_alg_values_supported\":[\"%s\"%s%s%s]}\n",
-                 issuer->url, issuer->url, algorithms[0], two ? ",\"" : "", two ? algorithms[1] : "", two ? "\"" : "");
-    return check_text(out, err);
-}
-
-int cfr_oidc_issuer_public_keys(const struct cfr_oidc_issuer *issuer, struct cfr_str *out, struct cfr_err *err)
-{
-    const struct cfr_oidc_issuer_key *keys[2];
-    size_t count = list_public_keys(issuer, keys);
-
-    for (size_t i = 0; i < count; i++)
-        cfr_str_addz(out, keys[i]->public_pem);
-    return check_text(out, err);
 }

@@ -13,6 +13,12 @@
 #define CFR_OIDC_ISSUER_DOCUMENT_MAX 16384
 /* How far a verifier's clock may be behind ours. */
 #define CFR_OIDC_ISSUER_LEEWAY_S 300
+/* Names of the documents, below the issuer's URL. */
+#define CFR_OIDC_ISSUER_DISCOVERY ".well-known/openid-configuration"
+#define CFR_OIDC_ISSUER_JWKS_PATH "openid/v1/jwks"
+#define CFR_OIDC_ISSUER_PATH_MAX  200
+/* How long the certificate of a key is valid. Nobody looks at its end: it lasts as long as the key at least. */
+#define CFR_OIDC_ISSUER_CERTIFICATE_S INT64_C(315360000)
 
 /* The steps, in their order. Those that end with -ing are intentions. */
 #define CFR_OIDC_ISSUER_PHASE_LIST(X)                                                                                  \
@@ -34,17 +40,26 @@ enum cfr_oidc_issuer_phase {
 struct cfr_oidc_issuer_key {
     char kid[CFR_KEY_KID_MAX];     /* empty = none */
     char *public_pem;              /* heap */
-    struct cfr_secret private_pem; /* empty for a key that no longer signs */
+    struct cfr_secret private_pem; /* empty for a key that no longer signs, and for one that the cluster keeps */
+    char *certificate;             /* heap; its own, self-signed, PEM; NULL = none */
 };
 
 /* Zero-initialised is none. */
 struct cfr_oidc_issuer {
     char *url;             /* heap; `iss` of the tokens, without a slash at its end */
     char *web_root;        /* heap; where the documents are written */
+    char *jwks_path;       /* heap; of the key set, below URL and web_root; NULL = CFR_OIDC_ISSUER_JWKS_PATH */
+    bool claims;           /* the discovery document has claims_supported, as ccoctl writes it */
+    bool certified;        /* each key of the set has its certificate in x5c (RFC 7517, 4.7), for Ceph */
+    bool cluster_key;      /* the cluster keeps the private keys; here are public ones, and no signing key's file */
     enum cfr_key_kind key; /* of new keys */
     int64_t token_life_s;  /* the longest of any token */
     int64_t settle_s;      /* how long after a publish all verifiers of tokens have read it */
-    int64_t lag_s;         /* how long signers use the old key after the switch of the file; -1: until confirmed */
+    int64_t lag_s;      /* -1 where the cluster keeps the keys; how long signers use the old key after the switch of the
+                           file; -1: until confirmed */
+    char *store;        /* heap; where the documents are uploaded to, as users name it; NULL = nowhere */
+    char *uploaded;     /* heap; the kids of the key set that is there, with blanks between them; NULL = none yet */
+    int64_t uploaded_s; /* since when it is */
     enum cfr_oidc_issuer_phase phase;
     int64_t since_s;                    /* when PUBLISHED or SWITCHED was reached */
     int64_t confirmed_s;                /* in SWITCHED: all signers use the new key since; 0 = not known to */
@@ -56,22 +71,39 @@ struct cfr_oidc_issuer {
 const char *cfr_oidc_issuer_phase_name(enum cfr_oidc_issuer_phase phase);
 /* CFR_E_CONFIG unless URL is https with neither query, fragment, user nor slash at its end. */
 int cfr_oidc_issuer_check_url(const char *url, struct cfr_err *err);
-/* Makes the first key of ISSUER, whose settings the caller has set: BEGINNING. */
-int cfr_oidc_issuer_begin(struct cfr_oidc_issuer *issuer, struct cfr_err *err);
+/* CFR_E_CONFIG unless PATH is a relative path of plain characters, other than the discovery document's. */
+int cfr_oidc_issuer_check_path(const char *path, struct cfr_err *err);
+/* The path of the key set below the issuer's URL. */
+const char *cfr_oidc_issuer_jwks_path(const struct cfr_oidc_issuer *issuer);
+/* Makes the first key of ISSUER, whose settings the caller has set: BEGINNING. Not where the cluster keeps the keys. */
+int cfr_oidc_issuer_begin(struct cfr_oidc_issuer *issuer, int64_t now_s, struct cfr_err *err);
+/* The same with the key PEM, of a running cluster: private (PKCS#1, PKCS#8 or SEC 1), or its public half where the
+ * cluster keeps the private one. Sets the kind of later keys to that of PEM. CFR_E_CONFIG for anything but one key that
+ * a token service takes. */
+int cfr_oidc_issuer_begin_with(struct cfr_oidc_issuer *issuer, struct cfr_view pem, int64_t now_s, struct cfr_err *err);
 /* True in a phase whose files are to be written, before cfr_oidc_issuer_done is called. */
 bool cfr_oidc_issuer_is_intent(const struct cfr_oidc_issuer *issuer);
 /* Enters the next step: from STEADY, PUBLISHED or SWITCHED. CFR_E_CONFLICT, saying from when it is allowed or what it
  * waits for, if it would invalidate tokens: of the new key that some verifiers do not know yet, or unexpired ones of
  * the old key. */
 int cfr_oidc_issuer_next(struct cfr_oidc_issuer *issuer, int64_t now_s, struct cfr_err *err);
+/* From STEADY, where the cluster keeps the keys: the next one is PEM, public. CFR_E_CONFLICT in another phase, or if it
+ * is the present one; CFR_E_CONFIG as for cfr_oidc_issuer_begin_with. */
+int cfr_oidc_issuer_next_with(struct cfr_oidc_issuer *issuer, struct cfr_view pem, struct cfr_err *err);
 /* The files of the intention are written, at NOW_S. */
 void cfr_oidc_issuer_done(struct cfr_oidc_issuer *issuer, int64_t now_s);
-/* In SWITCHED: all signers use the new key since NOW_S. CFR_E_CONFLICT in another phase. A second time changes nothing.
- */
+/* In SWITCHED: all signers use the new key since NOW_S. A second time changes nothing. Where the cluster keeps the
+ * keys, also in PUBLISHED, from which it leads to SWITCHED: the switch is the cluster's. CFR_E_CONFLICT in another
+ * phase. */
 int cfr_oidc_issuer_confirm(struct cfr_oidc_issuer *issuer, int64_t now_s, struct cfr_err *err);
-/* When the next step is allowed: 0 = at once, -1 = not before another event (a confirmation, the
+/* When the next step is allowed: 0 = at once, -1 = not before another event (an upload, a confirmation, the
  * beginning of a rotation). */
 int64_t cfr_oidc_issuer_ready_s(const struct cfr_oidc_issuer *issuer);
+
+/* ---- documents in an object store: a key that is not uploaded there does not count as published ---- */
+
+/* True if the store has the keys of this phase, or there is no store. */
+bool cfr_oidc_issuer_is_uploaded(const struct cfr_oidc_issuer *issuer);
 
 /* Append the contents of the files in this phase; the same phase and keys give the same bytes. CFR_E_NOMEM. */
 int cfr_oidc_issuer_jwks(const struct cfr_oidc_issuer *issuer, struct cfr_str *out, struct cfr_err *err);

@@ -2,6 +2,7 @@
 /* The OIDC issuer's journal as a JSON document. */
 #include "base/json.h"
 #include "base/writer.h"
+#include "pki/cert.h"
 #include "pki/key_private.h"
 #include "pki/oidc_issuer.h"
 
@@ -18,7 +19,14 @@ static void write_key(struct cfr_writer *w, const char *name, const struct cfr_o
     cfr_writer_string(w, "kid", cfr_view_of(k->kid));
     cfr_writer_string(w, "public", cfr_view_of(k->public_pem));
     cfr_writer_optional(w, "private", cfr_secret_view(&k->private_pem));
+    cfr_writer_optional(w, "certificate", cfr_view_of(k->certificate));
     cfr_writer_close(w);
+}
+
+static void write_flag(struct cfr_writer *w, const char *name, bool value)
+{
+    if (value)
+        cfr_writer_bool(w, name, value);
 }
 
 int cfr_oidc_issuer_store(const struct cfr_oidc_issuer *issuer, struct cfr_secret *out, struct cfr_err *err)
@@ -29,6 +37,10 @@ int cfr_oidc_issuer_store(const struct cfr_oidc_issuer *issuer, struct cfr_secre
     cfr_writer_number(&w, "version", VERSION);
     cfr_writer_string(&w, "issuer", cfr_view_of(issuer->url));
     cfr_writer_string(&w, "web_root", cfr_view_of(issuer->web_root));
+    cfr_writer_optional(&w, "jwks_path", cfr_view_of(issuer->jwks_path));
+    write_flag(&w, "claims_supported", issuer->claims);
+    write_flag(&w, "x5c", issuer->certified);
+    write_flag(&w, "cluster_key", issuer->cluster_key);
     cfr_writer_string(&w, "key", cfr_view_of(cfr_key_kinds[issuer->key]));
     cfr_writer_number(&w, "token_life", issuer->token_life_s);
     cfr_writer_number(&w, "settle", issuer->settle_s);
@@ -37,6 +49,10 @@ int cfr_oidc_issuer_store(const struct cfr_oidc_issuer *issuer, struct cfr_secre
     cfr_writer_number(&w, "since", issuer->since_s);
     cfr_writer_number(&w, "confirmed", issuer->confirmed_s);
     cfr_writer_count(&w, "rotations", issuer->rotations);
+    cfr_writer_optional(&w, "store", cfr_view_of(issuer->store));
+    cfr_writer_optional(&w, "uploaded", cfr_view_of(issuer->uploaded));
+    if (issuer->uploaded != NULL)
+        cfr_writer_number(&w, "uploaded_at", issuer->uploaded_s);
     write_key(&w, "signing", &issuer->signing);
     write_key(&w, "other", &issuer->other);
     cfr_writer_close(&w);
@@ -64,6 +80,14 @@ static int read_text(const struct cfr_json *doc, const char *name, char **out, s
 static int read_number(const struct cfr_json *doc, const char *name, int64_t min, int64_t *out, struct cfr_err *err)
 {
     return cfr_json_integer(cfr_json_get(doc, name), out) && *out >= min ? 0 : report_wrong(name, err);
+}
+
+/* Missing is false. */
+static int read_flag(const struct cfr_json *doc, const char *name, bool *out, struct cfr_err *err)
+{
+    const struct cfr_json *value = cfr_json_get(doc, name);
+
+    return value == NULL || cfr_json_bool(value, out) ? 0 : report_wrong(name, err);
 }
 
 /* Which of NAMES, up to COUNT of them; -1 if none. */
@@ -97,6 +121,15 @@ static int read_phase(const struct cfr_json *doc, struct cfr_oidc_issuer *issuer
     return 0;
 }
 
+static int read_certificate(struct cfr_view pem, struct cfr_oidc_issuer_key *out, struct cfr_err *err)
+{
+    struct cfr_cert c;
+    int rc = cfr_cert_read(pem, &c, err);
+
+    out->certificate = c.pem; /* moved */
+    return rc;
+}
+
 static int read_key(const struct cfr_json *doc, const char *name, bool needed, struct cfr_oidc_issuer_key *out,
                     struct cfr_err *err)
 {
@@ -109,6 +142,8 @@ static int read_key(const struct cfr_json *doc, const char *name, bool needed, s
     if (k == NULL)
         return needed ? report_wrong(name, err) : 0;
     /* Both are written again from what was parsed: whatever else the texts hold would be published with them. */
+    if (cfr_json_string(cfr_json_get(k, "certificate"), &pem) && (rc = read_certificate(pem, out, err)) != 0)
+        return cfr_err_prefix(err, "%s", name);
     rc = cfr_json_string(cfr_json_get(k, "public"), &pem) ? cfr_key_public(pem, &written, err)
                                                           : report_wrong("public", err);
     out->public_pem = written.p;
@@ -125,6 +160,30 @@ static int read_key(const struct cfr_json *doc, const char *name, bool needed, s
     return rc != 0 ? cfr_err_prefix(err, "%s", name) : 0;
 }
 
+/* The members that are there only if they are not the usual ones. */
+static int read_form(const struct cfr_json *doc, struct cfr_oidc_issuer *issuer, struct cfr_err *err)
+{
+    int rc = 0;
+
+    if (cfr_json_get(doc, "jwks_path") != NULL) {
+        rc = read_text(doc, "jwks_path", &issuer->jwks_path, err);
+        if (rc == 0)
+            rc = cfr_oidc_issuer_check_path(issuer->jwks_path, err);
+    }
+    if (rc == 0 && cfr_json_get(doc, "store") != NULL)
+        rc = read_text(doc, "store", &issuer->store, err);
+    if (rc == 0 && cfr_json_get(doc, "uploaded") != NULL) {
+        rc = read_text(doc, "uploaded", &issuer->uploaded, err);
+        if (rc == 0)
+            rc = read_number(doc, "uploaded_at", 0, &issuer->uploaded_s, err);
+    }
+    if (rc == 0)
+        rc = read_flag(doc, "claims_supported", &issuer->claims, err);
+    if (rc == 0)
+        rc = read_flag(doc, "x5c", &issuer->certified, err);
+    return rc != 0 ? rc : read_flag(doc, "cluster_key", &issuer->cluster_key, err);
+}
+
 static int read_all(const struct cfr_json *doc, struct cfr_oidc_issuer *issuer, struct cfr_err *err)
 {
     int64_t rotations = 0;
@@ -132,6 +191,8 @@ static int read_all(const struct cfr_json *doc, struct cfr_oidc_issuer *issuer, 
 
     if (rc == 0)
         rc = read_text(doc, "web_root", &issuer->web_root, err);
+    if (rc == 0)
+        rc = read_form(doc, issuer, err);
     if (rc == 0)
         rc = read_number(doc, "token_life", 1, &issuer->token_life_s, err);
     if (rc == 0)
@@ -153,9 +214,11 @@ static int check_keys(const struct cfr_oidc_issuer *issuer, struct cfr_err *err)
     bool one = issuer->phase == CFR_OIDC_ISSUER_BEGINNING || issuer->phase == CFR_OIDC_ISSUER_STEADY;
     bool next = issuer->phase == CFR_OIDC_ISSUER_PUBLISHING || issuer->phase == CFR_OIDC_ISSUER_PUBLISHED;
 
-    if (issuer->signing.private_pem.len == 0)
+    bool wanted = !issuer->cluster_key; /* the private halves */
+
+    if (wanted != (issuer->signing.private_pem.len != 0))
         return report_wrong("signing", err);
-    if (one != (issuer->other.kid[0] == '\0') || (next && issuer->other.private_pem.len == 0))
+    if (one != (issuer->other.kid[0] == '\0') || (next && wanted != (issuer->other.private_pem.len != 0)))
         return report_wrong("other", err);
     return cfr_oidc_issuer_check_url(issuer->url, err);
 }

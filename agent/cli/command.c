@@ -14,7 +14,7 @@
 
 #define COMPLAINT_MAX    4096
 
-#define LONG_OPTIONS_MAX 32
+#define LONG_OPTIONS_MAX 64
 #define COLUMNS          80
 #define WORD_MAX_        256
 

@@ -24,6 +24,11 @@ struct cfr_cli_oidc_options {
     const char *token_life;
     const char *settle;
     const char *signer_lag;
+    const char *signing_key;
+    const char *public_key;
+    const char *jwks_path;
+    bool claims;
+    bool x5c;
     bool confirm;
     bool only_continue;
 };

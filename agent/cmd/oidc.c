@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/time.h"
 #include "base/writer.h"
+#include "files/file.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -39,8 +40,16 @@ static void print_next(const struct cfr_oidc_issuer *i)
     char when[CFR_TIME_RFC3339_MAX];
     int64_t ready_s = cfr_oidc_issuer_ready_s(i);
 
-    if (i->phase == CFR_OIDC_ISSUER_STEADY)
+    if (i->phase == CFR_OIDC_ISSUER_STEADY && !cfr_oidc_issuer_is_uploaded(i))
+        (void)printf("one key; the documents are not uploaded: run credfresh oidc publish\n");
+    else if (i->phase == CFR_OIDC_ISSUER_STEADY)
         (void)printf("one key: nothing to do until the next rotation\n");
+    else if (i->phase == CFR_OIDC_ISSUER_PUBLISHED && ready_s < 0)
+        (void)printf("both keys are in the documents, which are not uploaded: run credfresh oidc publish\n");
+    else if (i->phase == CFR_OIDC_ISSUER_PUBLISHED && i->cluster_key)
+        (void)printf("both keys are published: let the cluster sign with the new one not before %s, then run credfresh "
+                     "oidc rotate --confirm\n",
+                     shown(ready_s, when));
     else if (i->phase == CFR_OIDC_ISSUER_PUBLISHED)
         (void)printf("both keys are published: let API servers read signing.pub, and switch the signer not before %s\n",
                      shown(ready_s, when));
@@ -100,6 +109,15 @@ static int check_init(const struct cfr_cli_oidc_options *o, struct cfr_err *err)
             err, CFR_E_USAGE,
             "init needs --issuer URL and --token-life, the longest life of its tokens: what is too short cuts off "
             "tokens at the end of a rotation");
+    if (o->signing_key != NULL && o->public_key != NULL)
+        return cfr_err_set(err, CFR_E_USAGE, "init takes one of --signing-key and --public-key");
+    if (o->public_key != NULL && (o->key != NULL || o->signer_lag != NULL || o->x5c))
+        return cfr_err_set(
+            err, CFR_E_USAGE,
+            "--public-key: the cluster keeps the private key, so it makes the keys and switches to them, "
+            "and nothing here can sign; leave out --key, --signer-lag and --certificates");
+    if (o->jwks_path != NULL && cfr_oidc_issuer_check_path(o->jwks_path, err) != 0)
+        return cfr_err_set(err, CFR_E_USAGE, "--jwks-path: %s", err->text);
     if (cfr_oidc_issuer_check_url(o->issuer, err) != 0)
         return cfr_err_set(err, CFR_E_USAGE, "--issuer: %s", err->text);
     if (o->web_root != NULL && o->web_root[0] != '/')
@@ -128,22 +146,51 @@ static int settings(const struct cfr_cli_oidc_options *o, struct cfr_oidc_issuer
     if (rc != 0)
         return rc;
     (void)snprintf(web_root, sizeof web_root, "%s/web", o->directory);
+    i->claims = o->claims;
+    i->certified = o->x5c;
+    i->cluster_key = o->public_key != NULL;
     i->url = strdup(o->issuer);
     i->web_root = strdup(o->web_root != NULL ? o->web_root : web_root);
-    return i->url != NULL && i->web_root != NULL ? 0 : cfr_err_nomem(err);
+    i->jwks_path = strdup(o->jwks_path != NULL ? o->jwks_path : CFR_OIDC_ISSUER_JWKS_PATH);
+    return i->url != NULL && i->web_root != NULL && i->jwks_path != NULL ? 0 : cfr_err_nomem(err);
+}
+
+typedef int import_fn(struct cfr_oidc_issuer *issuer, struct cfr_view pem, struct cfr_err *err);
+
+static int import_first(struct cfr_oidc_issuer *issuer, struct cfr_view pem, struct cfr_err *err)
+{
+    return cfr_oidc_issuer_begin_with(issuer, pem, now_s(), err);
+}
+
+/* Hands the key in the file PATH to IMPORT. */
+static int import_key(const char *path, import_fn *import, struct cfr_oidc_issuer *issuer, struct cfr_err *err)
+{
+    struct cfr_secret pem;
+    int rc;
+
+    cfr_secret_init(&pem, CFR_KEY_PEM_MAX);
+    rc = cfr_file_read(path, &pem, err);
+    if (rc == 0 && (rc = import(issuer, cfr_secret_view(&pem), err)) != 0)
+        rc = cfr_err_prefix(err, "%.200s", path);
+    cfr_secret_free(&pem);
+    return rc;
 }
 
 /* One that was begun and never came to be is begun again as it is wanted now; its key may be in files already. */
-static int begin(struct cfr_oidc_issuer *next, struct cfr_oidc_store *d, struct cfr_err *err)
+static int begin(struct cfr_oidc_issuer *next, bool imported, struct cfr_oidc_store *d, struct cfr_err *err)
 {
+    const struct cfr_oidc_issuer *before = &d->issuer;
+    bool same = before->key == next->key && before->certified == next->certified && !before->cluster_key;
     int rc = 0;
 
-    if (d->issuer.signing.kid[0] != '\0' && d->issuer.key == next->key) {
+    if (!imported && before->signing.kid[0] != '\0' && same) {
         next->signing = d->issuer.signing;
         d->issuer.signing = (struct cfr_oidc_issuer_key){.public_pem = NULL};
-    } else {
-        rc = cfr_oidc_issuer_begin(next, err);
+    } else if (!imported) {
+        rc = cfr_oidc_issuer_begin(next, now_s(), err);
     }
+    if (rc != 0)
+        return rc;
     cfr_oidc_issuer_free(&d->issuer);
     d->issuer = *next;
     *next = (struct cfr_oidc_issuer){.url = NULL};
@@ -153,16 +200,24 @@ static int begin(struct cfr_oidc_issuer *next, struct cfr_oidc_store *d, struct 
 static int init(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
 {
     struct cfr_oidc_issuer next = {.url = NULL};
+    const char *key = o->signing_key != NULL ? o->signing_key : o->public_key;
     bool changed;
     int rc = settings(o, &next, err);
 
-    if (rc == 0)
-        rc = cfr_oidc_store_open(o->directory, d, err);
+    if (rc == 0 && key != NULL)
+        rc = import_key(key, import_first, &next, err);
+    if (rc == 0 && key != NULL && o->key != NULL)
+        rc = kind_of(o->key, &next.key, err);
+    if (rc != 0) {
+        cfr_oidc_issuer_free(&next);
+        return rc;
+    }
+    rc = cfr_oidc_store_open(o->directory, d, err);
     if (rc == 0 && d->issuer.phase != CFR_OIDC_ISSUER_BEGINNING)
         rc = cfr_err_set(err, CFR_E_CONFLICT, "%s is the issuer %.200s already; see credfresh oidc status",
                          o->directory, d->issuer.url);
     else if (rc == 0 || rc == CFR_E_MISSING)
-        rc = begin(&next, d, err);
+        rc = begin(&next, key != NULL, d, err);
     cfr_oidc_issuer_free(&next);
     return rc != 0 ? rc : cfr_oidc_store_publish(d, now_s(), &changed, err);
 }
@@ -185,7 +240,8 @@ static int step(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, 
 
     if (o->only_continue && d->issuer.phase == CFR_OIDC_ISSUER_STEADY)
         return 0;
-    rc = cfr_oidc_issuer_next(&d->issuer, now_s(), err);
+    rc = o->public_key != NULL ? import_key(o->public_key, cfr_oidc_issuer_next_with, &d->issuer, err)
+                               : cfr_oidc_issuer_next(&d->issuer, now_s(), err);
     /* A timer comes again: not yet is no failure. */
     if (rc == CFR_E_CONFLICT && o->only_continue)
         return 0;
@@ -204,9 +260,29 @@ static int not_yet(const struct cfr_cli_oidc_options *o, struct cfr_err *err)
         o->directory);
 }
 
+/* Where the cluster switches, it may have done so too early, which is a fact and no reason to stop. */
+static void warn_early(const struct cfr_oidc_issuer *i)
+{
+    char when[CFR_TIME_RFC3339_MAX];
+    int64_t ready_s = cfr_oidc_issuer_ready_s(i);
+
+    if (i->phase != CFR_OIDC_ISSUER_PUBLISHED || !i->cluster_key)
+        return;
+    if (ready_s < 0)
+        cfr_cli_complain(
+            "the new key signs, and is not uploaded: verifiers refuse its tokens; run credfresh oidc publish "
+            "now");
+    else if (now_s() < ready_s)
+        cfr_cli_complain("the new key signs earlier than %s: until then some verifiers may refuse its tokens",
+                         shown(ready_s, when));
+}
+
 static int confirm(struct cfr_oidc_store *d, struct cfr_err *err)
 {
-    int rc = cfr_oidc_issuer_confirm(&d->issuer, now_s(), err);
+    int rc;
+
+    warn_early(&d->issuer);
+    rc = cfr_oidc_issuer_confirm(&d->issuer, now_s(), err);
 
     return rc != 0 ? rc : cfr_oidc_store_save(d, err);
 }
@@ -217,6 +293,10 @@ static int rotate(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d
     bool changed;
     int rc = open_existing(o->directory, d, err);
 
+    if (rc == 0 && o->public_key != NULL && !d->issuer.cluster_key)
+        rc = cfr_err_set(err, CFR_E_USAGE,
+                         "--public-key is for an issuer whose private keys the cluster keeps; this one "
+                         "makes its next key itself");
     if (rc != 0)
         return rc;
     resumed = cfr_oidc_issuer_is_intent(&d->issuer);
@@ -238,11 +318,17 @@ static void print_json(const struct cfr_oidc_issuer *i)
     struct cfr_writer w = {.str = &out};
     char when[CFR_TIME_RFC3339_MAX];
     int64_t ready_s = cfr_oidc_issuer_ready_s(i);
+    struct cfr_str uri = {.limit = CFR_OIDC_ISSUER_DOCUMENT_MAX};
 
+    cfr_str_addf(&uri, "%s/%s", i->url, cfr_oidc_issuer_jwks_path(i));
     cfr_writer_object(&w, NULL);
     cfr_writer_number(&w, "version", 1);
     cfr_writer_string(&w, "issuer", cfr_view_of(i->url));
     cfr_writer_string(&w, "web_root", cfr_view_of(i->web_root));
+    cfr_writer_bool(&w, "cluster_key", i->cluster_key);
+    cfr_writer_string(&w, "jwks_uri", cfr_str_view(&uri));
+    cfr_writer_string(&w, "store", cfr_view_of(i->store));
+    cfr_writer_bool(&w, "uploaded", i->store != NULL && cfr_oidc_issuer_is_uploaded(i));
     cfr_writer_string(&w, "phase", cfr_view_of(cfr_oidc_issuer_phase_name(i->phase)));
     cfr_writer_string(&w, "since", cfr_view_of(cfr_time_format(i->since_s, when)));
     cfr_writer_string(&w, "signing", cfr_view_of(i->signing.kid));
@@ -254,6 +340,7 @@ static void print_json(const struct cfr_oidc_issuer *i)
     cfr_writer_text(&w, "\n");
     (void)fwrite(out.p, 1, out.len, stdout);
     cfr_str_free(&out);
+    cfr_str_free(&uri);
 }
 
 static int status(const struct cfr_cli_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
@@ -283,8 +370,10 @@ static int check_options(const struct cfr_cli_options *o, struct cfr_err *err)
 {
     const struct cfr_cli_oidc_options *d = &o->oidc;
     bool init = strcmp(o->args[0], "init") == 0;
+    bool rotates = strcmp(o->args[0], "rotate") == 0;
     bool settled = d->issuer != NULL || d->web_root != NULL || d->key != NULL || d->token_life != NULL ||
-                   d->settle != NULL || d->signer_lag != NULL;
+                   d->settle != NULL || d->signer_lag != NULL || d->signing_key != NULL || d->jwks_path != NULL ||
+                   d->claims || d->x5c || (d->public_key != NULL && !rotates);
 
     if (!init && strcmp(o->args[0], "rotate") != 0 && strcmp(o->args[0], "status") != 0)
         return cfr_err_set(err, CFR_E_USAGE, "oidc %.40s: write init, rotate or status", o->args[0]);
@@ -292,8 +381,10 @@ static int check_options(const struct cfr_cli_options *o, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_USAGE, "oidc needs -d with an absolute path, the issuer's directory");
     if (settled && !init)
         return cfr_err_set(err, CFR_E_USAGE, "only init takes settings: they stay what they were");
-    if ((d->confirm || d->only_continue) && (strcmp(o->args[0], "rotate") != 0 || (d->confirm && d->only_continue)))
+    if ((d->confirm || d->only_continue) && (!rotates || (d->confirm && d->only_continue)))
         return cfr_err_set(err, CFR_E_USAGE, "rotate alone takes one of --confirm and --continue");
+    if (rotates && d->public_key != NULL && (d->confirm || d->only_continue))
+        return cfr_err_set(err, CFR_E_USAGE, "--public-key begins a rotation: leave out --confirm and --continue");
     if (o->json && strcmp(o->args[0], "status") != 0)
         return cfr_err_set(err, CFR_E_USAGE, "status alone takes --json");
     return 0;

@@ -13,8 +13,6 @@
 #define JOURNAL         "issuer"
 #define SIGNING_KEY     "signing.key"
 #define PUBLIC_KEYS     "signing.pub"
-#define DISCOVERY       ".well-known/openid-configuration"
-#define JWKS            "openid/v1/jwks"
 #define MODE_OF_KEY     0600
 #define MODE_FOR_PUBLIC 0644
 
@@ -106,12 +104,12 @@ int cfr_oidc_store_publish(struct cfr_oidc_store *o, int64_t now_s, bool *change
 
     *changed = false;
     /* In this order: no key signs before it is published. */
-    rc = write_document(i, i->web_root, JWKS, cfr_oidc_issuer_jwks, changed, err);
+    rc = write_document(i, i->web_root, cfr_oidc_issuer_jwks_path(i), cfr_oidc_issuer_jwks, changed, err);
     if (rc == 0)
-        rc = write_document(i, i->web_root, DISCOVERY, cfr_oidc_issuer_discovery, changed, err);
+        rc = write_document(i, i->web_root, CFR_OIDC_ISSUER_DISCOVERY, cfr_oidc_issuer_discovery, changed, err);
     if (rc == 0)
         rc = write_document(i, o->directory, PUBLIC_KEYS, cfr_oidc_issuer_public_keys, changed, err);
-    if (rc == 0)
+    if (rc == 0 && !i->cluster_key)
         rc = write_file(o->directory, SIGNING_KEY, cfr_secret_view(&i->signing.private_pem), MODE_OF_KEY, changed, err);
     if (rc != 0 || !cfr_oidc_issuer_is_intent(i))
         return rc;

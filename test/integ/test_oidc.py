@@ -4,6 +4,7 @@ import base64
 import fcntl
 import hashlib
 import json
+import pathlib
 import re
 import subprocess
 
@@ -235,3 +236,140 @@ def test_one_at_a_time(issuer):
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert "in use by another credfresh" in issuer.refused("rotate")
     issuer.good("rotate")
+
+
+# ---- a running cluster ----
+
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
+CCOCTL = DATA / "openshift/ccoctl"
+KEY = DATA / "jwt/rsa-traditional.pem"  # PKCS#1, as ccoctl writes serviceaccount-signer.private
+
+
+def public_half(path, to):
+    done = subprocess.run(["openssl", "pkey", "-pubout", "-in", str(path), "-out", str(to)], capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return to
+
+
+def make_public(tmp_path, name):
+    subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out",
+                    str(tmp_path / (name + ".key"))], check=True, capture_output=True)
+    return public_half(tmp_path / (name + ".key"), tmp_path / (name + ".pub"))
+
+
+@pytest.mark.parametrize("half", ["private", "public"])
+@pytest.mark.parametrize("cloud, words", [("aws", ["--jwks-path", "keys.json", "--claims-supported"]),
+                                          ("gcp", ["--jwks-path", "keys.json", "--claims-supported"]), ("azure", [])])
+def test_the_documents_of_ccoctl(issuer, tmp_path, cloud, words, half):
+    """Equal as JSON, with the order of the members, for the key of a running cluster or its public half."""
+    expected = (CCOCTL / (cloud + "-openid-configuration")).read_text()
+    keys = (CCOCTL / "keys.json").read_text()
+    url = json.loads(expected)["issuer"]
+    key = ["--signing-key", str(KEY)] if half == "private" else ["--public-key",
+                                                                 str(public_half(KEY, tmp_path / "signer.public"))]
+    issuer.good("init", "--issuer", url, "--token-life", "24h", *words, *key)
+    path = json.loads(expected)["jwks_uri"].removeprefix(url + "/")
+    pairs = {"object_pairs_hook": list}
+    assert json.loads((issuer.web / ".well-known/openid-configuration").read_text(), **pairs) == json.loads(expected, **pairs)
+    assert json.loads((issuer.web / path).read_text(), **pairs) == json.loads(keys, **pairs)
+    assert (issuer.dir / "signing.key").exists() == (half == "private")
+    if half == "private":
+        assert spki((issuer.dir / "signing.key").read_bytes()) == spki(KEY.read_bytes())
+
+
+def test_imported_keys_of_every_form(issuer, tmp_path):
+    """PKCS#1, PKCS#8 and SEC 1; later keys are like the first."""
+    for n, (name, kind) in enumerate([("rsa-traditional.pem", "rsa-2048"), ("rsa.pem", "rsa-2048"),
+                                      ("p256-sec1.pem", "ecdsa-p256"), ("p384.pem", "ecdsa-p384")]):
+        one = Issuer(tmp_path / str(n))
+        one.init("--signing-key", str(DATA / "jwt" / name))
+        assert spki((one.dir / "signing.key").read_bytes()) == spki((DATA / "jwt" / name).read_bytes())
+        assert json.loads((one.dir / "issuer.json").read_text())["key"] == kind
+        one.good("rotate")
+        assert len(one.keys()) == 2
+
+
+def test_keys_that_are_not_imported(issuer, tmp_path):
+    two = tmp_path / "two.pem"
+    two.write_bytes(KEY.read_bytes() * 2)
+    public = public_half(KEY, tmp_path / "public")
+    cases = [("--signing-key", tmp_path / "none", "No such file"), ("--signing-key", DATA / "jwt/encrypted.pem", "encrypted"),
+             ("--signing-key", DATA / "jwt/rsa1024.pem", "1024 bits"), ("--signing-key", DATA / "jwt/rsa-pss.pem", "PSS"),
+             ("--signing-key", DATA / "jwt/ed25519.pem", "ED25519"), ("--signing-key", two, "2 keys"),
+             ("--signing-key", public, "--public-key"), ("--public-key", KEY, "--signing-key"),
+             ("--signing-key", CCOCTL / "keys.json", "no key in PEM")]
+    for option, path, says in cases:
+        done = issuer.run("init", "--issuer", URL, "--token-life", "1h", option, str(path))
+        assert done.returncode == 1 and says in done.stderr, (path, done)
+        assert not (issuer.dir / "signing.key").exists()
+    for words, says in [(["--public-key", str(public), "--key", "rsa-4096"], "leave out"),
+                        (["--public-key", str(public), "--certificates"], "leave out"),
+                        (["--public-key", str(public), "--signing-key", str(KEY)], "one of"),
+                        (["--jwks-path", "/keys.json"], "relative"), (["--jwks-path", "a/../keys.json"], "relative"),
+                        (["--jwks-path", ".well-known/openid-configuration"], "relative")]:
+        done = issuer.run("init", "--issuer", URL, "--token-life", "1h", *words)
+        assert done.returncode == 2 and says in done.stderr, (words, done)
+
+
+def test_a_cluster_that_keeps_its_keys(issuer, tmp_path):
+    """Publish, wait, retire: the switch is the cluster's, and nothing private is ever here."""
+    first, second = make_public(tmp_path, "first"), make_public(tmp_path, "second")
+    issuer.init("--public-key", str(first), "--settle", "10m")
+    one = issuer.status()["signing"]
+    assert one == b64(hashlib.sha256(spki((tmp_path / "first.key").read_bytes())).digest())
+    assert "--public-key" in issuer.refused("rotate")
+    assert "signs already" in issuer.refused("rotate", "--public-key", str(first))
+    assert "let the cluster sign" in issuer.good("rotate", "--public-key", str(second))
+    two = issuer.status()["other"]
+    assert set(issuer.keys()) == {one, two}
+    both = (issuer.web / "openid/v1/jwks").read_bytes()
+    assert "too recently" in issuer.refused("rotate")
+    assert "under way" in issuer.refused("rotate", "--public-key", str(first))
+    issuer.pass_time(600)
+    assert "make it sign with the new one" in issuer.refused("rotate")
+    issuer.good("rotate", "--continue")
+    assert issuer.status()["phase"] == "published"
+    issuer.good("rotate", "--confirm")
+    status = issuer.status()
+    assert (status["phase"], status["signing"], status["other"], status["confirmed"]) == ("switched", two, one, True)
+    assert (issuer.web / "openid/v1/jwks").read_bytes() == both
+    assert "may be in use until" in issuer.refused("rotate")
+    issuer.pass_time(25 * HOUR)
+    issuer.good("rotate", "--continue")
+    assert set(issuer.keys()) == {two} and issuer.status()["phase"] == "steady"
+    assert "PRIVATE" not in (issuer.dir / "issuer.json").read_text() and not (issuer.dir / "signing.key").exists()
+
+
+def test_a_cluster_that_switched_too_early(issuer, tmp_path):
+    """As OpenShift does when its key is deleted: that is a fact, which is warned of and counted."""
+    issuer.init("--public-key", str(make_public(tmp_path, "first")))
+    issuer.good("rotate", "--public-key", str(make_public(tmp_path, "second")))
+    done = issuer.run("rotate", "--confirm")
+    assert done.returncode == 0 and "earlier than" in done.stderr
+    assert issuer.status()["phase"] == "switched"
+
+
+def test_only_an_own_issuer_makes_keys(issuer, tmp_path):
+    issuer.init("--key", "ecdsa-p256")
+    done = issuer.run("rotate", "--public-key", str(make_public(tmp_path, "next")))
+    assert done.returncode == 2 and "makes its next key itself" in done.stderr
+
+
+def test_certificates_for_ceph(issuer, tmp_path):
+    """x5c: a self-signed certificate of the very key, which OpenSSL verifies, and which stays the same."""
+    issuer.init("--certificates", "--settle", "0s", "--signing-key", str(KEY))
+    (before,) = issuer.keys().values()
+    (text,) = before["x5c"]
+    (tmp_path / "cert.der").write_bytes(base64.b64decode(text, validate=True))
+    shown = subprocess.run(["openssl", "x509", "-inform", "DER", "-in", str(tmp_path / "cert.der"), "-noout",
+                            "-pubkey"], capture_output=True, check=True).stdout
+    public = subprocess.run(["openssl", "pkey", "-pubin", "-outform", "DER"], input=shown, capture_output=True,
+                            check=True).stdout
+    assert public == spki(KEY.read_bytes())
+    subprocess.run(["openssl", "x509", "-inform", "DER", "-in", str(tmp_path / "cert.der"), "-out",
+                    str(tmp_path / "cert.pem")], check=True)
+    subprocess.run(["openssl", "verify", "-CAfile", str(tmp_path / "cert.pem"), str(tmp_path / "cert.pem")], check=True,
+                   capture_output=True)
+    issuer.good("rotate")
+    keys = issuer.keys()
+    assert len(keys) == 2 and keys[before["kid"]] == before and all(len(key["x5c"]) == 1 for key in keys.values())

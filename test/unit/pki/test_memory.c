@@ -127,7 +127,7 @@ static void an_issuer(void **state)
 
         cfr_secret_init(&text, CFR_OIDC_ISSUER_STORE_MAX);
         fuse = n;
-        rc = cfr_oidc_issuer_begin(&i, &err);
+        rc = cfr_oidc_issuer_begin(&i, BEGIN, &err);
         if (rc == 0)
             rc = cfr_oidc_issuer_jwks(&i, &jwks, &err);
         if (rc == 0)

@@ -27,7 +27,7 @@ static void kid_of_kubernetes(void **state)
     (void)state;
     assert_int_equal(cfr_key_kid(cfr_view_of(vector_pem), kid, &err), 0);
     assert_string_equal(kid, "xhtGfmDNBxQJzZLmxoRGnxemUkjVd7hdxVLwn1kXNoQ");
-    assert_int_equal(cfr_jwks_key(cfr_view_of(vector_pem), &out, &err), 0);
+    assert_int_equal(cfr_jwks_key(cfr_view_of(vector_pem), (struct cfr_view){NULL, 0}, &out, &err), 0);
     assert_string_equal(out.p,
                         "{\"use\":\"sig\",\"kty\":\"EC\",\"kid\":\"xhtGfmDNBxQJzZLmxoRGnxemUkjVd7hdxVLwn1kXNoQ\","
                         "\"crv\":\"P-256\",\"alg\":\"ES256\",\"x\":\"ZXpwYZ5SOmzLwRbfWQGSw3od0iDnbUHy0DsP7_RcfVk\","
@@ -53,7 +53,7 @@ static void other_keys_are_named(void **state)
         const char *algorithm = NULL;
         struct cfr_err err = {0};
 
-        assert_int_equal(cfr_jwks_key(pem, &jwk, &err), CFR_E_CONFIG);
+        assert_int_equal(cfr_jwks_key(pem, (struct cfr_view){NULL, 0}, &jwk, &err), CFR_E_CONFIG);
         assert_contains(err.text, cases[i].why);
         err.text[0] = '\0';
         assert_int_equal(cfr_jwks_algorithm(pem, &algorithm, &err), CFR_E_CONFIG);
@@ -87,7 +87,7 @@ static void kinds_of_keys(void **state)
 
         cfr_secret_init(&pem, CFR_KEY_PEM_MAX);
         assert_int_equal(cfr_key_make(cases[i].kind, &pem, &err), 0);
-        assert_int_equal(cfr_jwks_key(cfr_secret_view(&pem), &jwk, &err), 0);
+        assert_int_equal(cfr_jwks_key(cfr_secret_view(&pem), (struct cfr_view){NULL, 0}, &jwk, &err), 0);
         assert_int_equal(cfr_jwks_algorithm(cfr_secret_view(&pem), &algorithm, &err), 0);
         assert_string_equal(algorithm, cases[i].algorithm);
         assert_int_equal(cfr_json_parse(cfr_str_view(&jwk), &doc, &err), 0);
@@ -136,7 +136,7 @@ static void make(struct cfr_oidc_issuer *i, int64_t lag_s)
         .settle_s = 2 * HOUR,
         .lag_s = lag_s,
     };
-    assert_int_equal(cfr_oidc_issuer_begin(i, &err), 0);
+    assert_int_equal(cfr_oidc_issuer_begin(i, BEGIN, &err), 0);
     assert_true(cfr_oidc_issuer_is_intent(i));
     cfr_oidc_issuer_done(i, BEGIN);
     assert_int_equal(i->phase, CFR_OIDC_ISSUER_STEADY);
