@@ -114,12 +114,26 @@ char *cfr_time_format(int64_t unix_s, char buf[CFR_TIME_RFC3339_MAX])
     return buf;
 }
 
+static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+/* strftime would name day and month in the locale's language. */
+char *cfr_time_format_http(int64_t unix_s, char buf[CFR_TIME_HTTP_MAX])
+{
+    static const char days[] = "SunMonTueWedThuFriSat";
+    time_t t = (time_t)(unix_s < 0 ? 0 : unix_s > YEAR_9999_END_S ? YEAR_9999_END_S : unix_s);
+    struct tm tm;
+
+    (void)gmtime_r(&t, &tm);
+    (void)snprintf(buf, CFR_TIME_HTTP_MAX, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT", days + (size_t)tm.tm_wday * 3,
+                   (unsigned)tm.tm_mday % 100U, months + (size_t)tm.tm_mon * 3, ((unsigned)tm.tm_year + 1900U) % 10000U,
+                   (unsigned)tm.tm_hour % 100U, (unsigned)tm.tm_min % 100U, (unsigned)tm.tm_sec % 100U);
+    return buf;
+}
+
 static bool month_name(struct cfr_view *t, int *month)
 {
-    static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-
     for (int i = 0; i < 12 && t->n >= 3; i++) {
-        if (memcmp(t->p, names + (size_t)i * 3, 3) == 0) {
+        if (memcmp(t->p, months + (size_t)i * 3, 3) == 0) {
             t->p += 3;
             t->n -= 3;
             *month = i;

@@ -60,8 +60,8 @@ _credfresh_command()
         arguments='NAME'
         ;;
     oidc)
-        options='--json --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --claims-supported --certificates --confirm --continue --help'
-        arguments='init|rotate|status'
+        options='--config --json --timeout --name --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --claims-supported --certificates --to --ca-file --replace --confirm --continue --help'
+        arguments='init|rotate|publish|status'
         ;;
     inspect)
         options='--audience --help'
@@ -91,14 +91,33 @@ _credfresh_command()
 _credfresh_value()
 {
     case $1 in
+    'run --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'run --log-level') value='error|warn|info|debug' ;;
     'run --log-format') value='text|json' ;;
+    'once --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'once --log-level') value='error|warn|info|debug' ;;
     'once --log-format') value='text|json' ;;
+    'check --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'doctor --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'status --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'rotate --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'wait --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'reload --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'image-credential-provider --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'exec --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'exec --log-level') value='error|warn|info|debug' ;;
     'exec --log-format') value='text|json' ;;
+    'quit --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'get --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'env --format') value='sh|env|json' ;;
+    'env --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'oidc --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'inspect --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'reference --format') value='markdown|man' ;;
+    'reference --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'completion --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'version --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'help --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     *' -c' | *' --config') value=FILE ;;
     *' -s' | *' --socket') value=SOCKET ;;
     *' --reason') value=TEXT ;;
@@ -120,6 +139,8 @@ _credfresh_value()
     *' --signing-key') value=FILE ;;
     *' --public-key') value=FILE ;;
     *' --jwks-path') value=PATH ;;
+    *' --to') value=[s3@REGION:|blob:|gcs:]URL ;;
+    *' --ca-file') value=FILE ;;
     *' --log-level') value=LEVEL ;;
     *' --log-format') value=FORMAT ;;
     *) value='' ;;

@@ -102,8 +102,14 @@ int64_t cfr_oidc_issuer_ready_s(const struct cfr_oidc_issuer *issuer);
 
 /* ---- documents in an object store: a key that is not uploaded there does not count as published ---- */
 
+/* The documents go to STORE from now on: to be stored before the first upload. CFR_E_NOMEM. */
+int cfr_oidc_issuer_set_store(struct cfr_oidc_issuer *issuer, const char *store, struct cfr_err *err);
+/* The store has the documents of this phase since NOW_S, or, unless CHANGED, since it was last said so. CFR_E_NOMEM. */
+int cfr_oidc_issuer_set_uploaded(struct cfr_oidc_issuer *issuer, bool changed, int64_t now_s, struct cfr_err *err);
 /* True if the store has the keys of this phase, or there is no store. */
 bool cfr_oidc_issuer_is_uploaded(const struct cfr_oidc_issuer *issuer);
+/* True if KID is a key of this phase, or was uploaded last. */
+bool cfr_oidc_issuer_knows(const struct cfr_oidc_issuer *issuer, struct cfr_view kid);
 
 /* Append the contents of the files in this phase; the same phase and keys give the same bytes. CFR_E_NOMEM. */
 int cfr_oidc_issuer_jwks(const struct cfr_oidc_issuer *issuer, struct cfr_str *out, struct cfr_err *err);

@@ -261,15 +261,24 @@ static int set_signature(const struct cfr_wire_aws_call *p, struct cfr_wire_requ
         .now_s = p->now_s,
     };
     char date[CFR_SIGV4_DATE_MAX];
+    char hash[CFR_SIGV4_HASH_MAX];
     struct cfr_secret authorization;
-    int rc;
+    size_t signed_count = 0;
+    int rc = 0;
 
     if (r.access_key_id.n == 0 || r.secret_access_key.n == 0 || r.region[0] == '\0')
         return cfr_err_set(err, CFR_E_INTERNAL, "a request to %s cannot be signed: no keys or no region", p->service);
     if (p->target != NULL)
-        r.headers[0] = (struct cfr_sigv4_header){"x-amz-target", p->target};
+        r.headers[signed_count++] = (struct cfr_sigv4_header){"x-amz-target", p->target};
+    if (p->hashed) {
+        rc = cfr_sigv4_hash(r.body, hash, err);
+        if (rc == 0)
+            rc = cfr_wire_request_header(out, "X-Amz-Content-Sha256", cfr_view_of(hash), err);
+        r.headers[signed_count] = (struct cfr_sigv4_header){"x-amz-content-sha256", hash};
+    }
     cfr_secret_init(&authorization, 1024);
-    rc = cfr_sigv4_sign(&r, date, &authorization, err);
+    if (rc == 0)
+        rc = cfr_sigv4_sign(&r, date, &authorization, err);
     if (rc == 0)
         rc = cfr_wire_request_header(out, "X-Amz-Date", cfr_view_of(date), err);
     if (rc == 0 && r.session_token.n != 0)
@@ -284,9 +293,9 @@ int cfr_wire_aws_request(const struct cfr_wire_aws_call *p, struct cfr_wire_requ
 {
     int rc = set_url(p->endpoint, out, err);
 
-    out->method = "POST";
+    out->method = p->method != NULL ? p->method : "POST";
     out->ca_variable = CFR_WIRE_AWS_CA_VARIABLE;
-    if (rc == 0)
+    if (rc == 0 && p->content_type != NULL)
         rc = cfr_wire_request_header(out, "Content-Type", cfr_view_of(p->content_type), err);
     if (rc == 0 && p->accept != NULL)
         rc = cfr_wire_request_header(out, "Accept", cfr_view_of(p->accept), err);

@@ -53,15 +53,17 @@ struct cfr_wire_aws_keys {
 
 struct cfr_wire_aws_call {
     const struct cfr_wire_aws_endpoint *endpoint;
-    const char *service; /* as in the signature's scope: "sts", "iam", "ecr" */
-    const char *content_type;
+    const char *service;                  /* as in the signature's scope: "sts", "iam", "ecr" */
+    const char *method;                   /* literal; NULL = POST */
+    bool hashed;                          /* X-Amz-Content-Sha256, which S3 demands */
+    const char *content_type;             /* NULL = no such header */
     const char *accept;                   /* NULL = no such header */
     const char *target;                   /* X-Amz-Target; NULL = no such header */
     const struct cfr_wire_aws_keys *keys; /* NULL = not signed */
     int64_t now_s;
 };
 
-/* Completes OUT, whose body is there already, as a POST: method, URL, headers, signature and ca_variable.
+/* Completes OUT, whose body is there already: method, URL, headers, signature and ca_variable.
  * CFR_E_INTERNAL for empty keys or an endpoint without region. */
 int cfr_wire_aws_request(const struct cfr_wire_aws_call *call, struct cfr_wire_request *out, struct cfr_err *err);
 

@@ -90,7 +90,8 @@ static void add_header(struct headers *h, const char *name, struct cfr_view valu
 static void collect(const struct cfr_sigv4_request *r, const char *date, struct headers *h)
 {
     h->count = 0;
-    add_header(h, "content-type", cfr_view_of(r->content_type));
+    if (r->content_type != NULL)
+        add_header(h, "content-type", cfr_view_of(r->content_type));
     add_header(h, "host", cfr_view_of(r->host));
     add_header(h, "x-amz-date", cfr_view_of(date));
     if (r->session_token.n != 0)
@@ -227,4 +228,9 @@ int cfr_sigv4_sign(const struct cfr_sigv4_request *r, char date[CFR_SIGV4_DATE_M
         rc = join(authorization, err, (const char *const[]){", Signature=", hex, NULL});
     cfr_secret_free(&scope);
     return rc;
+}
+
+int cfr_sigv4_hash(struct cfr_view body, char out[CFR_SIGV4_HASH_MAX], struct cfr_err *err)
+{
+    return sha256_hex(body, out, err);
 }

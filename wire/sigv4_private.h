@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* AWS Signature Version 4 for a request with a body and no query, the only kind that is ever signed here. */
+/* AWS Signature Version 4 for a request without a query, the only kind that is ever signed here. */
 #ifndef CFR_WIRE_SIGV4_PRIVATE_H
 #define CFR_WIRE_SIGV4_PRIVATE_H
 
@@ -8,6 +8,7 @@
 #define CFR_SIGV4_DATE_MAX    17 /* "20260102T030405Z" with its NUL */
 
 #define CFR_SIGV4_HEADERS_MAX 4
+#define CFR_SIGV4_HASH_MAX    65 /* SHA-256 in hex, with its NUL */
 
 /* A header that is signed in addition to the usual ones. */
 struct cfr_sigv4_header {
@@ -15,8 +16,9 @@ struct cfr_sigv4_header {
     const char *value;
 };
 
-/* All borrowed. Exactly these headers are signed: content-type, host, x-amz-date, x-amz-security-token
- * unless SESSION_TOKEN is empty, and HEADERS. Header values must have no leading, trailing or doubled spaces.
+/* All borrowed. Exactly these headers are signed: content-type unless it is NULL, host, x-amz-date,
+ * x-amz-security-token unless SESSION_TOKEN is empty, and HEADERS. Header values must have no leading, trailing or
+ * doubled spaces.
  */
 struct cfr_sigv4_request {
     const char *method;
@@ -37,5 +39,7 @@ struct cfr_sigv4_request {
  * limit must allow it). Every derived key is wiped. CFR_E_NOMEM, CFR_E_LIMIT, CFR_E_INTERNAL. */
 int cfr_sigv4_sign(const struct cfr_sigv4_request *r, char date[CFR_SIGV4_DATE_MAX], struct cfr_secret *authorization,
                    struct cfr_err *err);
+/* The SHA-256 of BODY in hex, as X-Amz-Content-Sha256 has it. CFR_E_INTERNAL. */
+int cfr_sigv4_hash(struct cfr_view body, char out[CFR_SIGV4_HASH_MAX], struct cfr_err *err);
 
 #endif

@@ -27,6 +27,9 @@ struct cfr_cli_oidc_options {
     const char *signing_key;
     const char *public_key;
     const char *jwks_path;
+    const char *to;
+    const char *ca_file;
+    bool replace;
     bool claims;
     bool x5c;
     bool confirm;

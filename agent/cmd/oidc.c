@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Subcommand oidc: the key and the documents of a service-account issuer. */
 #include "agent/cmd/commands_private.h"
+#include "agent/cmd/oidc_private.h"
 
 #include "agent/http/client.h"
 #include "agent/loop/clock.h"
@@ -26,7 +27,16 @@ static int64_t now_s(void)
 static int complain(const struct cfr_err *err)
 {
     cfr_cli_complain("%s", err->text);
-    return err->code == CFR_E_CONFLICT ? CFR_EXIT_REFUSED : err->code == CFR_E_USAGE ? CFR_EXIT_USAGE : CFR_EXIT_FAILED;
+    switch (err->code) {
+    case CFR_E_CONFLICT:
+        return CFR_EXIT_REFUSED;
+    case CFR_E_USAGE:
+        return CFR_EXIT_USAGE;
+    case CFR_E_TIMEOUT:
+        return CFR_EXIT_TIMEOUT;
+    default:
+        return CFR_EXIT_FAILED;
+    }
 }
 
 static const char *shown(int64_t unix_s, char buf[CFR_TIME_RFC3339_MAX])
@@ -310,6 +320,19 @@ static int rotate(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d
     return rc != 0 || resumed ? rc : step(o, d, err);
 }
 
+/* ---- publish ---- */
+
+static int publish(const struct cfr_cli_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
+{
+    bool changed;
+    int rc = open_existing(o->oidc.directory, d, err);
+
+    /* A step that was interrupted is completed first: its documents are those to upload. */
+    if (rc == 0)
+        rc = cfr_oidc_store_publish(d, now_s(), &changed, err);
+    return rc != 0 ? rc : cfr_cmd_oidc_publish(o, d, err);
+}
+
 /* ---- status ---- */
 
 static void print_json(const struct cfr_oidc_issuer *i)
@@ -371,12 +394,17 @@ static int check_options(const struct cfr_cli_options *o, struct cfr_err *err)
     const struct cfr_cli_oidc_options *d = &o->oidc;
     bool init = strcmp(o->args[0], "init") == 0;
     bool rotates = strcmp(o->args[0], "rotate") == 0;
+    bool publishes = strcmp(o->args[0], "publish") == 0;
     bool settled = d->issuer != NULL || d->web_root != NULL || d->key != NULL || d->token_life != NULL ||
                    d->settle != NULL || d->signer_lag != NULL || d->signing_key != NULL || d->jwks_path != NULL ||
                    d->claims || d->x5c || (d->public_key != NULL && !rotates);
 
-    if (!init && strcmp(o->args[0], "rotate") != 0 && strcmp(o->args[0], "status") != 0)
-        return cfr_err_set(err, CFR_E_USAGE, "oidc %.40s: write init, rotate or status", o->args[0]);
+    if (!init && !rotates && !publishes && strcmp(o->args[0], "status") != 0)
+        return cfr_err_set(err, CFR_E_USAGE, "oidc %.40s: write init, rotate, publish or status", o->args[0]);
+    if (!publishes && (d->to != NULL || d->ca_file != NULL || d->replace || o->names.count != 0 ||
+                       o->config_option != NULL || o->timeout_ms >= 0))
+        return cfr_err_set(err, CFR_E_USAGE,
+                           "publish alone takes --to, --name, --config, --ca-file, --replace and --timeout");
     if (d->directory == NULL || d->directory[0] != '/')
         return cfr_err_set(err, CFR_E_USAGE, "oidc needs -d with an absolute path, the issuer's directory");
     if (settled && !init)
@@ -401,6 +429,8 @@ int cfr_cmd_oidc(const struct cfr_cli_options *o)
     (void)cfr_http_crypto_wipe();
     if (rc == 0 && asks)
         rc = status(o, &d, &err);
+    else if (rc == 0 && strcmp(o->args[0], "publish") == 0)
+        rc = publish(o, &d, &err);
     else if (rc == 0)
         rc = strcmp(o->args[0], "init") == 0 ? init(&o->oidc, &d, &err) : rotate(&o->oidc, &d, &err);
     if (rc == 0 && !asks)

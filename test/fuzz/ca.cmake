@@ -1,2 +1,3 @@
 cfr_fuzz(authority_store cfr_pki)
 cfr_fuzz(issuer_store cfr_pki)
+cfr_fuzz(objects_answer cfr_objects)

@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CFR_FUZZ_MUST(err.code == rc && err.text[0] != '\0' && i.url == NULL && i.signing.private_pem.p == NULL);
         return 0;
     }
-    CFR_FUZZ_MUST(i.phase < CFR_OIDC_ISSUER_PHASE_COUNT && i.signing.private_pem.len != 0 &&
+    CFR_FUZZ_MUST(i.phase < CFR_OIDC_ISSUER_PHASE_COUNT && i.cluster_key == (i.signing.private_pem.len == 0) &&
                   strncmp(i.url, "https://", 8) == 0);
     CFR_FUZZ_MUST(cfr_oidc_issuer_ready_s(&i) >= -1);
     check_documents(&i);

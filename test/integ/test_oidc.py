@@ -48,8 +48,9 @@ class Issuer:
         """As if the journal's last entry were older."""
         path = self.dir / "issuer.json"
         journal = json.loads(path.read_text())
-        for key in ("since", "confirmed"):
-            journal[key] -= seconds if journal[key] else 0
+        for key in ("since", "confirmed", "uploaded_at"):
+            if journal.get(key):
+                journal[key] -= seconds
         path.write_text(json.dumps(journal))
 
     def files(self):
@@ -215,7 +216,8 @@ def test_what_cannot_be(issuer):
              (["init", "--issuer", URL, "--token-life", "1h", "--web-root", "/"], "signing key"),
              (["rotate", "--issuer", URL], "only init"), (["rotate", "--confirm", "--continue"], "one of"),
              (["status", "--confirm"], "rotate alone"), (["init", "--json"], "status alone"),
-             (["destroy"], "init, rotate or status")]
+             (["destroy"], "init, rotate, publish or status"),
+             (["rotate", "--to", "gcs:https://a"], "publish alone"), (["publish", "--confirm"], "rotate alone")]
     for words, says in usage:
         done = issuer.run(*words)
         assert done.returncode == 2 and says in done.stderr, (words, done)

@@ -6,6 +6,7 @@
 #include "keystone.h"
 #include "kube.h"
 #include "minted.h"
+#include "objects.h"
 #include "params.h"
 #include "service.h"
 #include "tls.h"
@@ -100,6 +101,20 @@ static json_t *post_iam_key(struct lc_cloud *cloud, const struct lc_request *req
 {
     (void)request;
     return lc_iam_change(cloud, body, fail) == 0 ? lc_iam_report(cloud) : NULL;
+}
+
+static json_t *get_objects(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
+{
+    (void)request;
+    (void)body;
+    (void)fail;
+    return lc_objects_report(cloud);
+}
+
+static json_t *post_object(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
+{
+    (void)request;
+    return lc_objects_change(cloud, body, fail) == 0 ? lc_objects_report(cloud) : NULL;
 }
 
 static json_t *get_minted(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
@@ -349,6 +364,8 @@ static const struct route routes[] = {
     {"GET", "/iam", get_iam},
     {"POST", "/iam/key", post_iam_key},
     {"GET", "/minted", get_minted},
+    {"GET", "/objects", get_objects},
+    {"POST", "/object", post_object},
     {"GET", "/kube/objects", get_kube},
     {"POST", "/kube/object", post_kube_object},
     {"POST", "/kube/rbac", post_kube_rules},

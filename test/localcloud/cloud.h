@@ -17,6 +17,7 @@ struct lc_iam;
 struct lc_keystone;
 struct lc_kube;
 struct lc_minted;
+struct lc_objects;
 struct lc_services;
 struct lc_token_key;
 
@@ -33,9 +34,10 @@ struct lc_cloud {
     struct lc_services *services;   /* their settings */
     struct lc_minted *minted;       /* keys of GCP and Azure that were made meanwhile */
     struct lc_token_key *token_key; /* signs the tokens that clouds give out */
-    struct lc_iam *iam;             /* made when its settings are checked first; so are the next two */
+    struct lc_iam *iam;             /* made when its settings are checked first; so are the next three */
     struct lc_keystone *keystone;
     struct lc_kube *kube;
+    struct lc_objects *objects;
     atomic_uint outages; /* bit n: service n of the table answers 503 */
     FILE *log;           /* NULL: no log */
 };

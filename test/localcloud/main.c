@@ -7,6 +7,7 @@
 #include "keystone.h"
 #include "kube.h"
 #include "minted.h"
+#include "objects.h"
 #include "options.h"
 #include "pause.h"
 #include "service.h"
@@ -286,6 +287,7 @@ static void stop(struct program *program)
     lc_trust_free(cloud->trust);
     lc_issuer_free(cloud->issuer);
     lc_iam_free(cloud);
+    lc_objects_free(cloud);
     lc_keystone_free(cloud->keystone);
     lc_kube_free(cloud->kube);
     lc_minted_free(cloud->minted);

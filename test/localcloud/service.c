@@ -12,6 +12,7 @@
 #include "keystone.h"
 #include "kube.h"
 #include "oauth.h"
+#include "objects.h"
 #include "pod_identity.h"
 #include "sts.h"
 
@@ -38,6 +39,7 @@ static const struct lc_service *const services[] = {
     &lc_kube_service,
     &lc_iam_service,
     &lc_graph_service,
+    &lc_objects_service,
 };
 
 enum { SERVICES = sizeof services / sizeof services[0] };

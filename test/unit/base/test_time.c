@@ -76,6 +76,17 @@ static void formatting_is_the_inverse(void **state)
     }
 }
 
+static void http_dates_written(void **state)
+{
+    char buf[CFR_TIME_HTTP_MAX];
+
+    (void)state;
+    assert_string_equal(cfr_time_format_http(1767323045, buf), "Fri, 02 Jan 2026 03:04:05 GMT");
+    assert_string_equal(cfr_time_format_http(1709164800, buf), "Thu, 29 Feb 2024 00:00:00 GMT");
+    assert_string_equal(cfr_time_format_http(-5, buf), "Thu, 01 Jan 1970 00:00:00 GMT");
+    assert_string_equal(cfr_time_format_http(INT64_MAX, buf), "Fri, 31 Dec 9999 23:59:59 GMT");
+}
+
 static void http_dates(void **state)
 {
     static const struct {
@@ -181,8 +192,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(instants),   cmocka_unit_test(formatting_is_the_inverse),
-        cmocka_unit_test(http_dates), cmocka_unit_test(durations),
-        cmocka_unit_test(words),
+        cmocka_unit_test(http_dates), cmocka_unit_test(http_dates_written),
+        cmocka_unit_test(durations),  cmocka_unit_test(words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
