@@ -60,8 +60,8 @@ _credfresh_command()
         arguments='NAME'
         ;;
     oidc)
-        options='--config --json --timeout --name --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --claims-supported --certificates --to --ca-file --replace --confirm --continue --help'
-        arguments='init|rotate|publish|status'
+        options='--config --json --timeout --audience --name --offline --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --claims-supported --certificates --to --ca-file --output --service-account --replace --confirm --continue --help'
+        arguments='init|rotate|publish|manifests|status'
         ;;
     inspect)
         options='--audience --help'
@@ -141,6 +141,8 @@ _credfresh_value()
     *' --jwks-path') value=PATH ;;
     *' --to') value=[s3@REGION:|blob:|gcs:]URL ;;
     *' --ca-file') value=FILE ;;
+    *' --output') value=DIR ;;
+    *' --service-account') value=NAMESPACE/NAME ;;
     *' --log-level') value=LEVEL ;;
     *' --log-format') value=FORMAT ;;
     *) value='' ;;

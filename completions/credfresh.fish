@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # fish completion of credfresh: made by credfresh-gen from the grammar of the command line.
 
-set -g __credfresh_with_value -c --config -s --socket --reason --timeout --audience --field --format --name --trust-policy --federated-credential --pool-provider -d --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --to --ca-file --log-level --log-format
+set -g __credfresh_with_value -c --config -s --socket --reason --timeout --audience --field --format --name --trust-policy --federated-credential --pool-provider -d --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --to --ca-file --output --service-account --log-level --log-format
 
 # Whether the line's command is one of those given.
 function __credfresh_is
@@ -141,7 +141,9 @@ complete -c credfresh -n '__credfresh_at 0' -a oidc -d 'manage the key and the d
 complete -c credfresh -n '__credfresh_is oidc' -s c -l config -r -F -d 'the configuration'
 complete -c credfresh -n '__credfresh_is oidc' -l json -d 'print JSON'
 complete -c credfresh -n '__credfresh_is oidc' -l timeout -x -d 'the longest time to take, such as 90s'
+complete -c credfresh -n '__credfresh_is oidc' -l audience -x -d 'the audience that the token must have'
 complete -c credfresh -n '__credfresh_is oidc' -l name -x -a '(__credfresh_names)' -d 'a credential to use; can be repeated'
+complete -c credfresh -n '__credfresh_is oidc' -l offline -d 'send nothing to any server'
 complete -c credfresh -n '__credfresh_is oidc' -s d -l directory -x -a '(__fish_complete_directories)' -d 'directory of the journal and the key'
 complete -c credfresh -n '__credfresh_is oidc' -l issuer -x -d 'URL of the issuer, as in its tokens'
 complete -c credfresh -n '__credfresh_is oidc' -l key -x -d 'kind of the keys: rsa-2048 (the default), rsa-4096, ecdsa-p256 ...'
@@ -156,11 +158,13 @@ complete -c credfresh -n '__credfresh_is oidc' -l claims-supported -d 'list the 
 complete -c credfresh -n '__credfresh_is oidc' -l certificates -d 'publish a certificate with each key, for Ceph'
 complete -c credfresh -n '__credfresh_is oidc' -l to -x -a '[s3@REGION: blob: gcs:]URL' -d 'the bucket or container for the documents; default: the last one'
 complete -c credfresh -n '__credfresh_is oidc' -l ca-file -r -F -d 'certificates (PEM) to trust instead of the system\'s'
+complete -c credfresh -n '__credfresh_is oidc' -l output -x -a '(__fish_complete_directories)' -d 'directory of the files for the clouds'
+complete -c credfresh -n '__credfresh_is oidc' -l service-account -x -d 'a service account that a cloud trusts; can be repeated'
 complete -c credfresh -n '__credfresh_is oidc' -l replace -d 'replace documents that have other keys, or are another issuer\'s'
 complete -c credfresh -n '__credfresh_is oidc' -l confirm -d 'every signer uses the new key now'
 complete -c credfresh -n '__credfresh_is oidc' -l continue -d 'continue a rotation, but start none'
 complete -c credfresh -n '__credfresh_is oidc' -s h -l help -d 'print this command\'s usage'
-complete -c credfresh -n '__credfresh_is oidc; and __credfresh_at 1' -x -a 'init rotate publish status'
+complete -c credfresh -n '__credfresh_is oidc; and __credfresh_at 1' -x -a 'init rotate publish manifests status'
 
 complete -c credfresh -n '__credfresh_at 0' -a inspect -d 'explain a token, and whether a token service would accept it'
 complete -c credfresh -n '__credfresh_is inspect' -l audience -x -d 'the audience that the token must have'

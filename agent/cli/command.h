@@ -15,6 +15,12 @@
 #define CFR_CLI_OPTION_NAMES_MAX 64
 #define CFR_DEFAULT_SOCKET       "/run/credfresh/control.sock"
 
+/* The values of an option that can be given more than once. */
+struct cfr_cli_names {
+    char *items[CFR_CLI_OPTION_NAMES_MAX];
+    size_t count;
+};
+
 /* The options of `oidc`; NULL was not given. */
 struct cfr_cli_oidc_options {
     const char *directory;
@@ -24,6 +30,8 @@ struct cfr_cli_oidc_options {
     const char *token_life;
     const char *settle;
     const char *signer_lag;
+    const char *output;
+    struct cfr_cli_names service_accounts; /* of each --service-account */
     const char *signing_key;
     const char *public_key;
     const char *jwks_path;
@@ -34,12 +42,6 @@ struct cfr_cli_oidc_options {
     bool x5c;
     bool confirm;
     bool only_continue;
-};
-
-/* The values of an option that can be given more than once. */
-struct cfr_cli_names {
-    char *items[CFR_CLI_OPTION_NAMES_MAX];
-    size_t count;
 };
 
 /* A parsed command line; each command uses a part of it. */

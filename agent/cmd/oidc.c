@@ -112,6 +112,13 @@ static bool holds(const char *web_root, const char *directory)
     return strncmp(directory, web_root, n) == 0 && (directory[n] == '\0' || directory[n] == '/');
 }
 
+/* What ERR says of the value of OPTION. */
+static int usage_of(const char *option, struct cfr_err *err)
+{
+    (void)cfr_err_prefix(err, "%s", option);
+    return err->code = CFR_E_USAGE;
+}
+
 static int check_init(const struct cfr_cli_oidc_options *o, struct cfr_err *err)
 {
     if (o->issuer == NULL || o->token_life == NULL)
@@ -127,9 +134,9 @@ static int check_init(const struct cfr_cli_oidc_options *o, struct cfr_err *err)
             "--public-key: the cluster keeps the private key, so it makes the keys and switches to them, "
             "and nothing here can sign; leave out --key, --signer-lag and --certificates");
     if (o->jwks_path != NULL && cfr_oidc_issuer_check_path(o->jwks_path, err) != 0)
-        return cfr_err_set(err, CFR_E_USAGE, "--jwks-path: %s", err->text);
+        return usage_of("--jwks-path", err);
     if (cfr_oidc_issuer_check_url(o->issuer, err) != 0)
-        return cfr_err_set(err, CFR_E_USAGE, "--issuer: %s", err->text);
+        return usage_of("--issuer", err);
     if (o->web_root != NULL && o->web_root[0] != '/')
         return cfr_err_set(err, CFR_E_USAGE, "--web-root %.200s is no absolute path", o->web_root);
     if (o->web_root != NULL && holds(o->web_root, o->directory))
@@ -333,6 +340,15 @@ static int publish(const struct cfr_cli_options *o, struct cfr_oidc_store *d, st
     return rc != 0 ? rc : cfr_cmd_oidc_publish(o, d, err);
 }
 
+/* ---- manifests ---- */
+
+static int manifests(const struct cfr_cli_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
+{
+    int rc = open_existing(o->oidc.directory, d, err);
+
+    return rc != 0 ? rc : cfr_cmd_oidc_manifests(o, &d->issuer, err);
+}
+
 /* ---- status ---- */
 
 static void print_json(const struct cfr_oidc_issuer *i)
@@ -395,16 +411,24 @@ static int check_options(const struct cfr_cli_options *o, struct cfr_err *err)
     bool init = strcmp(o->args[0], "init") == 0;
     bool rotates = strcmp(o->args[0], "rotate") == 0;
     bool publishes = strcmp(o->args[0], "publish") == 0;
+    bool manifests_too = strcmp(o->args[0], "manifests") == 0;
     bool settled = d->issuer != NULL || d->web_root != NULL || d->key != NULL || d->token_life != NULL ||
                    d->settle != NULL || d->signer_lag != NULL || d->signing_key != NULL || d->jwks_path != NULL ||
                    d->claims || d->x5c || (d->public_key != NULL && !rotates);
 
-    if (!init && !rotates && !publishes && strcmp(o->args[0], "status") != 0)
-        return cfr_err_set(err, CFR_E_USAGE, "oidc %.40s: write init, rotate, publish or status", o->args[0]);
-    if (!publishes && (d->to != NULL || d->ca_file != NULL || d->replace || o->names.count != 0 ||
+    if (!init && !rotates && !publishes && !manifests_too && strcmp(o->args[0], "status") != 0)
+        return cfr_err_set(err, CFR_E_USAGE, "oidc %.40s: write init, rotate, publish, manifests or status",
+                           o->args[0]);
+    if (!publishes && (d->to != NULL || (d->ca_file != NULL && !manifests_too) || d->replace || o->names.count != 0 ||
                        o->config_option != NULL || o->timeout_ms >= 0))
         return cfr_err_set(err, CFR_E_USAGE,
                            "publish alone takes --to, --name, --config, --ca-file, --replace and --timeout");
+    if (!manifests_too && (d->output != NULL || d->service_accounts.count != 0 || o->audience != NULL || o->offline))
+        return cfr_err_set(err, CFR_E_USAGE,
+                           "manifests alone takes --output, --service-account, --audience and --offline");
+    if (manifests_too && (d->output == NULL || d->output[0] != '/'))
+        return cfr_err_set(err, CFR_E_USAGE,
+                           "manifests needs --output with an absolute path, the directory to write to");
     if (d->directory == NULL || d->directory[0] != '/')
         return cfr_err_set(err, CFR_E_USAGE, "oidc needs -d with an absolute path, the issuer's directory");
     if (settled && !init)
@@ -423,17 +447,20 @@ int cfr_cmd_oidc(const struct cfr_cli_options *o)
     struct cfr_oidc_store d = {.fd = -1, .lock_fd = -1};
     struct cfr_err err = {0};
     bool asks = strcmp(o->args[0], "status") == 0;
+    bool steps = !asks && strcmp(o->args[0], "manifests") != 0;
     int rc = check_options(o, &err);
 
     cfr_json_setup();
     (void)cfr_http_crypto_wipe();
     if (rc == 0 && asks)
         rc = status(o, &d, &err);
+    else if (rc == 0 && strcmp(o->args[0], "manifests") == 0)
+        rc = manifests(o, &d, &err);
     else if (rc == 0 && strcmp(o->args[0], "publish") == 0)
         rc = publish(o, &d, &err);
     else if (rc == 0)
         rc = strcmp(o->args[0], "init") == 0 ? init(&o->oidc, &d, &err) : rotate(&o->oidc, &d, &err);
-    if (rc == 0 && !asks)
+    if (rc == 0 && steps)
         print_next(&d.issuer);
     cfr_oidc_store_close(&d);
     return rc == 0 ? CFR_EXIT_OK : complain(&err);

@@ -285,12 +285,14 @@ static int wait_for_url(struct publishing *p, struct document *d, struct cfr_err
 
         if (rc == 0 || (rc != CFR_E_MISSING && cfr_err_class(rc) == CFR_CLASS_LOCAL))
             return rc;
-        if (left_ms <= pause_ms)
-            return cfr_err_set(
-                err, CFR_E_TIMEOUT,
-                "%s. The store has the document: wait for the caches in front of it, and check that the issuer's "
-                "URL leads to the store and can be read by anyone; then publish again",
-                err->text);
+        if (left_ms <= pause_ms) {
+            const struct cfr_err last = *err;
+
+            return cfr_err_set(err, CFR_E_TIMEOUT,
+                               "%s. The store has the document: wait for the caches in front of it, and check that the "
+                               "issuer's URL leads to the store and can be read by anyone; then publish again",
+                               last.text);
+        }
         if (!said)
             cfr_cli_complain("waiting: %s", err->text);
         said = true;
@@ -357,8 +359,10 @@ static int choose_store(struct publishing *p, struct cfr_err *err)
     if (rc != 0 && p->o->oidc.to == NULL && issuer->store == NULL)
         return cfr_err_set(err, CFR_E_USAGE,
                            "publish needs --to [s3@REGION:|blob:|gcs:]URL, the bucket or container of the documents");
-    if (rc != 0)
-        return cfr_err_set(err, CFR_E_USAGE, "--to %.200s: %s", to, err->text);
+    if (rc != 0) {
+        (void)cfr_err_prefix(err, "--to %.200s", to);
+        return err->code = CFR_E_USAGE;
+    }
     return cfr_oidc_issuer_set_store(issuer, to, err);
 }
 

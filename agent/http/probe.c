@@ -206,3 +206,31 @@ void cfr_http_probe(const struct cfr_http_probe_request *request, struct cfr_htt
     }
     close_probe(&l);
 }
+
+int cfr_http_probe_chain_end(const struct cfr_http_probe_request *request, struct cfr_str *pem, struct cfr_err *err)
+{
+    static const char key[] = "Cert:";
+    struct curl_certinfo *info = NULL;
+    const char *found = NULL;
+    struct probe l;
+    CURLcode code;
+    int rc = open_probe(request, &l, err);
+
+    if (rc == 0) {
+        (void)curl_easy_setopt(l.t.easy, CURLOPT_CERTINFO, 1L);
+        code = curl_easy_perform(l.t.easy);
+        rc = code != CURLE_OK ? cfr_http_explain(&l.t, code, err) : 0;
+        (void)curl_easy_getinfo(l.t.easy, CURLINFO_CERTINFO, &info);
+    }
+    if (rc == 0 && info != NULL && info->num_of_certs > 0) {
+        for (const struct curl_slist *line = info->certinfo[info->num_of_certs - 1]; line != NULL; line = line->next)
+            found = strncmp(line->data, key, sizeof key - 1) == 0 ? line->data + sizeof key - 1 : found;
+    }
+    if (rc == 0 && found == NULL)
+        rc = cfr_err_set(err, CFR_E_MISSING, "%s: the server presents no certificate", request->url);
+    cfr_str_addz(pem, found != NULL ? found : "");
+    if (rc == 0 && pem->failed)
+        rc = cfr_err_nomem(err);
+    close_probe(&l);
+    return rc;
+}

@@ -5,6 +5,7 @@
 #define CFR_AGENT_HTTP_PROBE_H
 
 #include "base/err.h"
+#include "base/str.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,6 +49,9 @@ struct cfr_http_probe {
 /* Connects, and unless CONNECT_ONLY sends `HEAD /`, which every server answers. If the certificate is refused, a second
  * connection reads it without verification, and nothing is sent on it. Only after cfr_http_open. */
 void cfr_http_probe(const struct cfr_http_probe_request *request, struct cfr_http_probe *out);
+/* Appends, in PEM form, the last certificate that the server of REQUEST presents, which is verified as always.
+ * CFR_E_MISSING without TLS, CFR_E_NET, _TIMEOUT, _TLS, _NOMEM. Blocks like cfr_http_probe. */
+int cfr_http_probe_chain_end(const struct cfr_http_probe_request *request, struct cfr_str *pem, struct cfr_err *err);
 /* Splits URL into HOST (without brackets), PORT and whether it is https. False if URL is malformed. */
 bool cfr_http_probe_host(const char *url, char host[CFR_HTTP_PROBE_TEXT], int *port, bool *tls);
 

@@ -216,7 +216,7 @@ def test_what_cannot_be(issuer):
              (["init", "--issuer", URL, "--token-life", "1h", "--web-root", "/"], "signing key"),
              (["rotate", "--issuer", URL], "only init"), (["rotate", "--confirm", "--continue"], "one of"),
              (["status", "--confirm"], "rotate alone"), (["init", "--json"], "status alone"),
-             (["destroy"], "init, rotate, publish or status"),
+             (["destroy"], "init, rotate, publish, manifests or status"),
              (["rotate", "--to", "gcs:https://a"], "publish alone"), (["publish", "--confirm"], "rotate alone")]
     for words, says in usage:
         done = issuer.run(*words)
