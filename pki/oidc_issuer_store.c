@@ -142,7 +142,7 @@ static int read_key(const struct cfr_json *doc, const char *name, bool needed, s
     if (k == NULL)
         return needed ? report_wrong(name, err) : 0;
     /* Both are written again from what was parsed: whatever else the texts hold would be published with them. */
-    if (cfr_json_string(cfr_json_get(k, "certificate"), &pem) && (rc = read_certificate(pem, out, err)) != 0)
+    if (cfr_json_string(cfr_json_get(k, "certificate"), &pem) && read_certificate(pem, out, err) != 0)
         return cfr_err_prefix(err, "%s", name);
     rc = cfr_json_string(cfr_json_get(k, "public"), &pem) ? cfr_key_public(pem, &written, err)
                                                           : report_wrong("public", err);

@@ -9,6 +9,9 @@
  * What is claimed: each token in use is known to the verifier; the key in the signing key's file is published; nothing is left
  * over when a rotation has ended; and each rotation ends, if the crashes do.
  *
+ * With STORE the documents that verifiers read are those of an object store, which has the first key's from the beginning (the
+ * issuer of a running cluster) and is written by a step of its own, `publish`, with a record of it in the journal.
+ *
  * BREAK_... take one precaution away each; the test sees that the model notices. */
 
 #define ROTATIONS 2
@@ -26,7 +29,13 @@ bool confirmed = false;
 byte rotations = 0;
 
 /* The files. */
+#ifdef STORE
+byte jwks = BIT(0); /* in the store, a set */
+byte document = 0;  /* on disk */
+byte uploaded = 0;  /* the journal's record of the store */
+#else
 byte jwks = 0; /* a set */
+#endif
 byte file = NONE;
 
 /* The world. */
@@ -50,7 +59,11 @@ bool running = false;
 
 inline write_jwks()
 {
+#ifdef STORE
+    document = PUBLIC;
+#else
     jwks = PUBLIC;
+#endif
     MAY_DIE
 }
 
@@ -64,6 +77,25 @@ inline wait_for_readers()
 {
     unread = true
 }
+
+#ifdef STORE
+/* It is recorded only after it is done, and the time of the readers begins then. */
+inline publish()
+{
+    jwks = document;
+    MAY_DIE
+    d_step {
+        if
+        :: uploaded != document -> uploaded = document; wait_for_readers()
+        :: else
+        fi
+    }
+    MAY_DIE
+}
+#define UPLOADED (uploaded == PUBLIC)
+#else
+#define UPLOADED true
+#endif
 
 /* Every file holds what it is to hold, and the intention is done. */
 inline settle()
@@ -102,7 +134,11 @@ inline next()
 #ifdef BREAK_SETTLE
         :: phase == PUBLISHED ->
 #else
+#ifdef BREAK_UPLOAD
         :: phase == PUBLISHED && !unread ->
+#else
+        :: phase == PUBLISHED && UPLOADED && !unread ->
+#endif
 #endif
             byte before;
             before = signing; signing = other; other = before; phase = SWITCHING
@@ -129,6 +165,9 @@ active proctype Tool()
         settle();
         next();
         settle();
+#ifdef STORE
+        publish();
+#endif
         running = false;
         assert(phase != STEADY || (other == NONE && jwks == BIT(signing) && file == signing));
         if

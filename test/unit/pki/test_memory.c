@@ -119,8 +119,11 @@ static void an_issuer(void **state)
 
     (void)state;
     for (long n = 0; rc != 0 && n < LIMIT; n++) {
-        struct cfr_oidc_issuer i = {
-            .url = strdup("https://a"), .web_root = strdup("/w"), .key = CFR_KEY_ECDSA_P256, .token_life_s = 1};
+        struct cfr_oidc_issuer i = {.url = strdup("https://a"),
+                                    .web_root = strdup("/w"),
+                                    .key = CFR_KEY_ECDSA_P256,
+                                    .token_life_s = 1,
+                                    .certified = true};
         struct cfr_oidc_issuer again = {.url = NULL};
         struct cfr_str jwks = {.limit = CFR_OIDC_ISSUER_DOCUMENT_MAX};
         struct cfr_secret text;
@@ -130,6 +133,10 @@ static void an_issuer(void **state)
         rc = cfr_oidc_issuer_begin(&i, BEGIN, &err);
         if (rc == 0)
             rc = cfr_oidc_issuer_jwks(&i, &jwks, &err);
+        if (rc == 0)
+            rc = cfr_oidc_issuer_set_store(&i, "gcs:https://a", &err);
+        if (rc == 0)
+            rc = cfr_oidc_issuer_set_uploaded(&i, true, BEGIN, &err);
         if (rc == 0)
             rc = cfr_oidc_issuer_store(&i, &text, &err);
         if (rc == 0)

@@ -231,6 +231,82 @@ static void the_whole_rotation(void **state)
     cfr_oidc_issuer_free(&i);
 }
 
+/* A key that only the disk has does not count as published, and the time is counted from the upload. */
+static void documents_in_a_store(void **state)
+{
+    struct cfr_oidc_issuer i;
+    struct cfr_err err = {0};
+    int64_t uploaded_s = BEGIN + 3 * HOUR;
+
+    (void)state;
+    make(&i, 0);
+    assert_true(cfr_oidc_issuer_is_uploaded(&i)); /* there is no store */
+    assert_int_equal(cfr_oidc_issuer_set_store(&i, "gcs:https://s.test/b", &err), 0);
+    assert_false(cfr_oidc_issuer_is_uploaded(&i));
+    assert_int_equal(cfr_oidc_issuer_set_uploaded(&i, true, BEGIN, &err), 0);
+    assert_true(cfr_oidc_issuer_is_uploaded(&i));
+    next(&i, BEGIN, CFR_OIDC_ISSUER_PUBLISHING, CFR_OIDC_ISSUER_PUBLISHED);
+    assert_false(cfr_oidc_issuer_is_uploaded(&i));
+    assert_true(cfr_oidc_issuer_knows(&i, cfr_view_of(i.signing.kid)) &&
+                cfr_oidc_issuer_knows(&i, cfr_view_of(i.other.kid)));
+    assert_false(cfr_oidc_issuer_knows(&i, cfr_view_of("")) || cfr_oidc_issuer_knows(&i, cfr_view_of("x")));
+    assert_int_equal(cfr_oidc_issuer_ready_s(&i), -1);
+    assert_int_equal(cfr_oidc_issuer_next(&i, BEGIN + 1000 * HOUR, &err), CFR_E_CONFLICT);
+    assert_contains(err.text, "is not in gcs:https://s.test/b yet");
+    assert_int_equal(cfr_oidc_issuer_set_uploaded(&i, false, uploaded_s, &err), 0);
+    assert_int_equal(cfr_oidc_issuer_ready_s(&i), uploaded_s + 2 * HOUR);
+    /* Looked at again and unchanged: the time goes on; written again: it begins anew; elsewhere: all of it. */
+    assert_int_equal(cfr_oidc_issuer_set_uploaded(&i, false, uploaded_s + 1, &err), 0);
+    assert_int_equal(cfr_oidc_issuer_ready_s(&i), uploaded_s + 2 * HOUR);
+    assert_int_equal(cfr_oidc_issuer_set_uploaded(&i, true, uploaded_s + 1, &err), 0);
+    assert_int_equal(cfr_oidc_issuer_ready_s(&i), uploaded_s + 1 + 2 * HOUR);
+    assert_int_equal(cfr_oidc_issuer_set_store(&i, "gcs:https://s.test/b", &err), 0);
+    assert_true(cfr_oidc_issuer_is_uploaded(&i));
+    assert_int_equal(cfr_oidc_issuer_set_store(&i, "gcs:https://s.test/other", &err), 0);
+    assert_int_equal(cfr_oidc_issuer_ready_s(&i), -1);
+    assert_int_equal(cfr_oidc_issuer_set_uploaded(&i, true, uploaded_s, &err), 0);
+    next(&i, uploaded_s + 2 * HOUR, CFR_OIDC_ISSUER_SWITCHING, CFR_OIDC_ISSUER_SWITCHED);
+    assert_true(cfr_oidc_issuer_is_uploaded(&i)); /* the switch changes no document */
+    cfr_oidc_issuer_free(&i);
+}
+
+static void a_cluster_that_keeps_its_keys(void **state)
+{
+    struct cfr_view private_pem = data_file_read("jwt/rsa.pem");
+    struct cfr_str public_pem = {.limit = CFR_KEY_PEM_MAX};
+    struct cfr_oidc_issuer i = {.url = strdup("https://a"),
+                                .web_root = strdup("/w"),
+                                .token_life_s = HOUR,
+                                .settle_s = HOUR,
+                                .lag_s = -1,
+                                .cluster_key = true};
+    struct cfr_err err = {0};
+
+    (void)state;
+    assert_int_equal(cfr_key_public(private_pem, &public_pem, &err), 0);
+    assert_int_equal(cfr_oidc_issuer_begin_with(&i, private_pem, BEGIN, &err), CFR_E_CONFIG);
+    assert_null(i.signing.public_pem);
+    assert_int_equal(cfr_oidc_issuer_begin_with(&i, cfr_str_view(&public_pem), BEGIN, &err), 0);
+    assert_int_equal(i.signing.private_pem.len, 0);
+    assert_int_equal(i.key, CFR_KEY_RSA_2048);
+    cfr_oidc_issuer_done(&i, BEGIN);
+    assert_int_equal(cfr_oidc_issuer_next(&i, BEGIN, &err), CFR_E_CONFLICT);
+    assert_int_equal(cfr_oidc_issuer_next_with(&i, cfr_str_view(&public_pem), &err), CFR_E_CONFLICT);
+    assert_int_equal(cfr_oidc_issuer_next_with(&i, cfr_view_of(vector_pem), &err), 0);
+    cfr_oidc_issuer_done(&i, BEGIN);
+    assert_int_equal(i.phase, CFR_OIDC_ISSUER_PUBLISHED);
+    assert_int_equal(cfr_oidc_issuer_next(&i, BEGIN + 2 * HOUR, &err), CFR_E_CONFLICT);
+    assert_contains(err.text, "--confirm");
+    assert_int_equal(cfr_oidc_issuer_confirm(&i, BEGIN + 2 * HOUR, &err), 0);
+    assert_int_equal(i.phase, CFR_OIDC_ISSUER_SWITCHED);
+    assert_string_equal(i.signing.kid, "xhtGfmDNBxQJzZLmxoRGnxemUkjVd7hdxVLwn1kXNoQ");
+    assert_int_equal(cfr_oidc_issuer_ready_s(&i), BEGIN + 3 * HOUR + CFR_OIDC_ISSUER_LEEWAY_S);
+    next(&i, BEGIN + 4 * HOUR, CFR_OIDC_ISSUER_RETIRING, CFR_OIDC_ISSUER_STEADY);
+    cfr_str_free(&public_pem);
+    data_file_free(private_pem);
+    cfr_oidc_issuer_free(&i);
+}
+
 static void signers_that_follow_the_file(void **state)
 {
     struct cfr_oidc_issuer i;
@@ -439,6 +515,8 @@ int main(void)
         cmocka_unit_test(kinds_of_keys),
         cmocka_unit_test(urls),
         cmocka_unit_test(the_whole_rotation),
+        cmocka_unit_test(documents_in_a_store),
+        cmocka_unit_test(a_cluster_that_keeps_its_keys),
         cmocka_unit_test(signers_that_follow_the_file),
         cmocka_unit_test(the_discovery_document),
         cmocka_unit_test(the_journal),
