@@ -108,3 +108,47 @@ def test_issuer_killed_at_every_call(tmp_path, step):
     killed_at(calls, issuer.argv(*words), issuer.dir, base, look, recover)
     assert phases == {before["phase"], intent, after}
     assert {(intent, after)} | ({(before["phase"], intent)} if step else set()) <= steps_of_the_model()
+
+
+@plain_binary
+@pytest.mark.parametrize("step", range(4), ids=["init", "publish", "confirm", "retire"])
+def test_a_cluster_that_keeps_its_keys_killed_at_every_call(tmp_path, step):
+    """The same where the cluster switches: what signs there is published at each point, and nothing private is written."""
+    needs("strace", "openssl")
+    issuer = Issuer(tmp_path / "issuer")
+    keys = []
+    for name in ("first", "second"):
+        subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", str(tmp_path / name)], check=True,
+                       capture_output=True)
+        subprocess.run(["openssl", "pkey", "-in", str(tmp_path / name), "-pubout", "-out", str(tmp_path / (name + ".pub"))],
+                       check=True)
+        keys.append(str(tmp_path / (name + ".pub")))
+    words = [["init", "--issuer", "https://oidc.test/c", "--token-life", "1h", "--settle", "0s", "--public-key", keys[0]],
+             ["rotate", "--public-key", keys[1]], ["rotate", "--confirm"], ["rotate"]]
+    for earlier in words[:step]:
+        issuer.run(*earlier)
+    if step == 3:
+        journal = issuer.journal()
+        journal.update(since=journal["since"] - 10000, confirmed=journal["confirmed"] - 10000)
+        (issuer.dir / "issuer.json").write_text(json.dumps(journal))
+    issuer.dir.mkdir(exist_ok=True)
+    base = tmp_path / "base"
+    shutil.copytree(issuer.dir, base, symlinks=True)
+    before = issuer.journal()
+    after = ["steady", "published", "switched", "steady"][step]
+    calls = calls_of(issuer.argv(*words[step]), tmp_path / "log", str(issuer.dir))
+
+    def look():
+        # Up to the confirmation either key may sign; after it the new one does, and the old one's tokens live on.
+        assert "PRIVATE" not in (read_text(issuer.dir / "issuer.json") or "") and not (issuer.dir / "signing.key").exists()
+        used = {before[key]["kid"] for key in ("signing", "other")[:1 if step == 3 else 2] if key in before}
+        assert used <= issuer.published()
+
+    def recover():
+        if issuer.journal()["phase"] != after:
+            issuer.run(*words[step if step == 0 or issuer.journal()["phase"] == before["phase"] else 3])
+        assert issuer.journal()["phase"] == after
+        look()
+        assert len(issuer.published()) == (2 if step in (1, 2) else 1)
+
+    killed_at(calls, issuer.argv(*words[step]), issuer.dir, base, look, recover)
