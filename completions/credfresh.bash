@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # bash completion of credfresh: made by credfresh-gen from the grammar of the command line.
 
-_credfresh_commands='run once check doctor status rotate wait reload image-credential-provider exec quit get env oidc inspect reference completion version help'
+_credfresh_commands='run once status rotate wait reload quit check doctor inspect exec env get image-credential-provider oidc reference completion version help'
 
 # _credfresh_command COMMAND: its options, and what its arguments are.
 _credfresh_command()
@@ -15,17 +15,9 @@ _credfresh_command()
         options='--config --timeout --log-level --log-format --help'
         arguments=''
         ;;
-    check)
-        options='--config --online --help'
-        arguments=''
-        ;;
-    doctor)
-        options='--config --socket --json --timeout --offline --trust-policy --federated-credential --pool-provider --help'
-        arguments='NAME...'
-        ;;
     status)
-        options='--config --socket --json --watch --help'
-        arguments=''
+        options='--config --socket --json --watch --failed --exit-code --help'
+        arguments='NAME...'
         ;;
     rotate)
         options='--config --socket --all --reason --help'
@@ -39,33 +31,41 @@ _credfresh_command()
         options='--config --socket --help'
         arguments=''
         ;;
-    image-credential-provider)
-        options='--config --help'
+    quit)
+        options='--config --socket --help'
         arguments=''
+        ;;
+    check)
+        options='--config --online --json --strict --help'
+        arguments='FILE'
+        ;;
+    doctor)
+        options='--config --socket --json --timeout --verbose --offline --trust-policy --federated-credential --pool-provider --help'
+        arguments='NAME...'
+        ;;
+    inspect)
+        options='--audience --help'
+        arguments='FILE'
         ;;
     exec)
         options='--config --timeout --name --log-level --log-format --quiet --help'
         arguments='COMMAND...'
         ;;
-    quit)
-        options='--config --socket --help'
-        arguments=''
+    env)
+        options='--config --format --help'
+        arguments='NAME'
         ;;
     get)
         options='--config --socket --timeout --field --help'
         arguments='aws|gcp|kube|token NAME'
         ;;
-    env)
-        options='--config --format --help'
-        arguments='NAME'
+    image-credential-provider)
+        options='--config --help'
+        arguments=''
         ;;
     oidc)
         options='--config --json --timeout --audience --name --offline --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --claims-supported --certificates --to --ca-file --output --service-account --replace --confirm --continue --help'
         arguments='init|rotate|publish|manifests|status'
-        ;;
-    inspect)
-        options='--audience --help'
-        arguments='FILE'
         ;;
     reference)
         options='--format --help'
@@ -81,7 +81,7 @@ _credfresh_command()
         ;;
     help)
         options='--help'
-        arguments='run|once|check|doctor|status|rotate|wait|reload|image-credential-provider|exec|quit|get|env|oidc|inspect|reference|completion|version|help'
+        arguments='run|once|status|rotate|wait|reload|quit|check|doctor|inspect|exec|env|get|image-credential-provider|oidc|reference|completion|version|help VERB'
         ;;
     *) return 1 ;;
     esac

@@ -33,7 +33,7 @@ same completions/credfresh.fish fish completion fish
 commands=$("$credfresh" help | sed -n 's/^  \([a-z][a-z-]*\)\( .*\)\{0,1\}$/\1/p')
 [ -n "$commands" ] || { echo "check-reference: found no subcommand"; exit 1; }
 for command in $commands; do
-    options=$("$credfresh" help "$command" | sed -n 's/^  .*[ ,] --\([a-z-]*\).*/\1/p')
+    options=$("$credfresh" help "$command" | sed -n 's/^  .*[ ,] --\([a-z][a-z-]*\).*/\1/p')
     for line in "Cm.$command\$" $(echo "$options" | sed 's/.*/.*Fl.-&\\>/'); do
         grep -q -- "^\.It.$line" docs/man/credfresh.1 || {
             echo "check-reference: docs/man/credfresh.1 has no line .It.$line, for $command"

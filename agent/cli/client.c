@@ -118,3 +118,20 @@ void cfr_cli_explain(const struct cfr_cli_answer *a, struct cfr_err *err)
     else
         (void)cfr_err_set(err, CFR_E_REJECTED, "the agent answered %ld", a->status);
 }
+
+void cfr_cli_unknown_credential(const char *name, const struct cfr_json *list)
+{
+    char names[1024] = "";
+    size_t n = 0;
+    struct cfr_view one;
+
+    for (size_t i = 0; i < cfr_json_count(list) && n < sizeof names; i++) {
+        if (cfr_json_string(cfr_json_get(cfr_json_at(list, i), "name"), &one))
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%.*s", n != 0 ? ", " : "", (int)one.n, one.p);
+    }
+    if (n == 0)
+        cfr_cli_complain("no credential \"%s\": the agent has none", name);
+    else
+        cfr_cli_complain("no credential \"%s\": there %s %s%s", name, cfr_json_count(list) == 1 ? "is" : "are", names,
+                         n >= sizeof names ? " ..." : "");
+}

@@ -26,5 +26,7 @@ int cfr_cli_call_within(int64_t limit_ms, const char *socket, const char *method
 void cfr_cli_answer_free(struct cfr_cli_answer *a);
 /* Puts the agent's words for an error answer into ERR. */
 void cfr_cli_explain(const struct cfr_cli_answer *a, struct cfr_err *err);
+/* Prints that the agent's LIST of credentials has none with the name NAME, and which there are. */
+void cfr_cli_unknown_credential(const char *name, const struct cfr_json *list);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Command line parser, and the help texts made of its grammar. */
-#include "agent/cli/command.h"
+/* Command line parser. */
+#include "agent/cli/command_private.h"
 
 #include "base/str.h"
 #include "base/time.h"
@@ -13,10 +13,7 @@
 #include <unistd.h>
 
 #define COMPLAINT_MAX    4096
-
 #define LONG_OPTIONS_MAX 64
-#define COLUMNS          80
-#define WORD_MAX_        256
 
 const struct cfr_cli_command *cfr_cli_find(const char *name)
 {
@@ -27,14 +24,14 @@ const struct cfr_cli_command *cfr_cli_find(const char *name)
     return NULL;
 }
 
-static bool is_end(const struct cfr_cli_part *p)
+bool cfr_cli_is_end(const struct cfr_cli_part *p)
 {
     return p->option == 0 && p->word == NULL;
 }
 
 const struct cfr_cli_part *cfr_cli_part_of(const struct cfr_cli_command *c, const struct cfr_cli_option *o)
 {
-    for (const struct cfr_cli_part *p = c->parts; !is_end(p); p++) {
+    for (const struct cfr_cli_part *p = c->parts; !cfr_cli_is_end(p); p++) {
         if (p->option == o->letter)
             return p;
     }
@@ -50,12 +47,21 @@ bool cfr_cli_runs_program(const struct cfr_cli_command *c)
 {
     const struct cfr_cli_part *p = c->parts;
 
-    while (!is_end(p) && p->values != CFR_CLI_PROGRAM)
+    while (!cfr_cli_is_end(p) && p->values != CFR_CLI_PROGRAM)
         p++;
-    return !is_end(p);
+    return !cfr_cli_is_end(p);
 }
 
-static const struct cfr_cli_option *find_option(int letter)
+const struct cfr_cli_verb *cfr_cli_find_verb(const struct cfr_cli_command *c, const char *name)
+{
+    for (const struct cfr_cli_verb *v = cfr_cli_verbs; v->name != NULL; v++) {
+        if (strcmp(v->command, c->name) == 0 && strcmp(v->name, name) == 0)
+            return v;
+    }
+    return NULL;
+}
+
+const struct cfr_cli_option *cfr_cli_option_of(int letter)
 {
     const struct cfr_cli_option *o = cfr_cli_option_table;
 
@@ -97,6 +103,20 @@ static bool store_value(struct cfr_cli_options *options, const struct cfr_cli_op
     return true;
 }
 
+static void refuse_option(const struct cfr_cli_command *c, const char *given)
+{
+    struct cfr_cli_nearest nearest = {.word = given + strspn(given, "-")};
+
+    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+        if (cfr_cli_takes(c, o))
+            cfr_cli_consider(&nearest, o->name);
+    }
+    if (nearest.name != NULL)
+        cfr_cli_complain("unknown option \"%s\" of %s: did you mean --%s?", given, c->name, nearest.name);
+    else
+        cfr_cli_complain("unknown option \"%s\" of %s: `credfresh help %s` lists its options", given, c->name, c->name);
+}
+
 static bool parse_options(const struct cfr_cli_command *c, int argc, char **argv, struct cfr_cli_options *options)
 {
     struct option long_options[LONG_OPTIONS_MAX] = {{0}};
@@ -115,14 +135,14 @@ static bool parse_options(const struct cfr_cli_command *c, int argc, char **argv
     }
     opterr = 0;
     while ((letter = getopt_long(argc, argv, brief, long_options, NULL)) != -1) {
-        const struct cfr_cli_option *o = find_option(letter);
+        const struct cfr_cli_option *o = cfr_cli_option_of(letter);
 
         if (letter == ':') {
             cfr_cli_complain("option \"%s\" needs a value", argv[optind - 1]);
             return false;
         }
         if (o->name == NULL || !cfr_cli_takes(c, o)) {
-            cfr_cli_complain("unknown option \"%s\" of %s", argv[optind - 1], c->name);
+            refuse_option(c, argv[optind - 1]);
             return false;
         }
         if (!store_value(options, o, optarg))
@@ -135,7 +155,7 @@ static bool check_arguments(const struct cfr_cli_command *c, const struct cfr_cl
 {
     int given = 0;
 
-    for (const struct cfr_cli_part *p = c->parts; !is_end(p); p++) {
+    for (const struct cfr_cli_part *p = c->parts; !cfr_cli_is_end(p); p++) {
         if (p->option != 0)
             continue;
         if (given == o->arg_count && (p->flags & CFR_CLI_REQUIRED) != 0 && (p->flags & CFR_CLI_OR) == 0) {
@@ -171,125 +191,6 @@ bool cfr_cli_parse(const struct cfr_cli_command *c, int argc, char **argv, struc
     o->args = argv + optind;
     o->arg_count = argc - optind;
     return o->help || check_arguments(c, o);
-}
-
-/* ---- help ---- */
-
-/* Appends TEXT to WORD. */
-static void add(char word[WORD_MAX_], const char *text)
-{
-    size_t n = strlen(word);
-
-    (void)snprintf(word + n, WORD_MAX_ - n, "%s", text);
-}
-
-/* Writes P and the parts that may be given instead of it, as in "[-s SOCKET | -c FILE]"; returns the last of them. */
-static const struct cfr_cli_part *write_part(const struct cfr_cli_part *p, char word[WORD_MAX_])
-{
-    const struct cfr_cli_part *first = p;
-    bool optional = (first->flags & CFR_CLI_REQUIRED) == 0;
-
-    word[0] = '\0';
-    add(word, optional ? "[" : "");
-    for (;; p++) {
-        const struct cfr_cli_option *o = find_option(p->option);
-        char name[2] = {p->option, '\0'};
-
-        if (p->option != 0) {
-            add(word, o->brief ? "-" : "--");
-            add(word, o->brief ? name : o->name);
-            add(word, o->value != NULL ? " " : "");
-            add(word, p->word != NULL ? p->word : o->value != NULL ? o->value : "");
-        } else {
-            add(word, p->word);
-        }
-        if ((p->flags & CFR_CLI_OR) == 0)
-            break;
-        add(word, (p->flags & CFR_CLI_REPEATED) != 0 ? "... | " : " | ");
-    }
-    add(word, optional ? "]" : "");
-    add(word, (p->flags & CFR_CLI_REPEATED) != 0 ? "..." : "");
-    return p;
-}
-
-/* Prints WORD, on a new line with INDENT blanks if it does not fit into this one, of which *COLUMN is used. */
-static void print_word(const char *word, int indent, int *column, FILE *to)
-{
-    int n = (int)strlen(word);
-
-    if (*column > indent && *column + 1 + n > COLUMNS) {
-        (void)fprintf(to, "\n%*s", indent, "");
-        *column = indent;
-    } else if (*column > indent) {
-        (void)fputc(' ', to);
-        (*column)++;
-    }
-    (void)fputs(word, to);
-    *column += n;
-}
-
-/* Prints TEXT in lines, each further one with INDENT blanks; the first one has begun, up to INDENT. */
-static void print_text(const char *text, int indent, FILE *to)
-{
-    int column = indent;
-
-    while (*(text += strspn(text, " ")) != '\0') {
-        char word[WORD_MAX_];
-        size_t n = strcspn(text, " ");
-
-        (void)snprintf(word, sizeof word, "%.*s", (int)n, text);
-        print_word(word, indent, &column, to);
-        text += n;
-    }
-    (void)fputc('\n', to);
-}
-
-void cfr_cli_print_usage(const struct cfr_cli_command *c, bool long_help, FILE *to)
-{
-    int column = fprintf(to, "usage: credfresh %s%s", c->name, strlen(c->name) < 20 ? " " : "");
-    int indent = column < 40 ? column : 7;
-
-    for (const struct cfr_cli_part *p = c->parts; !is_end(p); p++) {
-        char word[WORD_MAX_];
-
-        if ((p->flags & CFR_CLI_HIDDEN) != 0)
-            continue;
-        if (p->values == CFR_CLI_PROGRAM)
-            print_word("[--]", indent, &column, to);
-        p = write_part(p, word);
-        print_word(word, indent, &column, to);
-    }
-    (void)fprintf(to, "\n  %s\n", c->summary);
-    if (!long_help)
-        return;
-    (void)fputc('\n', to);
-    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
-        if (!cfr_cli_takes(c, o))
-            continue;
-        column = fprintf(to, "  %c%c%c --%s%s%s", o->brief ? '-' : ' ', o->brief ? o->letter : ' ',
-                         o->brief ? ',' : ' ', o->name, o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
-        (void)fprintf(to, "%s%*s", column >= 28 ? "\n" : "", column >= 28 ? 28 : 28 - column, "");
-        print_text(o->summary, 28, to);
-    }
-}
-
-void cfr_cli_print_commands(FILE *to)
-{
-    (void)fputs("credfresh keeps a workload's short-lived cloud credentials fresh.\n\nusage: credfresh COMMAND\n\n",
-                to);
-    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
-        int column = fprintf(to, "  %-11s", c->name);
-
-        if (column > 13)
-            (void)fprintf(to, "\n%13s", "");
-        print_text(c->summary, 13, to);
-    }
-    (void)fputs("\n`credfresh help COMMAND` explains a command. credfresh(1) and credfresh.yaml(5)\n"
-                "are the manual pages.\n\n"
-                "Configuration: -c FILE, else $CREDFRESH_CONFIG, else\n" CFR_DEFAULT_CONFIG ", else the environment.\n"
-                "Exit status: 0 success, 1 failure, 2 usage, 3 configuration, 4 timeout,\n"
-                "5 no agent, 6 refused.\n",
-                to);
 }
 
 bool cfr_cli_is_plain_name(const char *name)

@@ -54,6 +54,9 @@ struct cfr_cli_options {
     bool offline;
     bool json;
     bool watch;
+    bool failed;
+    bool exit_code;
+    bool strict;
     bool all;
     bool verbose;
     bool help;
@@ -90,8 +93,7 @@ enum cfr_cli_values {
 enum cfr_cli_part_flag {
     CFR_CLI_REQUIRED = 1,
     CFR_CLI_REPEATED = 2,
-    CFR_CLI_OR = 4,    /* the next part may be given instead of this one */
-    CFR_CLI_HIDDEN = 8 /* accepted, and left out of the usage */
+    CFR_CLI_OR = 4 /* the next part may be given instead of this one */
 };
 
 /* An option or an argument of a command, in the order of its usage. */
@@ -100,12 +102,27 @@ struct cfr_cli_part {
     const char *word; /* the argument in the usage; of an option: its value there, NULL: as in cfr_cli_option */
     enum cfr_cli_values values; /* of an argument, and of an option with a WORD */
     unsigned flags;
+    const char *summary; /* of an option: instead of cfr_cli_option's; NULL: that one */
 };
+
+enum cfr_cli_group { CFR_CLI_AGENT, CFR_CLI_DIAGNOSIS, CFR_CLI_CONSUMER, CFR_CLI_TOOLS, CFR_CLI_GROUPS };
 
 struct cfr_cli_command {
     const char *name;
     const char *summary;              /* one line */
     const struct cfr_cli_part *parts; /* ends with option 0 and word NULL */
+    enum cfr_cli_group group;         /* in the list of commands */
+    const char *example;
+};
+
+/* A word of a command's first argument that has a page of its own. */
+struct cfr_cli_verb {
+    const char *command;
+    const char *name;
+    const char *options;  /* letters of the command's options that mean something here */
+    const char *required; /* letters of those that must be given */
+    const char *summary;
+    const char *example;
 };
 
 /* How the value of an option is stored. */
@@ -133,6 +150,8 @@ extern const struct cfr_cli_option cfr_cli_option_table[];
 
 /* The command with this name, or NULL. */
 const struct cfr_cli_command *cfr_cli_find(const char *name);
+/* The page of C's verb NAME, or NULL. */
+const struct cfr_cli_verb *cfr_cli_find_verb(const struct cfr_cli_command *c, const char *name);
 /* The part of C for the option O; NULL if C has no such option. */
 const struct cfr_cli_part *cfr_cli_part_of(const struct cfr_cli_command *c, const struct cfr_cli_option *o);
 bool cfr_cli_takes(const struct cfr_cli_command *c, const struct cfr_cli_option *o);
@@ -144,8 +163,11 @@ bool cfr_cli_runs_program(const struct cfr_cli_command *c);
 /* Parses the command line ARGV, whose first word is the command's name. Returns false after an error, which is then
  * printed. */
 bool cfr_cli_parse(const struct cfr_cli_command *c, int argc, char **argv, struct cfr_cli_options *o);
-/* Prints the usage and summary of C; with its options, when LONG_HELP. Lines have at most 80 columns. */
-void cfr_cli_print_usage(const struct cfr_cli_command *c, bool long_help, FILE *to);
+/* Prints the usage and summary of C, or of its verb V unless that is NULL; with options and an example, when LONG_HELP.
+ * Lines have at most 80 columns. */
+void cfr_cli_print_usage(const struct cfr_cli_command *c, const struct cfr_cli_verb *v, bool long_help, FILE *to);
+/* "COMMAND is unknown", with the command that may be meant, to standard error. */
+void cfr_cli_unknown_command(const char *name);
 /* Prints every command with its summary. */
 void cfr_cli_print_commands(FILE *to);
 /* True for what can be the name of a credential, and part of a URL's path. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables of the subcommands and their options. */
-#include "agent/cli/command.h"
+#include "agent/cli/command_private.h"
 
 #include <stddef.h>
 
@@ -28,51 +28,109 @@
     {                                                                                                                  \
         .word = (name), .values = (kind), .flags = (how)                                                               \
     }
-/* -c of a command that only looks up the control socket in the file. */
-#define SOCKETS OPTION('s'), OPTION_AS('c', CFR_CLI_HIDDEN)
+#define OPTION_FOR(letter, text)                                                                                       \
+    {                                                                                                                  \
+        .option = (letter), .summary = (text)                                                                          \
+    }
+/* Of a command that asks the running agent. */
+#define SOCKETS OPTION_AS('s', CFR_CLI_OR), OPTION_FOR('c', "the configuration that names the control socket")
 /* Of a command that logs. */
-#define LOGGING CHOICE_OF('L', "error|warn|info|debug"), CHOICE_OF('M', "text|json")
+#define LOGGING        CHOICE_OF('L', "error|warn|info|debug"), CHOICE_OF('M', "text|json")
+
+#define TIMEOUT(limit) OPTION_FOR('t', "the longest time to take, such as 90s; default: " limit)
 
 const struct cfr_cli_command cfr_cli_commands[] = {
-    {"run", "keep all credentials fresh, in the foreground", PARTS(OPTION('c'), LOGGING)},
-    {"once", "get and publish every credential once, run the hooks, exit", PARTS(OPTION('c'), OPTION('t'), LOGGING)},
-    {"check", "check the configuration; --online also does every exchange", PARTS(OPTION('c'), OPTION('o'))},
-    {"doctor", "diagnose everything around the credentials; changes nothing",
-     PARTS(OPTION('c'), ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REPEATED), OPTION('j'), OPTION('O'), OPTION('t'),
-           OPTION('s'), OPTION('T'), OPTION('F'), OPTION('P'))},
-    {"status", "show the state of the running agent", PARTS(OPTION('j'), OPTION('w'), SOCKETS)},
+    {"run", "keep all credentials fresh, in the foreground", PARTS(OPTION('c'), LOGGING), CFR_CLI_AGENT,
+     "credfresh run -c credfresh.yaml"},
+    {"once", "get and publish every credential once, run the hooks, exit", PARTS(OPTION('c'), TIMEOUT("60s"), LOGGING),
+     CFR_CLI_AGENT, "credfresh once -c credfresh.yaml --timeout 90s"},
+    {"status", "show the state of the running agent",
+     PARTS(ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REPEATED), OPTION('x'), OPTION('E'), OPTION('j'), OPTION('w'),
+           SOCKETS),
+     CFR_CLI_AGENT, "credfresh status --watch"},
     {"rotate", "renew credentials now, at most once per reason",
      PARTS(ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REQUIRED | CFR_CLI_REPEATED | CFR_CLI_OR),
-           OPTION_AS('a', CFR_CLI_REQUIRED), OPTION('r'), SOCKETS)},
+           OPTION_AS('a', CFR_CLI_REQUIRED), OPTION('r'), SOCKETS),
+     CFR_CLI_AGENT, "credfresh rotate app --reason \"ticket 1234\""},
     {"wait", "wait until credentials are published and valid",
-     PARTS(ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REPEATED), OPTION('t'), SOCKETS)},
-    {"reload", "make the running agent reload its configuration", PARTS(SOCKETS)},
-    {"image-credential-provider", "log in to image registries for the kubelet, which runs this", PARTS(OPTION('c'))},
+     PARTS(ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REPEATED), TIMEOUT("30s"), SOCKETS), CFR_CLI_AGENT,
+     "credfresh wait app --timeout 2m"},
+    {"reload", "make the running agent reload its configuration", PARTS(SOCKETS), CFR_CLI_AGENT, "credfresh reload"},
+    {"quit", "make the running agent exit", PARTS(SOCKETS), CFR_CLI_AGENT, "credfresh quit"},
+    {"check", "check the configuration; --online also does every exchange",
+     PARTS(ARGUMENT("FILE", CFR_CLI_FILE, 0), OPTION('c'), OPTION('o'), OPTION('S'), OPTION('j')), CFR_CLI_DIAGNOSIS,
+     "credfresh check --online credfresh.yaml"},
+    {"doctor", "diagnose everything around the credentials; changes nothing",
+     PARTS(OPTION('c'), ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REPEATED),
+           OPTION_FOR('v', "show what is well and notes, too"), OPTION('j'), OPTION('O'), TIMEOUT("30s"), OPTION('s'),
+           OPTION('T'), OPTION('F'), OPTION('P')),
+     CFR_CLI_DIAGNOSIS, "credfresh doctor app -v"},
+    {"inspect", "explain a token, and whether a token service would accept it",
+     PARTS(ARGUMENT("FILE", CFR_CLI_FILE, CFR_CLI_REQUIRED), OPTION('u')), CFR_CLI_DIAGNOSIS,
+     "kubectl create token app | credfresh inspect -"},
     {"exec", "run a command with credentials that are kept fresh",
-     PARTS(OPTION('c'), OPTION_AS('n', CFR_CLI_REPEATED), OPTION('t'), OPTION('q'), LOGGING,
+     PARTS(OPTION('c'), OPTION_AS('n', CFR_CLI_REPEATED), TIMEOUT("60s"), OPTION('q'), LOGGING,
            ARGUMENT("COMMAND", CFR_CLI_PROGRAM, CFR_CLI_REQUIRED),
-           ARGUMENT("ARGUMENT", CFR_CLI_TEXT, CFR_CLI_REPEATED))},
-    {"quit", "make the running agent exit", PARTS(SOCKETS)},
+           ARGUMENT("ARGUMENT", CFR_CLI_TEXT, CFR_CLI_REPEATED)),
+     CFR_CLI_CONSUMER, "credfresh exec -c credfresh.yaml -- aws s3 ls"},
+    {"env", "print the variables that point SDKs at a credential",
+     PARTS(ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REQUIRED),
+           {.option = 'm',
+            .word = "sh|env|json",
+            .values = CFR_CLI_CHOICE,
+            .summary = "the format of the output; default: sh"},
+           OPTION('c')),
+     CFR_CLI_CONSUMER, "eval \"$(credfresh env app)\""},
     {"get", "print a credential as the plugin of an SDK or of kubectl",
      PARTS(ARGUMENT("aws|gcp|kube|token", CFR_CLI_CHOICE, CFR_CLI_REQUIRED),
-           ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REQUIRED), OPTION('f'), OPTION('t'), OPTION_AS('s', CFR_CLI_OR),
-           OPTION('c'))},
-    {"env", "print the variables that point SDKs at a credential",
-     PARTS(ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REQUIRED), CHOICE_OF('m', "sh|env|json"), OPTION('c'))},
+           ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REQUIRED), OPTION('f'), TIMEOUT("4s, with -c 25s"),
+           OPTION_AS('s', CFR_CLI_OR), OPTION_FOR('c', "exchange by this configuration, without an agent")),
+     CFR_CLI_CONSUMER, "credfresh get aws app"},
+    {"image-credential-provider", "log in to image registries for the kubelet, which runs this", PARTS(OPTION('c')),
+     CFR_CLI_CONSUMER, "credfresh image-credential-provider -c credfresh.yaml <request.json"},
     {"oidc", "manage the key and the documents of a service-account issuer",
      PARTS(ARGUMENT("init|rotate|publish|manifests|status", CFR_CLI_CHOICE, CFR_CLI_REQUIRED),
            OPTION_AS('d', CFR_CLI_REQUIRED), OPTION('j'), OPTION('i'), OPTION('l'), OPTION('k'), OPTION('W'),
-           OPTION('e'), OPTION('g'), OPTION_AS('S', CFR_CLI_OR), OPTION('p'), OPTION('J'), OPTION('A'), OPTION('X'),
+           OPTION('e'), OPTION('g'), OPTION_AS('K', CFR_CLI_OR), OPTION('p'), OPTION('J'), OPTION('A'), OPTION('X'),
            OPTION_AS('C', CFR_CLI_OR), OPTION('N'), OPTION('U'), OPTION('n'), OPTION('c'), OPTION('G'), OPTION('R'),
-           OPTION('t'), OPTION('D'), OPTION_AS('B', CFR_CLI_REPEATED), OPTION('u'), OPTION('O'))},
-    {"inspect", "explain a token, and whether a token service would accept it",
-     PARTS(ARGUMENT("FILE", CFR_CLI_FILE, CFR_CLI_REQUIRED), OPTION('u'))},
-    {"reference", "print the configuration reference", PARTS(CHOICE_OF('m', "markdown|man"))},
+           OPTION('t'), OPTION('D'), OPTION_AS('B', CFR_CLI_REPEATED), OPTION('u'), OPTION('O')),
+     CFR_CLI_TOOLS, "credfresh oidc status -d /var/lib/issuer"},
+    {"reference", "print the configuration reference",
+     PARTS({.option = 'm',
+            .word = "markdown|man",
+            .values = CFR_CLI_CHOICE,
+            .summary = "the format of the output; default: markdown"}),
+     CFR_CLI_TOOLS, "credfresh reference --format man | man -l -"},
     {"completion", "print a shell's completion script, or the credentials' names",
-     PARTS(ARGUMENT("bash|zsh|fish|names", CFR_CLI_CHOICE, CFR_CLI_REQUIRED), OPTION_AS('s', CFR_CLI_OR), OPTION('c'))},
-    {"version", "print the version", PARTS(OPTION('v'))},
-    {"help", "list the commands, or explain one", PARTS(ARGUMENT("COMMAND", CFR_CLI_SUBCOMMAND, 0))},
-    {NULL, NULL, NULL},
+     PARTS(ARGUMENT("bash|zsh|fish|names", CFR_CLI_CHOICE, CFR_CLI_REQUIRED), SOCKETS), CFR_CLI_TOOLS,
+     ". <(credfresh completion bash)"},
+    {"version", "print the version", PARTS(OPTION('v')), CFR_CLI_TOOLS, "credfresh version --verbose"},
+    {"help", "list the commands, or explain one",
+     PARTS(ARGUMENT("COMMAND", CFR_CLI_SUBCOMMAND, 0), ARGUMENT("VERB", CFR_CLI_TEXT, 0)), CFR_CLI_TOOLS,
+     "credfresh help get aws"},
+    {NULL, NULL, NULL, CFR_CLI_GROUPS, NULL},
+};
+
+const struct cfr_cli_verb cfr_cli_verbs[] = {
+    {"get", "aws", "tsc", "", "print AWS keys as `credential_process` of an AWS profile expects them",
+     "credfresh get aws app"},
+    {"get", "gcp", "ftsc", "", "print a token as `executable` of a Google external account expects it",
+     "credfresh get gcp app"},
+    {"get", "kube", "ftsc", "", "print a token as the `exec` plugin of a kubeconfig expects it",
+     "credfresh get kube cluster"},
+    {"get", "token", "ftsc", "", "print one value of a credential, and nothing else",
+     "credfresh get token app --field session_token"},
+    {"oidc", "init", "dilkWegKpJAX", "dil", "create an issuer's first key and its documents",
+     "credfresh oidc init -d /var/lib/issuer --issuer https://id.shop.example --token-life 1h"},
+    {"oidc", "rotate", "dpCN", "d", "take the next step of the key's rotation, if it is safe",
+     "credfresh oidc rotate -d /var/lib/issuer --confirm"},
+    {"oidc", "publish", "dUncGRt", "d", "upload the documents to a bucket or container, and read them back",
+     "credfresh oidc publish -d /var/lib/issuer --to s3@eu-west-1:https://bucket.example"},
+    {"oidc", "manifests", "dDBuGO", "dD", "write what the cluster and the clouds must be told, as files and commands",
+     "credfresh oidc manifests -d /var/lib/issuer --output /tmp/tell"},
+    {"oidc", "status", "dj", "d", "show the keys and the next step of a rotation",
+     "credfresh oidc status -d /var/lib/issuer"},
+    {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
 #define SET(member)      CFR_CLI_SET, offsetof(struct cfr_cli_options, member)
@@ -81,11 +139,16 @@ const struct cfr_cli_command cfr_cli_commands[] = {
 #define STRINGS(member)  CFR_CLI_STRINGS, offsetof(struct cfr_cli_options, member)
 
 const struct cfr_cli_option cfr_cli_option_table[] = {
-    {"config", 'c', true, "FILE", CFR_CLI_FILE, STRING(config_option), "the configuration"},
-    {"socket", 's', true, "SOCKET", CFR_CLI_FILE, STRING(socket), "the control socket of the running agent"},
+    {"config", 'c', true, "FILE", CFR_CLI_FILE, STRING(config_option),
+     "the configuration; default: $CREDFRESH_CONFIG, else " CFR_DEFAULT_CONFIG ", else the environment"},
+    {"socket", 's', true, "SOCKET", CFR_CLI_FILE, STRING(socket),
+     "the control socket of the running agent; default: $CREDFRESH_SOCKET, else the configuration's"},
     {"online", 'o', false, NULL, CFR_CLI_TEXT, SET(online), "do every exchange, and publish nothing"},
     {"json", 'j', false, NULL, CFR_CLI_TEXT, SET(json), "print JSON"},
-    {"watch", 'w', false, NULL, CFR_CLI_TEXT, SET(watch), "repeat every second"},
+    {"watch", 'w', false, NULL, CFR_CLI_TEXT, SET(watch), "repeat every second; q ends it"},
+    {"failed", 'x', false, NULL, CFR_CLI_TEXT, SET(failed), "only credentials that are not ready, or that failed last"},
+    {"exit-code", 'E', false, NULL, CFR_CLI_TEXT, SET(exit_code), "exit with 1 if any of them is not ready"},
+    {"strict", 'S', false, NULL, CFR_CLI_TEXT, SET(strict), "exit with 1 for warnings, too"},
     {"all", 'a', false, NULL, CFR_CLI_TEXT, SET(all), "all credentials"},
     {"reason", 'r', false, "TEXT", CFR_CLI_TEXT, STRING(reason), "renew at most once for this reason"},
     {"timeout", 't', false, "DURATION", CFR_CLI_TEXT, DURATION(timeout_ms), "the longest time to take, such as 90s"},
@@ -93,7 +156,7 @@ const struct cfr_cli_option cfr_cli_option_table[] = {
     {"field", 'f', false, "FIELD", CFR_CLI_TEXT, STRING(field), "the value of the credential that is the token"},
     {"format", 'm', false, "FORMAT", CFR_CLI_TEXT, STRING(format), "the format of the output"},
     {"name", 'n', false, "NAME", CFR_CLI_CREDENTIAL, STRINGS(names), "a credential to use; can be repeated"},
-    {"verbose", 'v', false, NULL, CFR_CLI_TEXT, SET(verbose), "the libraries and their versions, too"},
+    {"verbose", 'v', true, NULL, CFR_CLI_TEXT, SET(verbose), "the libraries and their versions, too"},
     {"offline", 'O', false, NULL, CFR_CLI_TEXT, SET(offline), "send nothing to any server"},
     {"trust-policy", 'T', false, "FILE", CFR_CLI_FILE, STRING(trust_policy),
      "the role's trust policy, as `aws iam get-role` prints it"},
@@ -113,7 +176,7 @@ const struct cfr_cli_option cfr_cli_option_table[] = {
      "time until signers use a new key file; default: wait for --confirm"},
     {"web-root", 'W', false, "DIR", CFR_CLI_DIRECTORY, STRING(oidc.web_root),
      "directory of the published documents; default: DIR/web"},
-    {"signing-key", 'S', false, "FILE", CFR_CLI_FILE, STRING(oidc.signing_key),
+    {"signing-key", 'K', false, "FILE", CFR_CLI_FILE, STRING(oidc.signing_key),
      "the private key with which the cluster signs already; default: a new one"},
     {"public-key", 'p', false, "FILE", CFR_CLI_FILE, STRING(oidc.public_key),
      "the public key of a cluster that keeps the private one; of `rotate`, its next key"},

@@ -52,14 +52,19 @@ static int (*runner_of(const struct cfr_cli_command *c))(const struct cfr_cli_op
 
 int cfr_cmd_help(const struct cfr_cli_options *o)
 {
-    const struct cfr_cli_command *one = o->arg_count == 1 ? cfr_cli_find(o->args[0]) : NULL;
+    const struct cfr_cli_command *one = o->arg_count != 0 ? cfr_cli_find(o->args[0]) : NULL;
+    const struct cfr_cli_verb *verb = one != NULL && o->arg_count == 2 ? cfr_cli_find_verb(one, o->args[1]) : NULL;
 
-    if (o->arg_count == 1 && one == NULL) {
-        cfr_cli_complain("unknown command \"%s\"", o->args[0]);
+    if (o->arg_count != 0 && one == NULL) {
+        cfr_cli_unknown_command(o->args[0]);
+        return CFR_EXIT_USAGE;
+    }
+    if (o->arg_count == 2 && verb == NULL) {
+        cfr_cli_complain("%s has no page for \"%s\": `credfresh help %s`", one->name, o->args[1], one->name);
         return CFR_EXIT_USAGE;
     }
     if (one != NULL)
-        cfr_cli_print_usage(one, true, stdout);
+        cfr_cli_print_usage(one, verb, true, stdout);
     else
         cfr_cli_print_commands(stdout);
     return CFR_EXIT_OK;
@@ -131,11 +136,11 @@ static int run(const struct cfr_cli_command *c, int argc, char **argv)
     struct cfr_cli_options o;
 
     if (!cfr_cli_parse(c, argc, argv, &o)) {
-        cfr_cli_print_usage(c, false, stderr);
+        cfr_cli_print_usage(c, NULL, false, stderr);
         return CFR_EXIT_USAGE;
     }
     if (o.help) {
-        cfr_cli_print_usage(c, true, stdout);
+        cfr_cli_print_usage(c, o.arg_count != 0 ? cfr_cli_find_verb(c, o.args[0]) : NULL, true, stdout);
         return CFR_EXIT_OK;
     }
     return runner_of(c)(&o);
@@ -166,11 +171,11 @@ int cfr_cmd_main(int argc, char **argv)
         return run(cfr_cli_find("image-credential-provider"), argc, argv);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
         c = cfr_cli_find("help");
-    if (argc > 1 && strcmp(argv[1], "--version") == 0)
+    if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0))
         c = cfr_cli_find("version");
     if (c == NULL) {
         if (argc > 1)
-            cfr_cli_complain("unknown command \"%s\": `credfresh help` lists the commands", argv[1]);
+            cfr_cli_unknown_command(argv[1]);
         else
             cfr_cli_complain("missing command: `credfresh help` lists the commands");
         return CFR_EXIT_USAGE;

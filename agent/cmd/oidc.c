@@ -11,10 +11,12 @@
 #include "base/writer.h"
 #include "files/file.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEFAULT_KEY      CFR_KEY_RSA_2048 /* Azure takes RS256 alone */
 #define DEFAULT_SETTLE_S 3600             /* an API server lets its key set be kept for an hour */
@@ -162,7 +164,8 @@ static int settings(const struct cfr_cli_oidc_options *o, struct cfr_oidc_issuer
         rc = cfr_err_set(err, CFR_E_USAGE, "--token-life: tokens that live for no time are of no use");
     if (rc != 0)
         return rc;
-    (void)snprintf(web_root, sizeof web_root, "%s/web", o->directory);
+    if ((size_t)snprintf(web_root, sizeof web_root, "%s/web", o->directory) >= sizeof web_root)
+        return cfr_err_set(err, CFR_E_LIMIT, "the path of -d is too long");
     i->claims = o->claims;
     i->certified = o->x5c;
     i->cluster_key = o->public_key != NULL;
@@ -429,8 +432,8 @@ static int check_options(const struct cfr_cli_options *o, struct cfr_err *err)
     if (manifests_too && (d->output == NULL || d->output[0] != '/'))
         return cfr_err_set(err, CFR_E_USAGE,
                            "manifests needs --output with an absolute path, the directory to write to");
-    if (d->directory == NULL || d->directory[0] != '/')
-        return cfr_err_set(err, CFR_E_USAGE, "oidc needs -d with an absolute path, the issuer's directory");
+    if (d->directory == NULL || d->directory[0] == '\0')
+        return cfr_err_set(err, CFR_E_USAGE, "oidc needs -d with the issuer's directory");
     if (settled && !init)
         return cfr_err_set(err, CFR_E_USAGE, "only init takes settings: they stay what they were");
     if ((d->confirm || d->only_continue) && (!rotates || (d->confirm && d->only_continue)))
@@ -442,14 +445,36 @@ static int check_options(const struct cfr_cli_options *o, struct cfr_err *err)
     return 0;
 }
 
-int cfr_cmd_oidc(const struct cfr_cli_options *o)
+/* The journal names places, which must not depend on where a command is run. */
+static int make_absolute(const char *directory, char out[PATH_MAX], struct cfr_err *err)
 {
+    char here[PATH_MAX];
+
+    if (directory[0] == '/' && strlen(directory) < PATH_MAX)
+        (void)snprintf(out, PATH_MAX, "%s", directory);
+    else if (realpath(directory, out) == NULL) { /* it is still to be made */
+        if (getcwd(here, sizeof here) == NULL)
+            return cfr_err_sys(err, errno, "cannot find the working directory");
+        if ((size_t)snprintf(out, PATH_MAX, "%s/%s", here, directory) >= PATH_MAX)
+            return cfr_err_set(err, CFR_E_LIMIT, "the path of -d is too long");
+    }
+    return 0;
+}
+
+int cfr_cmd_oidc(const struct cfr_cli_options *given)
+{
+    struct cfr_cli_options copy = *given;
+    const struct cfr_cli_options *o = &copy;
+    char directory[PATH_MAX];
     struct cfr_oidc_store d = {.fd = -1, .lock_fd = -1};
     struct cfr_err err = {0};
     bool asks = strcmp(o->args[0], "status") == 0;
     bool steps = !asks && strcmp(o->args[0], "manifests") != 0;
     int rc = check_options(o, &err);
 
+    if (rc == 0)
+        rc = make_absolute(o->oidc.directory, directory, &err);
+    copy.oidc.directory = directory;
     cfr_json_setup();
     (void)cfr_http_crypto_wipe();
     if (rc == 0 && asks)

@@ -1,290 +1,218 @@
 /* SPDX-License-Identifier: MIT */
-/* Subcommand status: state of the agent and its credentials, as a table or as JSON. */
+/* Subcommand status: state of the agent and its credentials, once or each second, as a table or as JSON. */
 #include "agent/cmd/commands_private.h"
 
 #include "agent/cli/client.h"
+#include "agent/cmd/status_private.h"
 #include "agent/loop/clock.h"
+#include "base/str.h"
 #include "base/time.h"
 
-#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
-#define BAR       20
-#define SHOWN_MAX 2200 /* the longest identity fits */
+#define COLUMNS_DEFAULT 80
+#define CLEAR           "\033[H\033[2J"
 
-struct paint {
-    const char *good;
-    const char *warn;
-    const char *bad;
-    const char *dim;
-    const char *off;
+/* Of one run of the command. */
+struct view_of_status {
+    const struct cfr_cli_options *o;
+    const char *socket;
+    bool terminal;
+    struct cfr_cli_answer last; /* the last good one; json NULL: none yet */
+    int64_t last_boot_ms;
+    bool again; /* something was printed before */
 };
 
-static const struct paint plain = {"", "", "", "", ""};
-static const struct paint colour = {"\033[32m", "\033[33m", "\033[31m", "\033[2m", "\033[0m"};
-
-static struct cfr_view get_text(const struct cfr_json *object, const char *key, const char *otherwise)
+static int columns_of(const struct view_of_status *v)
 {
-    struct cfr_view v = cfr_view_of(otherwise);
+    struct winsize size = {0};
 
-    (void)cfr_json_string(cfr_json_get(object, key), &v);
-    return v;
+    if (!v->terminal)
+        return 0;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0 ? size.ws_col : COLUMNS_DEFAULT;
 }
 
-/* For a terminal. */
-struct shown {
-    char text[SHOWN_MAX];
-};
-
-static struct shown get_shown(const struct cfr_json *object, const char *key, const char *otherwise)
+static const struct cfr_json *find_credential(const struct cfr_json *list, const char *wanted)
 {
-    struct shown s = {.text = ""};
+    struct cfr_view name;
 
-    (void)cfr_view_show(get_text(object, key, otherwise), s.text, sizeof s.text);
-    return s;
-}
-
-static int64_t get_time(const struct cfr_json *object, const char *key)
-{
-    int64_t t = 0;
-
-    (void)cfr_time_parse(get_text(object, key, ""), &t);
-    return t;
-}
-
-static bool get_flag(const struct cfr_json *object, const char *key)
-{
-    bool b = false;
-
-    return cfr_json_bool(cfr_json_get(object, key), &b) && b;
-}
-
-static int64_t get_number(const struct cfr_json *object, const char *key)
-{
-    int64_t n = 0;
-
-    (void)cfr_json_integer(cfr_json_get(object, key), &n);
-    return n;
-}
-
-/* A life of twenty places: # is left, - is gone. */
-static void bar(const struct cfr_json *c, int64_t now_s, char out[BAR + 3])
-{
-    int64_t issued = get_time(c, "issued");
-    int64_t expires = get_time(c, "expires");
-    int64_t left = expires - now_s;
-    int64_t filled = expires > issued ? (left * BAR + (expires - issued) - 1) / (expires - issued) : 0;
-
-    if (!get_flag(c, "published")) {
-        (void)snprintf(out, BAR + 3, "%*s", BAR + 2, "");
-        return;
+    for (size_t i = 0; i < cfr_json_count(list); i++) {
+        if (cfr_json_string(cfr_json_get(cfr_json_at(list, i), "name"), &name) && cfr_view_is(name, wanted))
+            return cfr_json_at(list, i);
     }
-    if (expires == 0)
-        filled = BAR;
-    out[0] = '[';
-    for (int i = 0; i < BAR; i++)
-        out[i + 1] = i < filled ? '#' : '-';
-    out[BAR + 1] = ']';
-    out[BAR + 2] = '\0';
+    return NULL;
 }
 
-static const char *in_words(int64_t at_s, int64_t now_s, char buf[CFR_TIME_WORDS_MAX])
+static bool is_ready(const struct cfr_json *c)
 {
-    if (at_s == 0)
-        return "-";
-    if (at_s <= now_s)
-        return "now";
-    return cfr_time_words((at_s - now_s) * 1000, buf);
+    bool ready = false;
+
+    return cfr_json_bool(cfr_json_get(c, "ready"), &ready) && ready;
 }
 
-static const char *life_colour(const struct cfr_json *c, const struct paint *p)
+/* The exit status that the answer means: of an unknown name, and with --exit-code of what is not ready. */
+static int judge_answer(const struct view_of_status *v)
 {
-    if (!get_flag(c, "ready"))
-        return p->bad;
-    return cfr_json_is_object(cfr_json_get(c, "last_error")) ? p->warn : p->good;
-}
-
-/* Hooks, and Secrets of the cluster, which are shown alike. */
-static void print_hooks(const struct cfr_json *hooks, const char *what, const struct paint *p)
-{
-
-    for (size_t i = 0; i < cfr_json_count(hooks); i++) {
-        const struct cfr_json *h = cfr_json_at(hooks, i);
-        struct shown name = get_shown(h, "name", "");
-        struct shown result = get_shown(h, "result", "");
-        struct shown error = get_shown(h, "error", "");
-        bool failed = strcmp(result.text, "failed") == 0;
-
-        (void)printf("    %s%s%s: %s%s%s%s\n", failed ? p->warn : p->dim, what, name.text, result.text,
-                     error.text[0] != '\0' ? ", " : "", error.text, p->off);
-    }
-}
-
-static void print_consumers(const struct cfr_json *consumers, const struct paint *p)
-{
-    for (size_t i = 0; i < cfr_json_count(consumers); i++) {
-        const struct cfr_json *k = cfr_json_at(consumers, i);
-        struct shown name = get_shown(k, "name", "");
-        bool behind = get_flag(k, "behind");
-
-        (void)printf("    %sconsumer %s: ", behind ? p->warn : p->dim, name.text);
-        if (get_number(k, "generation") != 0)
-            (void)printf("generation %" PRId64, get_number(k, "generation"));
-        else
-            (void)printf("nothing acknowledged yet");
-        (void)printf("%s%s\n", behind ? ", stays behind" : "", p->off);
-    }
-}
-
-static void print_mint(const struct cfr_json *m, const struct paint *p)
-{
-    struct shown state = get_shown(m, "state", "");
-    struct shown waits = get_shown(m, "waits_for", "");
-    struct shown error = get_shown(m, "error", "");
-    bool failed = strcmp(state.text, "UPDATE_FAILED") == 0;
-
-    if (state.text[0] == '\0')
-        return;
-    (void)printf("    %srotation %s, step %s%s\n", failed ? p->warn : p->dim, state.text,
-                 get_shown(m, "step", "?").text, p->off);
-    if (waits.text[0] != '\0')
-        (void)printf("    %swaits for %s%s\n", p->dim, waits.text, p->off);
-    if (error.text[0] != '\0')
-        (void)printf("    %s%s%s\n", p->warn, error.text, p->off);
-}
-
-static void print_notes(const struct cfr_json *c, const struct paint *p, int64_t now_s)
-{
-    const struct cfr_json *error = cfr_json_get(c, "last_error");
-    const struct cfr_json *token = cfr_json_get(c, "token");
-    struct shown identity = get_shown(c, "identity", "");
-    struct shown message = get_shown(error, "message", "");
-    char words[CFR_TIME_WORDS_MAX];
-
-    if (identity.text[0] != '\0')
-        (void)printf("    %s%s%s\n", p->dim, identity.text, p->off);
-    if (message.text[0] != '\0')
-        (void)printf("    %s%s (%s ago, %" PRId64 " in a row)%s\n", p->bad, message.text,
-                     cfr_time_words((now_s - get_time(error, "at")) * 1000, words),
-                     get_number(c, "consecutive_failures"), p->off);
-    if (get_flag(token, "overdue"))
-        (void)printf("    %sthe token is %s old and was not replaced%s\n", p->warn,
-                     cfr_time_words((now_s - get_time(token, "issued")) * 1000, words), p->off);
-    if (get_flag(token, "requested"))
-        (void)printf("    %sthe token was requested from the API server%s\n", p->dim, p->off);
-    print_mint(cfr_json_get(c, "mint"), p);
-    print_hooks(cfr_json_get(c, "deliveries"), "", p);
-    print_hooks(cfr_json_get(c, "hooks"), "hook ", p);
-    print_consumers(cfr_json_get(c, "consumers"), p);
-    if (get_flag(c, "previous_held"))
-        (void)printf("    %sthe previous generation is kept until all it is kept for have acknowledged%s\n", p->dim,
-                     p->off);
-}
-
-static void print_credential(const struct cfr_json *c, const struct paint *p, int64_t now_s)
-{
-    struct shown name = get_shown(c, "name", "?");
-    struct shown state = get_shown(c, "state", "?");
-    char life[BAR + 3];
-    char left[CFR_TIME_WORDS_MAX];
-    char next[CFR_TIME_WORDS_MAX];
-
-    bar(c, now_s, life);
-    (void)printf("%-24s %s%-10s%s %6" PRId64 "  %s%s%s  %-12s %-12s\n", name.text, life_colour(c, p), state.text,
-                 p->off, get_number(c, "generation"), life_colour(c, p), life, p->off,
-                 get_flag(c, "published")
-                     ? get_time(c, "expires") == 0 ? "never" : in_words(get_time(c, "expires"), now_s, left)
-                     : "-",
-                 in_words(get_time(c, "next_refresh"), now_s, next));
-    print_notes(c, p, now_s);
-}
-
-static void print_authority(const struct cfr_json *a, const struct paint *p, int64_t now_s)
-{
-    struct shown error = get_shown(a, "error", "");
-    char rotates[CFR_TIME_WORDS_MAX];
-
-    if (!cfr_json_is_object(a))
-        return;
-    (void)printf("service CA %" PRId64 ", of %" PRId64 " that are trusted; rotates in %s\n", get_number(a, "number"),
-                 get_number(a, "generations"), in_words(get_time(a, "rotates"), now_s, rotates));
-    if (error.text[0] != '\0')
-        (void)printf("    %s%s%s\n", p->bad, error.text, p->off);
-}
-
-/* Only what is not in force: the rest is as it should be. */
-static void print_sandbox(const struct cfr_json *parts, const struct paint *p)
-{
-    for (size_t i = 0; i < cfr_json_count(parts); i++) {
-        const struct cfr_json *one = cfr_json_at(parts, i);
-        struct cfr_view part = get_text(one, "part", "");
-        struct cfr_view why = get_text(one, "why_not", "");
-
-        if (!get_flag(one, "on"))
-            (void)printf("%ssandbox without %.*s: %.*s%s\n", p->bad, (int)part.n, part.p, (int)why.n, why.p, p->off);
-    }
-}
-
-static void print_table(const struct cfr_json *doc, const struct paint *p)
-{
-    const struct cfr_json *list = cfr_json_get(doc, "credentials");
-    const struct cfr_json *agent = cfr_json_get(doc, "agent");
-    struct shown refused = get_shown(cfr_json_get(agent, "config"), "error", "");
-    int64_t now_s = cfr_clock_now().wall_ms / 1000;
-
-    if (refused.text[0] != '\0')
-        (void)printf("%sthe last reload was refused: %s%s\n", p->bad, refused.text, p->off);
-    (void)printf("%-24s %-10s %6s  %-22s  %-12s %-12s\n", "CREDENTIAL", "STATE", "GEN", "LIFE", "EXPIRES IN",
-                 "NEXT IN");
-    for (size_t i = 0; i < cfr_json_count(list); i++)
-        print_credential(cfr_json_at(list, i), p, now_s);
-    print_authority(cfr_json_get(doc, "service_ca"), p, now_s);
-    print_sandbox(cfr_json_get(doc, "sandbox"), p);
-}
-
-static int show(const struct cfr_cli_options *o, const char *socket)
-{
-    bool tty = isatty(STDOUT_FILENO) == 1 && getenv("NO_COLOR") == NULL;
-    struct cfr_cli_answer answer;
-    struct cfr_err err = {0};
+    const struct cfr_json *list = cfr_json_get(v->last.json, "credentials");
     int status = CFR_EXIT_OK;
 
-    if (cfr_cli_call(socket, "GET", "/v1/credentials", NULL, &answer, &err) != 0) {
-        cfr_cli_complain("%s", err.text);
+    for (int i = 0; i < v->o->arg_count; i++) {
+        if (find_credential(list, v->o->args[i]) == NULL) {
+            cfr_cli_unknown_credential(v->o->args[i], list);
+            return CFR_EXIT_REFUSED;
+        }
+        if (v->o->exit_code && !is_ready(find_credential(list, v->o->args[i])))
+            status = CFR_EXIT_FAILED;
+    }
+    for (size_t i = 0; v->o->exit_code && v->o->arg_count == 0 && i < cfr_json_count(list); i++)
+        status = is_ready(cfr_json_at(list, i)) ? status : CFR_EXIT_FAILED;
+    return status;
+}
+
+/* Prints what is known; STALE: why it is old, or NULL. */
+static void print_last(struct view_of_status *v, const char *stale)
+{
+    bool colours = v->terminal && getenv("NO_COLOR") == NULL;
+    char now[CFR_TIME_RFC3339_MAX];
+    char age[CFR_TIME_WORDS_MAX];
+
+    if (v->o->watch && v->terminal)
+        (void)fputs(CLEAR, stdout);
+    else if (v->again)
+        (void)fputs("\n", stdout);
+    v->again = true;
+    if (v->o->watch)
+        (void)printf("%s%s\n", cfr_time_format(cfr_clock_now().wall_ms / 1000, now),
+                     v->terminal ? ", every second; q ends it" : "");
+    if (stale != NULL)
+        (void)printf("%sSTALE, %s old: %s%s\n", colours ? "\033[31m" : "",
+                     cfr_time_words(cfr_clock_now().boot_ms - v->last_boot_ms, age), stale, colours ? "\033[0m" : "");
+    cfr_cmd_status_print(v->last.json, v->o, colours, columns_of(v));
+}
+
+/* Asks the agent once, and prints. Returns the exit status. */
+static int show(struct view_of_status *v)
+{
+    struct cfr_cli_answer answer;
+    struct cfr_err err = {0};
+    int status;
+
+    if (cfr_cli_call(v->socket, "GET", "/v1/credentials", NULL, &answer, &err) != 0) {
         status = CFR_EXIT_NO_AGENT;
     } else if (answer.status != 200) {
         cfr_cli_explain(&answer, &err);
-        cfr_cli_complain("%s", err.text);
         status = CFR_EXIT_REFUSED;
-    } else if (o->json) {
-        (void)fwrite(answer.text.p, 1, answer.text.len, stdout);
     } else {
-        if (o->watch && tty)
-            (void)fputs("\033[H\033[2J", stdout);
-        print_table(answer.json, tty ? &colour : &plain);
+        cfr_cli_answer_free(&v->last);
+        v->last = answer;
+        v->last_boot_ms = cfr_clock_now().boot_ms;
+        status = judge_answer(v);
+        if (status != CFR_EXIT_REFUSED && v->o->json)
+            (void)fwrite(v->last.text.p, 1, v->last.text.len, stdout);
+        else if (status != CFR_EXIT_REFUSED)
+            print_last(v, NULL);
+        (void)fflush(stdout);
+        return status;
     }
     cfr_cli_answer_free(&answer);
+    if (v->o->watch && v->terminal && v->last.json != NULL)
+        print_last(v, err.text);
+    else
+        cfr_cli_complain("%s", err.text);
     (void)fflush(stdout);
+    return status;
+}
+
+/* Waits for a second. False if a key or a signal ends the command; the signal is *ENDED then, else 0. */
+static bool wait_second(bool keys, int signals, int *ended)
+{
+    struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = keys ? STDIN_FILENO : -1, .events = POLLIN}};
+    int64_t end_ms = cfr_clock_now().boot_ms + 1000;
+    int64_t left;
+
+    *ended = 0;
+    while ((left = end_ms - cfr_clock_now().boot_ms) > 0) {
+        struct signalfd_siginfo info;
+        char key;
+
+        if (poll(fds, 2, (int)left) <= 0)
+            continue;
+        if (fds[0].revents != 0 && read(signals, &info, sizeof info) == (ssize_t)sizeof info) {
+            *ended = (int)info.ssi_signo;
+            return false;
+        }
+        if (fds[1].revents != 0) {
+            ssize_t n = read(STDIN_FILENO, &key, 1);
+
+            if (n == 1 && (key == 'q' || key == 'Q'))
+                return false;
+            fds[1].fd = n == 1 ? fds[1].fd : -1; /* the terminal is gone, or nothing more comes from it */
+        }
+    }
+    return true;
+}
+
+/* Shows the status each second, until q is typed or a signal comes. */
+static int watch(struct view_of_status *v)
+{
+    bool keys = v->terminal && isatty(STDIN_FILENO) == 1;
+    struct termios before = {0};
+    struct termios raw;
+    sigset_t set;
+    sigset_t old;
+    int signals;
+    int ended = 0;
+    int status;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &set, &old);
+    signals = signalfd(-1, &set, SFD_CLOEXEC);
+    keys = keys && tcgetattr(STDIN_FILENO, &before) == 0;
+    if (keys) {
+        raw = before;
+        raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    }
+    do
+        status = show(v);
+    while (status != CFR_EXIT_REFUSED && wait_second(keys, signals, &ended));
+    if (keys)
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    if (signals >= 0)
+        (void)close(signals);
+    (void)sigprocmask(SIG_SETMASK, &old, NULL);
+    if (ended != 0)
+        (void)raise(ended);
     return status;
 }
 
 int cfr_cmd_status(const struct cfr_cli_options *o)
 {
-    struct timespec second = {1, 0};
     char *socket = cfr_cli_socket(o);
+    struct view_of_status v = {.o = o, .socket = socket, .terminal = isatty(STDOUT_FILENO) == 1};
     int status;
 
     if (socket == NULL)
         return CFR_EXIT_FAILED;
-    status = show(o, socket);
-    while (o->watch && status != CFR_EXIT_REFUSED) {
-        (void)nanosleep(&second, NULL);
-        status = show(o, socket);
+    if (o->json && (o->failed || o->arg_count != 0)) {
+        cfr_cli_complain("status: --json prints the whole answer: leave out %s", o->failed ? "--failed" : "the names");
+        status = CFR_EXIT_USAGE;
+    } else {
+        status = o->watch ? watch(&v) : show(&v);
     }
+    cfr_cli_answer_free(&v.last);
     free(socket);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Subcommand version; with --verbose, the libraries of this process. */
+/* Subcommand version: number, commit and its date; with --verbose, the libraries of this process. */
 #include "agent/cmd/commands_private.h"
 
 #include "agent/http/client.h"
@@ -7,6 +7,8 @@
 #include "base/json.h"
 #include "base/xml.h"
 #include "base/yaml.h"
+
+#include "commit.inc"
 
 #include <gnu/libc-version.h>
 #include <stdio.h>
@@ -59,7 +61,7 @@ static void print_libraries(void)
 
 int cfr_cmd_version(const struct cfr_cli_options *o)
 {
-    (void)puts("credfresh " CFR_VERSION);
+    (void)puts("credfresh " CFR_VERSION CFR_COMMIT);
     if (o->verbose)
         print_libraries();
     return fflush(stdout) == 0 ? CFR_EXIT_OK : CFR_EXIT_FAILED;

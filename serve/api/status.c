@@ -146,6 +146,7 @@ static void add_agent(struct cfr_writer *w, const struct cfr_api_status *s)
     add_instant(w, "started", s->started_s);
     cfr_writer_bool(w, "stopping", s->stopping);
     cfr_writer_object(w, "config");
+    add_text(w, "file", s->config_file);
     cfr_writer_bool(w, "ok", s->config_ok);
     add_instant(w, "loaded", s->config_loaded_s);
     add_text(w, "error", s->config_error);

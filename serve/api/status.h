@@ -140,6 +140,7 @@ struct cfr_api_status {
     const char *version;
     int64_t now_s;
     int64_t started_s;
+    const char *config_file; /* NULL: the environment */
     int64_t config_loaded_s;
     bool config_ok;           /* false after a refused reload */
     const char *config_error; /* why, or NULL */

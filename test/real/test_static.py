@@ -61,7 +61,7 @@ def test_bill_of_materials_and_version_agree():
     own = packages.pop("credfresh")
     assert own["checksums"][0]["checksumValue"] == hashlib.sha256(PROGRAM.read_bytes()).hexdigest()
     lines = output_of(PROGRAM, "version", "--verbose").splitlines()
-    assert lines[0] == "credfresh " + own["versionInfo"]
+    assert re.fullmatch(rf"credfresh {re.escape(own['versionInfo'])} \(.*\d{{4}}-\d\d-\d\d\)", lines[0])
     said = {line.split()[0]: line.split()[1:] for line in lines if line.startswith("  ")}
     assert {name: p["versionInfo"] for name, p in packages.items()} == {name: rest[1] for name, rest in said.items()}
     assert {"openssl", "curl", "cjson", "expat", "libyaml", "libmicrohttpd", "glibc"} < set(packages)

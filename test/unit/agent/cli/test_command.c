@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line: its grammar, valid and refused options, and the help texts. */
-#include "agent/cli/command.h"
+#include "agent/cli/command_private.h"
 
 #include "unit.h"
 
@@ -51,9 +51,9 @@ static void lines_that_are_parsed(void **state)
 
 static void lines_that_are_refused(void **state)
 {
-    static const char *const lines[] = {"status more",    "get aws",           "exec",           "exec --name a",
+    static const char *const lines[] = {"check a b",      "get aws",           "exec",           "exec --name a",
                                         "wait --timeout", "wait --timeout 1y", "doctor --watch", "run --frob",
-                                        "env a b",        "inspect",           "help run once",  "quit -x"};
+                                        "env a b",        "inspect",           "help get aws x", "quit -x"};
     struct cfr_cli_options o;
 
     (void)state;
@@ -91,7 +91,7 @@ static void every_option_of_the_grammar_has_its_own_letter(void **state)
 }
 
 /* Prints the help of C (NULL: of all) and checks that no line is too long or ends with a blank. */
-static char *read_help(const struct cfr_cli_command *c)
+static char *read_help(const struct cfr_cli_command *c, const struct cfr_cli_verb *v)
 {
     char *text = NULL;
     size_t n = 0;
@@ -99,7 +99,7 @@ static char *read_help(const struct cfr_cli_command *c)
 
     assert_non_null(f);
     if (c != NULL)
-        cfr_cli_print_usage(c, true, f);
+        cfr_cli_print_usage(c, v, true, f);
     else
         cfr_cli_print_commands(f);
     assert_int_equal(fclose(f), 0);
@@ -114,22 +114,63 @@ static char *read_help(const struct cfr_cli_command *c)
 
 static void help_fits_into_80_columns(void **state)
 {
-    char *text = read_help(NULL);
+    char *text = read_help(NULL, NULL);
 
     (void)state;
     for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
         assert_contains(text, c->name);
-        free(read_help(c));
+        free(read_help(c, NULL));
     }
     free(text);
-    text = read_help(cfr_cli_find("rotate"));
-    assert_contains(text, "usage: credfresh rotate NAME... | --all [--reason TEXT] [-s SOCKET]\n");
+    text = read_help(cfr_cli_find("rotate"), NULL);
+    assert_contains(text, "usage: credfresh rotate NAME... | --all [--reason TEXT] [-s SOCKET | -c FILE]\n");
     free(text);
-    text = read_help(cfr_cli_find("exec"));
+    text = read_help(cfr_cli_find("exec"), NULL);
     assert_contains(text, "usage: credfresh exec [-c FILE] [--name NAME]... [--timeout DURATION] [-q]\n"
                           "                      [--log-level error|warn|info|debug]\n"
                           "                      [--log-format text|json] [--] COMMAND [ARGUMENT]...\n");
     free(text);
+}
+
+static void a_verb_has_a_page_of_its_own(void **state)
+{
+    const struct cfr_cli_command *oidc = cfr_cli_find("oidc");
+    char *text = read_help(oidc, cfr_cli_find_verb(oidc, "init"));
+
+    (void)state;
+    assert_contains(text, "usage: credfresh oidc init -d DIR --issuer URL --token-life DURATION\n");
+    assert_null(strstr(text, "--continue"));
+    free(text);
+    for (const struct cfr_cli_verb *v = cfr_cli_verbs; v->name != NULL; v++) {
+        const struct cfr_cli_command *c = cfr_cli_find(v->command);
+
+        assert_ptr_equal(cfr_cli_find_verb(c, v->name), v);
+        for (const char *letter = v->options; *letter != '\0'; letter++)
+            assert_true(cfr_cli_takes(c, option_of(*letter)));
+        for (const char *letter = v->required; *letter != '\0'; letter++)
+            assert_non_null(strchr(v->options, *letter));
+        free(read_help(c, v));
+    }
+    assert_null(cfr_cli_find_verb(oidc, "aws"));
+}
+
+static void a_typing_error_is_recognised(void **state)
+{
+    static const char *const words[][2] = {{"statu", "status"},  {"chekc", "check"}, {"rotat", "rotate"},
+                                           {"docter", "doctor"}, {"runn", "run"},    {"frobnicate", NULL},
+                                           {"x", NULL},          {"", NULL},         {"kill", NULL}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        struct cfr_cli_nearest nearest = {.word = words[i][0]};
+
+        for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++)
+            cfr_cli_consider(&nearest, c->name);
+        if (words[i][1] == NULL)
+            assert_null(nearest.name);
+        else
+            assert_string_equal(nearest.name, words[i][1]);
+    }
 }
 
 int main(void)
@@ -139,6 +180,8 @@ int main(void)
         cmocka_unit_test(lines_that_are_refused),
         cmocka_unit_test(every_option_of_the_grammar_has_its_own_letter),
         cmocka_unit_test(help_fits_into_80_columns),
+        cmocka_unit_test(a_verb_has_a_page_of_its_own),
+        cmocka_unit_test(a_typing_error_is_recognised),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

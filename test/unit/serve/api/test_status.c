@@ -75,6 +75,7 @@ static void test_agent(void **state)
     has_text(agent, "started", "2026-01-01T04:04:05Z");
     has_bool(agent, "stopping", false);
     has_bool(cfr_json_get(agent, "config"), "ok", false);
+    has_text(cfr_json_get(agent, "config"), "file", "/etc/credfresh/credfresh.yaml");
     has_text(cfr_json_get(agent, "config"), "loaded", "2026-01-02T03:04:05Z");
     has_text(cfr_json_get(agent, "config"), "error", "line 3: \"x\"");
     assert_true(cfr_json_is_array(cfr_json_get(doc, "credentials")));

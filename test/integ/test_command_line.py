@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""What the command line answers to a newcomer: help, typing errors, the version, pipes and relative paths."""
+import re
+import subprocess
+
+import pytest
+
+from conftest import CREDFRESH
+
+
+def run(*argv, **how):
+    return subprocess.run([CREDFRESH, *argv], capture_output=True, text=True, timeout=60, **how)
+
+
+@pytest.mark.parametrize("argv", [["-V"], ["--version"], ["version"]])
+def test_the_version_says_what_it_was_built_from(argv):
+    done = run(*argv)
+    assert done.returncode == 0
+    assert re.fullmatch(r"credfresh \d+\.\d+\.\d+( \(([0-9a-f]{12}, )?\d{4}-\d\d-\d\d\))?\n", done.stdout)
+
+
+@pytest.mark.parametrize("argv, says", [
+    (["statsu"], 'unknown command "statsu": did you mean "status"?'),
+    (["frobnicate"], 'unknown command "frobnicate": `credfresh help` lists the commands'),
+    (["help", "docter"], 'did you mean "doctor"?'),
+    (["status", "--wacth"], 'unknown option "--wacth" of status: did you mean --watch?'),
+    (["run", "--watch"], 'unknown option "--watch" of run: `credfresh help run` lists its options'),
+    (["-c", "file", "run"], '"-c": options come after the command'),
+    (["help", "status", "aws"], 'status has no page for "aws"')], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_a_typing_error(argv, says):
+    done = run(*argv)
+    assert done.returncode == 2 and says in done.stderr, done
+
+
+def test_every_command_and_verb_has_a_page_with_an_example():
+    commands = re.findall(r"^  ([a-z-]+)\b", run("help").stdout, re.M)
+    assert len(commands) > 15
+    pages = [[c] for c in commands] + [["get", v] for v in ("aws", "gcp", "kube", "token")]
+    pages += [["oidc", v] for v in ("init", "rotate", "status")]
+    for page in pages:
+        text = run("help", *page).stdout
+        assert text.startswith("usage: credfresh " + " ".join(page)) and "\nExample:\n  " in text, page
+        assert max(map(len, text.splitlines())) <= 80, page
+    assert run("oidc", "init", "--help").stdout == run("help", "oidc", "init").stdout
+
+
+def test_inspect_takes_a_pipe(shared_cloud):
+    token = shared_cloud.token()
+    subject = "system:serviceaccount:default:demo"
+    assert subject in run("inspect", "-", input=token).stdout
+    pipe = subprocess.run(["/bin/bash", "-c", '"$0" inspect <(printf %s "$1")', CREDFRESH, token], capture_output=True, text=True,
+                          timeout=60)
+    assert subject in pipe.stdout, pipe
+    too_long = run("inspect", "-", input="a" * 2000000)
+    assert too_long.returncode == 1 and "standard input: it is longer than" in too_long.stderr
+
+
+def test_oidc_takes_a_relative_directory(tmp_path):
+    made = run("oidc", "init", "-d", "issuer", "--issuer", "https://id.shop.example", "--token-life", "1h", cwd=tmp_path)
+    assert made.returncode == 0, made
+    assert f"web root  {tmp_path}/issuer/web\n" in run("oidc", "status", "-d", "./issuer", cwd=tmp_path).stdout
+    assert f"web root  {tmp_path}/issuer/web\n" in run("oidc", "status", "-d", ".", cwd=tmp_path / "issuer").stdout
