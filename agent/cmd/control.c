@@ -44,6 +44,8 @@ static int rotate_one(const char *socket, const char *name, const char *reason)
     }
     if (cfr_cli_call(socket, "POST", path, body.len != 0 ? body.p : "", &answer, &err) != 0) {
         status = report(&err);
+    } else if (answer.status == 409 && reason != NULL) { /* an earlier call has asked for the same */
+        (void)printf("%s: already done for this reason\n", name);
     } else if (answer.status != 202) {
         cfr_cli_explain(&answer, &err);
         cfr_cli_complain("%s: %s", name, err.text);
@@ -80,6 +82,46 @@ static int rotate_all(const char *socket, const char *reason)
     return status;
 }
 
+static bool is_listed(const struct cfr_json *list, const char *wanted)
+{
+    struct cfr_view name;
+
+    for (size_t i = 0; i < cfr_json_count(list); i++) {
+        if (cfr_json_string(cfr_json_get(cfr_json_at(list, i), "name"), &name) && cfr_view_is(name, wanted))
+            return true;
+    }
+    return false;
+}
+
+/* Prints which of the names that O gives LIST does not have. */
+static bool knows_names(const struct cfr_cli_options *o, const struct cfr_json *list)
+{
+    bool known = true;
+
+    for (int i = 0; i < o->arg_count; i++) {
+        if (is_listed(list, o->args[i]))
+            continue;
+        cfr_cli_unknown_credential(o->args[i], list);
+        known = false;
+    }
+    return known;
+}
+
+/* Before anything is renewed. Returns an exit status. */
+static int check_names(const struct cfr_cli_options *o, const char *socket)
+{
+    struct cfr_cli_answer answer;
+    struct cfr_err err = {0};
+    int status = CFR_EXIT_OK;
+
+    if (cfr_cli_call(socket, "GET", "/v1/credentials", NULL, &answer, &err) != 0)
+        status = report(&err);
+    else if (answer.status == 200 && !knows_names(o, cfr_json_get(answer.json, "credentials")))
+        status = CFR_EXIT_REFUSED;
+    cfr_cli_answer_free(&answer);
+    return status;
+}
+
 int cfr_cmd_rotate(const struct cfr_cli_options *o)
 {
     char *socket;
@@ -92,9 +134,8 @@ int cfr_cmd_rotate(const struct cfr_cli_options *o)
     socket = cfr_cli_socket(o);
     if (socket == NULL)
         return CFR_EXIT_FAILED;
-    if (o->all)
-        status = rotate_all(socket, o->reason);
-    for (int i = 0; i < o->arg_count; i++) {
+    status = o->all ? rotate_all(socket, o->reason) : check_names(o, socket);
+    for (int i = 0; i < o->arg_count && status != CFR_EXIT_REFUSED && status != CFR_EXIT_NO_AGENT; i++) {
         int one = rotate_one(socket, o->args[i], o->reason);
 
         status = one != CFR_EXIT_OK ? one : status;
@@ -154,7 +195,7 @@ static bool get_flag(const struct cfr_json *c, const char *key)
 }
 
 struct waited {
-    int seen;
+    bool unknown;       /* a name that was given, which is then printed */
     char missing[1024]; /* names that are not good yet, with why */
 };
 
@@ -172,7 +213,6 @@ static void find_missing(const struct cfr_cli_options *o, const struct cfr_json 
         (void)cfr_json_string(cfr_json_get(c, "name"), &name);
         if (o->arg_count != 0 ? !in(o, name) : !get_flag(c, "required"))
             continue;
-        w->seen++;
         if (get_flag(c, "ready"))
             continue;
         (void)cfr_json_string(message, &why);
@@ -194,9 +234,8 @@ static bool wait_once(const struct cfr_cli_options *o, const char *socket, struc
     if (cfr_cli_call(socket, "GET", "/v1/credentials", NULL, &answer, err) == 0) {
         *err = (struct cfr_err){0};
         find_missing(o, cfr_json_get(answer.json, "credentials"), w);
-        if (w->seen < o->arg_count)
-            (void)snprintf(w->missing, sizeof w->missing, "the agent does not know every name given");
-        good = w->missing[0] == '\0';
+        w->unknown = answer.status == 200 && !knows_names(o, cfr_json_get(answer.json, "credentials"));
+        good = !w->unknown && w->missing[0] == '\0';
     }
     cfr_cli_answer_free(&answer);
     return good;
@@ -211,11 +250,13 @@ int cfr_cmd_wait(const struct cfr_cli_options *o)
     struct cfr_err err = {0};
     bool good = false;
 
-    while (socket != NULL && !(good = wait_once(o, socket, &w, &err)) && boot_ms() < end_ms)
+    while (socket != NULL && !(good = wait_once(o, socket, &w, &err)) && !w.unknown && boot_ms() < end_ms)
         (void)nanosleep(&pause, NULL);
     free(socket);
     if (good)
         return CFR_EXIT_OK;
+    if (w.unknown)
+        return CFR_EXIT_REFUSED;
     if (err.code != 0)
         return report(&err);
     cfr_cli_complain("time is up: %s", w.missing);

@@ -15,7 +15,9 @@
 #include "files/state.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -249,13 +251,18 @@ static void report_unfinished(const struct cfr_daemon *a)
 {
     for (size_t i = 0; i < a->count; i++) {
         const struct cfr_worker *w = a->workers[i];
+        struct cfr_api_status_credential status;
         const char *why;
+        char tries[40] = "";
 
         /* Every place below count is filled, which the analyzer does not see. */
         if (w == NULL || cfr_worker_outcome(w) == CFR_WORKER_GOOD)
             continue;
         why = cfr_worker_error(w);
-        cfr_log(CFR_LOG_ERROR, cfr_worker_config(w)->name, cfr_worker_state_name(w), "not done: %s",
+        cfr_worker_status(a->workers[i], cfr_clock_now(), &status);
+        if (why != NULL && status.failures > 1)
+            (void)snprintf(tries, sizeof tries, " after %" PRIu32 " tries", status.failures);
+        cfr_log(CFR_LOG_ERROR, cfr_worker_config(w)->name, cfr_worker_state_name(w), "not done%s: %s", tries,
                 why != NULL ? why : "a hook did not succeed, or the time was too short");
     }
 }

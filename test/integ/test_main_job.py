@@ -37,7 +37,8 @@ def test_sessions_are_renewed_before_they_end(cloud_factory, agent_factory):
 def test_wait_returns_when_it_is_published(agent):
     agent.start()
     assert agent.run("wait", "demo").returncode == 0
-    assert agent.run("wait", "nobody", "--timeout", "300ms").returncode == 4
+    unknown = agent.run("wait", "nobody")
+    assert unknown.returncode == 6 and 'no credential "nobody": there is demo' in unknown.stderr
 
 
 def test_rotate_happens_once_per_reason(agent):
@@ -46,7 +47,9 @@ def test_rotate_happens_once_per_reason(agent):
     assert agent.run("rotate", "demo", "--reason", "leaked on Monday").returncode == 0
     agent.wait_generation(2)
     again = agent.run("rotate", "demo", "--reason", "leaked on Monday")
-    assert again.returncode == 6 and "already rotated" in again.stderr
+    assert again.returncode == 0 and again.stdout == "demo: already done for this reason\n"
+    unknown = agent.run("rotate", "demo", "deom")
+    assert unknown.returncode == 6 and 'no credential "deom": there is demo' in unknown.stderr and not unknown.stdout
     assert agent.generation() == 2
     agent.stop()
     agent.start()
