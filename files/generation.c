@@ -77,22 +77,43 @@ static int open_directory(struct attempt *a)
     return a->dir_fd < 0 ? a->dir_fd : 0;
 }
 
-static int check_visible(struct attempt *a, size_t i)
+/* *OURS: it is a link that was published before. */
+static int check_entry(int dir_fd, const char *directory, const char *name, bool *ours, struct cfr_err *err)
 {
-    const char *name = a->g->files[i].name;
     struct stat st;
 
-    if (fstatat(a->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? 0
-                               : cfr_err_sys(a->err, errno, "cannot read the status of %s/%s", a->g->directory, name);
-    if (S_ISLNK(st.st_mode) && cfr_layout_is_link(a->dir_fd, name)) {
-        a->had_links |= UINT64_C(1) << i;
+    *ours = false;
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot read the status of %s/%s", directory, name);
+    *ours = S_ISLNK(st.st_mode) && cfr_layout_is_link(dir_fd, name);
+    if (*ours)
         return 0;
-    }
-    return cfr_err_set(a->err, CFR_E_CONFLICT,
-                       "%s/%s exists and is not credfresh's: remove it or publish under another "
-                       "name",
-                       a->g->directory, name);
+    return cfr_err_set(err, CFR_E_CONFLICT,
+                       "%s/%s exists and is not credfresh's: remove it or publish under another name", directory, name);
+}
+
+static int check_visible(struct attempt *a, size_t i)
+{
+    bool ours;
+    int rc = check_entry(a->dir_fd, a->g->directory, a->g->files[i].name, &ours, a->err);
+
+    if (ours)
+        a->had_links |= UINT64_C(1) << i;
+    return rc;
+}
+
+int cfr_generation_check_name(const char *directory, const char *name, struct cfr_err *err)
+{
+    struct cfr_err none = {0};
+    int dir_fd = cfr_path_open_dir(directory, false, 0, &none);
+    bool ours;
+    int rc;
+
+    if (dir_fd < 0)
+        return 0; /* it is still to be made, or the directory itself is in the way */
+    rc = check_entry(dir_fd, directory, name, &ours, err);
+    (void)close(dir_fd);
+    return rc;
 }
 
 /* 0 for a name that is to be published, 1 for another. */

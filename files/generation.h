@@ -39,6 +39,9 @@ int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct
 int cfr_generation_recover(const char *directory, struct cfr_err *err);
 /* The number of the current generation, 0 when there is none. CFR_E_CONFLICT if ..data is not ours. */
 int cfr_generation_current(const char *directory, uint64_t *number, struct cfr_err *err);
+/* 0 if NAME can be published in DIRECTORY, which need not exist; CFR_E_CONFLICT if it is taken by an entry that is not
+ * ours. */
+int cfr_generation_check_name(const char *directory, const char *name, struct cfr_err *err);
 /* 0 if the current generation has exactly NAMES, none of them empty, each reachable through its visible link;
  * otherwise CFR_E_MISSING, saying what is missing. With NAMES == NULL any files will do, empty ones too. *MARK (may be
  * NULL) changes when one of the files is written to or replaced: all sizes, and a digest of names, sizes and times in

@@ -74,6 +74,22 @@ int cfr_single_publish(const char *path, const struct cfr_file *file, bool in_pl
     return rc;
 }
 
+int cfr_single_check(const char *path, struct cfr_err *err)
+{
+    struct cfr_err none = {0};
+    const char *name;
+    int dir_fd = cfr_path_open_parent(path, false, &name, &none);
+    int rc;
+
+    if (dir_fd < 0)
+        return 0; /* it is still to be made */
+    rc = check_target(dir_fd, name, err);
+    (void)close(dir_fd);
+    if (rc != 0)
+        (void)cfr_err_prefix(err, "%s", path);
+    return rc;
+}
+
 int cfr_single_recover(const char *path, struct cfr_err *err)
 {
     struct cfr_err local = {0};

@@ -11,6 +11,8 @@
  * on a mount point, the content is overwritten in place (a reader may then see a partial file). */
 int cfr_single_publish(const char *path, const struct cfr_file *file, bool in_place, bool *changed,
                        struct cfr_err *err);
+/* 0 if PATH can be published: it is a regular file, or nothing. Otherwise CFR_E_PATH. */
+int cfr_single_check(const char *path, struct cfr_err *err);
 /* Removes the temporary files of PATH that a crash left in its directory. */
 int cfr_single_recover(const char *path, struct cfr_err *err);
 /* The identity of the file at PATH. CFR_E_MISSING. */

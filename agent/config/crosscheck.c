@@ -276,6 +276,21 @@ static void report_inside(struct cfr_config_diagnostics *ps, const struct claim 
         report_conflict(ps, c, outer);
 }
 
+/* What the kernel shows there are no files: a rename would fail, or a write would mean something else. */
+static void check_pseudo(struct cfr_config_diagnostics *ps, const struct claim *c)
+{
+    static const char *const roots[] = {"/proc", "/sys", "/dev/pts", "/dev/mqueue"};
+    bool written = c->credential != NULL && c->kind != CLAIM_OWN && c->kind < CLAIM_ACKNOWLEDGED;
+
+    for (size_t i = 0; written && i < sizeof roots / sizeof roots[0]; i++) {
+        if (strcmp(c->path, roots[i]) == 0 || lies_in(c->path, roots[i]))
+            cfr_config_diagnostics_add(
+                ps, c->line,
+                "credential %.63s: %s: %.200s lies in %s, where the kernel keeps no files; publish below /run",
+                c->credential->name != NULL ? c->credential->name : "without name", key_of(c), c->path, roots[i]);
+    }
+}
+
 static void check_paths(const struct cfr_config *config, struct cfr_config_diagnostics *ps)
 {
     struct claims list = {0};
@@ -289,6 +304,7 @@ static void check_paths(const struct cfr_config *config, struct cfr_config_diagn
     for (size_t i = 0; i < list.count; i++) {
         const struct claim *c = &list.items[i];
 
+        check_pseudo(ps, c);
         if (i > 0 && strcmp(c->path, c[-1].path) == 0 && !may_share(c, &c[-1]))
             report_shared(ps, c, &c[-1]);
         if (outer != NULL && lies_in(c->path, outer->path))

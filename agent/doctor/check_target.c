@@ -6,6 +6,7 @@
 #include "agent/publish/targets.h"
 #include "files/generation.h"
 #include "files/path.h"
+#include "files/single.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +29,20 @@ static bool in_memory(const char *type)
     return strcmp(type, "tmpfs") == 0 || strcmp(type, "ramfs") == 0;
 }
 
+/* A file system in which the kernel shows itself. */
+static bool is_pseudo(const char *type)
+{
+    static const char *const types[] = {"proc",      "sysfs",      "cgroup",  "cgroup2",    "devpts", "debugfs",
+                                        "tracefs",   "securityfs", "bpf",     "configfs",   "pstore", "efivarfs",
+                                        "selinuxfs", "mqueue",     "fusectl", "binfmt_misc"};
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(type, types[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Room and kind of the file system that DIR lies on. */
 static void report_file_system(struct cfr_doctor *d, const char *dir)
 {
@@ -40,6 +55,11 @@ static void report_file_system(struct cfr_doctor *d, const char *dir)
     if (statvfs(dir, &v) != 0) {
         cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.filesystem", NULL, "%s: cannot look at its file system: %s",
                           dir, strerror(errno));
+        return;
+    }
+    if (known && is_pseudo(m.type)) {
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.filesystem", "publish below /run, or into a volume",
+                          "%s lies on %s, where the kernel keeps no files", dir, m.type);
         return;
     }
     room = (int64_t)v.f_bavail * (int64_t)v.f_frsize;
@@ -179,6 +199,7 @@ static void look_at_file(void *ctx, const char *path, bool in_place)
 {
     struct cfr_doctor *d = ctx;
     bool mount = cfr_file_is_mount(path);
+    struct cfr_err err = {0};
 
     if (mount && in_place) {
         report_file_system(d, path);
@@ -186,6 +207,8 @@ static void look_at_file(void *ctx, const char *path, bool in_place)
     } else {
         report_parent(d, path);
     }
+    if (!mount && cfr_single_check(path, &err) == CFR_E_PATH)
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.foreign", "publish to a path of its own", "%s", err.text);
     if (mount && !in_place)
         cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.mount", "mount its directory, or set in_place: true",
                           "%s is a mount point of its own and cannot be replaced by rename", path);
@@ -201,6 +224,20 @@ static void look_at_cluster(void *ctx, const struct cfr_kube_where *where)
     cfr_doctor_cluster(ctx, where);
 }
 
+/* The names of the files of the directory T, as far as another program has taken them. */
+static void report_taken(struct cfr_doctor *d, const struct cfr_doctor_case *one, const struct cfr_config_publish *t)
+{
+    for (size_t i = 0; t->directory != NULL && i < t->files.count; i++) {
+        const struct cfr_config_file *f = (const struct cfr_config_file *)t->files.items + i;
+        struct cfr_err err = {0};
+
+        cfr_doctor_at(d, one->name, f->node.line);
+        if (f->name != NULL && cfr_generation_check_name(t->directory, f->name, &err) == CFR_E_CONFLICT)
+            cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.foreign", "publish into a directory of its own", "%s",
+                              err.text);
+    }
+}
+
 void cfr_doctor_targets(struct cfr_doctor *d, struct cfr_doctor_case *one)
 {
     const struct cfr_config_credential *c = one->credential;
@@ -210,5 +247,6 @@ void cfr_doctor_targets(struct cfr_doctor *d, struct cfr_doctor_case *one)
     for (size_t i = 0; i < c->publish.count; i++) {
         cfr_doctor_at(d, c->name, ((const struct cfr_config_publish *)c->publish.items)[i].node.line);
         cfr_publish_inspect(c, i, &looks);
+        report_taken(d, one, (const struct cfr_config_publish *)c->publish.items + i);
     }
 }

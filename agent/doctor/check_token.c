@@ -116,6 +116,8 @@ static void report_claims(struct cfr_doctor *d, const struct cfr_doctor_case *c)
     char when[CFR_TIME_RFC3339_MAX];
 
     if (d->selection) {
+        if (t->exp != 0 && cfr_claims_expires(t) * 1000 <= cfr_clock_now().wall_ms)
+            return; /* that is a finding of its own */
         cfr_doctor_report(
             d, CFR_FINDING_OK, "token.claims", NULL, "token of %s, good for %s", cfr_doctor_policy_show(t->sub, sub),
             t->exp != 0 ? cfr_time_words(cfr_claims_expires(t) * 1000 - cfr_clock_now().wall_ms, life) : "ever");

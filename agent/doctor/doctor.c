@@ -7,12 +7,16 @@
 #include "agent/http/client.h"
 #include "agent/loop/env.h"
 #include "base/json.h"
+#include "files/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-#define YAML_MAX 1048576
+#define YAML_MAX        1048576
+#define COLUMNS_DEFAULT 80
 
 /* In the order in which they run. */
 static const struct cfr_doctor_check checks[] = {
@@ -156,15 +160,28 @@ static bool knows_names(const struct cfr_doctor *d)
     return true;
 }
 
+static struct cfr_doctor_layout read_layout(void)
+{
+    struct winsize size = {0};
+    bool terminal = isatty(STDOUT_FILENO) == 1;
+
+    if (!terminal)
+        return (struct cfr_doctor_layout){0};
+    return (struct cfr_doctor_layout){
+        .columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0 ? size.ws_col : COLUMNS_DEFAULT,
+        .colours = cfr_env_get("NO_COLOR") == NULL};
+}
+
 static int write_report(const struct cfr_doctor *d)
 {
+    struct cfr_doctor_layout layout = read_layout();
     struct cfr_str out = {.limit = 64U << 20};
     bool good;
 
     if (d->options->json)
         cfr_doctor_write_json(d, &out);
     else
-        cfr_doctor_write_text(d, &out);
+        cfr_doctor_write_text(d, &layout, &out);
     good = !out.failed && !d->nomem && fwrite(out.p, 1, out.len, stdout) == out.len && fflush(stdout) == 0;
     cfr_str_free(&out);
     if (!good)
@@ -207,34 +224,77 @@ static void write_environment(struct cfr_str *out)
     cfr_str_free(&yaml);
 }
 
+/* The text of the configuration, for excerpts; empty where there is none that can be read. */
+static void read_source(const struct cfr_doctor *d, struct cfr_secret *out)
+{
+    struct cfr_err none = {0};
+
+    cfr_secret_init(out, YAML_MAX);
+    if (d->config_path != NULL && cfr_file_read(d->config_path, out, &none) != 0)
+        cfr_secret_clear(out);
+}
+
+/* The file of the command line: FILE, or -c. */
+static bool choose_file(const struct cfr_cli_options *o, struct cfr_cli_options *out)
+{
+    *out = *o;
+    out->offline = !o->online;
+    if (o->arg_count == 0)
+        return true;
+    if (o->config_option != NULL) {
+        cfr_cli_complain("check: -c %s and %s: which one?", o->config_option, o->args[0]);
+        return false;
+    }
+    out->config = o->args[0];
+    out->arg_count = 0; /* the checks are for all credentials */
+    return true;
+}
+
+/* Prints what was found, as text or JSON. */
+static bool write_selection(const struct cfr_doctor *d)
+{
+    const char *margin = d->config_path == NULL ? "# " : "";
+    struct cfr_str out = {.limit = 64U << 20};
+    struct cfr_secret source;
+    bool good;
+
+    read_source(d, &source);
+    if (d->options->json) {
+        cfr_doctor_write_json(d, &out);
+    } else {
+        if (d->config_path == NULL && d->config != NULL)
+            write_environment(&out);
+        cfr_doctor_write_lines(d, margin, cfr_secret_view(&source), &out);
+    }
+    good = !out.failed && !d->nomem && fwrite(out.p, 1, out.len, stdout) == out.len && fflush(stdout) == 0;
+    cfr_secret_free(&source);
+    cfr_str_free(&out);
+    return good;
+}
+
 int cfr_doctor_run_selection(const struct cfr_cli_options *o)
 {
-    struct cfr_cli_options options = *o;
-    struct cfr_str out = {.limit = 64U << 20};
+    struct cfr_cli_options options;
     struct cfr_str all = {.limit = 65536};
     struct cfr_err err = {0};
     struct cfr_doctor d;
-    int status = CFR_EXIT_CONFIG;
+    int status = CFR_EXIT_OK;
 
-    options.offline = !o->online;
+    if (!choose_file(o, &options))
+        return CFR_EXIT_USAGE;
     cfr_json_setup();
     (void)cfr_http_crypto_wipe();
     cfr_doctor_open(&d, &options, true);
-    if (cfr_config_load(o->config, cfr_env_get, &d.config, &all, &err) != 0) {
-        if (all.len != 0)
-            (void)fwrite(all.p, 1, all.len, stderr);
-        else
-            cfr_cli_complain("%s", err.text);
+    if (cfr_config_load(options.config, cfr_env_get, &d.config, &all, &err) != 0) {
+        report_mistakes(&d, &all, &err);
+        status = CFR_EXIT_CONFIG;
     } else {
-        if (o->config == NULL)
-            write_environment(&out);
         cfr_doctor_run_checks(&d, checks);
-        cfr_doctor_write_lines(&d, o->config == NULL ? "# " : "", &out);
-        status = d.tally[CFR_FINDING_WRONG] != 0 ? CFR_EXIT_FAILED : CFR_EXIT_OK;
-        if (out.failed || d.nomem || fwrite(out.p, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
+        if (d.tally[CFR_FINDING_WRONG] != 0 || (o->strict && d.tally[CFR_FINDING_WARNING] != 0))
             status = CFR_EXIT_FAILED;
     }
-    cfr_str_free(&out);
+    if (!write_selection(&d))
+        status = CFR_EXIT_FAILED;
     cfr_str_free(&all);
     cfr_doctor_close(&d);
     return status;

@@ -114,11 +114,20 @@ void cfr_doctor_report(struct cfr_doctor *d, enum cfr_finding_level level, const
                        const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* The time left in milliseconds; 0 when it is up, which is then remembered. */
 int64_t cfr_doctor_left_ms(struct cfr_doctor *d);
-void cfr_doctor_write_text(const struct cfr_doctor *d, struct cfr_str *out);
+/* How a report is shown. */
+struct cfr_doctor_layout {
+    size_t columns; /* of the terminal; 0: it is none */
+    bool colours;
+};
+
+/* Problems, the wrong ones last; with --verbose before them what is well, and notes. */
+void cfr_doctor_write_text(const struct cfr_doctor *d, const struct cfr_doctor_layout *l, struct cfr_str *out);
 /* {"version":1,...}: docs/doctor.md describes it. */
 void cfr_doctor_write_json(const struct cfr_doctor *d, struct cfr_str *out);
-/* A line for each finding, as `credfresh check` prints them: "ERROR  CREDENTIAL: TEXT", each after MARGIN. */
-void cfr_doctor_write_lines(const struct cfr_doctor *d, const char *margin, struct cfr_str *out);
+/* The findings as `credfresh check` prints them: "ERROR  PATH:LINE: CREDENTIAL: TEXT", and the line of SOURCE, the text
+ * of the configuration (empty: unknown), with a caret; each line after MARGIN. */
+void cfr_doctor_write_lines(const struct cfr_doctor *d, const char *margin, struct cfr_view source,
+                            struct cfr_str *out);
 
 /* ---- the checks ---- */
 

@@ -19,7 +19,8 @@ bool cfr_doctor_wants(const struct cfr_doctor *d, const char *name)
 }
 
 #define TIME_LIMIT_MS 30000
-#define LINE_COLUMNS  110
+#define PIPE_COLUMNS  110
+#define LEAST_COLUMNS 60
 
 static void add_finding(void *ctx, const struct cfr_finding *f)
 {
@@ -91,6 +92,24 @@ static bool grow_list(struct cfr_doctor *d)
     return true;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* Several checks may meet the same trouble. */
+static bool is_known(const struct cfr_doctor *d, enum cfr_finding_level level, const char *text)
+{
+    for (size_t i = 0; i < d->count; i++) {
+        const struct cfr_doctor_item *item = &d->items[i];
+
+        if (item->level == level && same_text(item->text, text) && same_text(item->credential, d->credential) &&
+            (item->line == d->line || item->line == 0 || d->line == 0))
+            return true;
+    }
+    return false;
+}
+
 void cfr_doctor_report(struct cfr_doctor *d, enum cfr_finding_level level, const char *check, const char *remedy,
                        const char *fmt, ...)
 {
@@ -103,6 +122,8 @@ void cfr_doctor_report(struct cfr_doctor *d, enum cfr_finding_level level, const
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    if (d->selection && is_known(d, level, text))
+        return;
     d->tally[level]++;
     if (!grow_list(d)) {
         d->nomem = true;
@@ -136,10 +157,10 @@ int64_t cfr_doctor_left_ms(struct cfr_doctor *d)
 
 /* ---- text ---- */
 
-/* TEXT broken between words, with INDENT blanks before each further line. */
-static void add_wrapped(struct cfr_str *out, size_t indent, const char *text)
+/* TEXT broken between words, with INDENT blanks before each further line of at most COLUMNS. */
+static void add_wrapped(struct cfr_str *out, size_t columns, size_t indent, const char *text)
 {
-    size_t room = LINE_COLUMNS - indent;
+    size_t room = columns - indent;
     size_t used = 0;
 
     while (*text != '\0') {
@@ -160,63 +181,76 @@ static void add_wrapped(struct cfr_str *out, size_t indent, const char *text)
     cfr_str_addz(out, "\n");
 }
 
-static void write_item(const struct cfr_doctor_item *i, struct cfr_str *out)
+static const char *colour_of(enum cfr_finding_level level)
 {
-    cfr_str_addf(out, "  %-8s %-20s ", cfr_finding_level_name(i->level), i->check);
-    add_wrapped(out, 32, i->text != NULL ? i->text : "");
+    return level == CFR_FINDING_WRONG     ? "\033[31m"
+           : level == CFR_FINDING_WARNING ? "\033[33m"
+           : level == CFR_FINDING_OK      ? "\033[32m"
+                                          : "\033[2m";
+}
+
+static void write_item(const struct cfr_doctor_item *i, const struct cfr_doctor_layout *l, struct cfr_str *out)
+{
+    size_t columns = l->columns == 0 ? PIPE_COLUMNS : l->columns > LEAST_COLUMNS ? l->columns : LEAST_COLUMNS;
+    size_t indent = columns < PIPE_COLUMNS ? 7 : 32;
+
+    cfr_str_addf(out, "  %s%-8s%s ", l->colours ? colour_of(i->level) : "", cfr_finding_level_name(i->level),
+                 l->colours ? "\033[0m" : "");
+    if (columns < PIPE_COLUMNS) /* the text has a narrow terminal to itself */
+        cfr_str_addf(out, "%s\n%*s", i->check, (int)indent, "");
+    else
+        cfr_str_addf(out, "%-20s ", i->check);
+    add_wrapped(out, columns, indent, i->text != NULL ? i->text : "");
     if (i->level >= CFR_FINDING_WARNING && i->file != NULL) {
-        cfr_str_addf(out, "%32sat %s", "", i->file);
+        cfr_str_addf(out, "%*sat %s", (int)indent, "", i->file);
         if (i->line != 0)
             cfr_str_addf(out, ":%d", i->line);
         cfr_str_addz(out, "\n");
     }
     if (i->remedy != NULL) {
-        cfr_str_addf(out, "%29s-> ", "");
-        add_wrapped(out, 32, i->remedy);
+        cfr_str_addf(out, "%*s-> ", (int)indent - 3, "");
+        add_wrapped(out, columns, indent, i->remedy);
     }
 }
 
-static bool same_text(const char *a, const char *b)
+/* The findings of the levels FROM to TO, by credential. */
+static bool write_levels(const struct cfr_doctor *d, enum cfr_finding_level from, enum cfr_finding_level to, bool first,
+                         const struct cfr_doctor_layout *l, struct cfr_str *out)
 {
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-void cfr_doctor_write_text(const struct cfr_doctor *d, struct cfr_str *out)
-{
-    const char *about = "";
+    const char *about = NULL;
+    bool any = false;
 
     for (size_t i = 0; i < d->count; i++) {
         const struct cfr_doctor_item *item = &d->items[i];
 
-        if (i == 0 || !same_text(about, item->credential))
-            cfr_str_addf(out, "%s%s\n", i != 0 ? "\n" : "",
+        if (item->level < from || item->level > to)
+            continue;
+        if (!any || !same_text(about, item->credential))
+            cfr_str_addf(out, "%s%s\n", first && !any ? "" : "\n",
                          item->credential != NULL ? item->credential : "agent and machine");
         about = item->credential;
-        write_item(item, out);
+        any = true;
+        write_item(item, l, out);
     }
-    cfr_str_addf(out, "\n%s: %u wrong, %u warnings, %u notes, %u ok\n",
-                 d->config_path != NULL ? d->config_path : "environment", d->tally[CFR_FINDING_WRONG],
-                 d->tally[CFR_FINDING_WARNING], d->tally[CFR_FINDING_NOTE], d->tally[CFR_FINDING_OK]);
+    return any;
 }
 
-void cfr_doctor_write_lines(const struct cfr_doctor *d, const char *margin, struct cfr_str *out)
+static void add_count(struct cfr_str *out, unsigned n, const char *one, const char *many, const char *after)
 {
-    size_t credentials = d->config->credentials.count;
-    unsigned errors = d->tally[CFR_FINDING_WRONG];
-    unsigned warnings = d->tally[CFR_FINDING_WARNING];
+    cfr_str_addf(out, "%u %s%s", n, n == 1 ? one : many, after);
+}
 
-    for (size_t i = 0; i < d->count; i++) {
-        const struct cfr_doctor_item *item = &d->items[i];
-        const char *mark = item->level == CFR_FINDING_WRONG     ? "ERROR"
-                           : item->level == CFR_FINDING_WARNING ? "warn"
-                                                                : "ok";
+void cfr_doctor_write_text(const struct cfr_doctor *d, const struct cfr_doctor_layout *l, struct cfr_str *out)
+{
+    bool any = d->options->verbose && write_levels(d, CFR_FINDING_OK, CFR_FINDING_NOTE, true, l, out);
 
-        cfr_str_addf(out, "%s%-5s  %s: %s\n", margin, mark, item->credential != NULL ? item->credential : "agent",
-                     item->text != NULL ? item->text : "");
-    }
-    cfr_str_addf(out, "%s%s: %zu credential%s, %u error%s, %u warning%s\n", margin,
-                 d->config_path != NULL ? d->config_path : "environment", credentials, credentials == 1 ? "" : "s",
-                 errors, errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
+    any |= write_levels(d, CFR_FINDING_WARNING, CFR_FINDING_WARNING, !any, l, out);
+    any |= write_levels(d, CFR_FINDING_WRONG, CFR_FINDING_WRONG, !any, l, out);
+    cfr_str_addf(out, "%s%s: ", any ? "\n" : "", d->config_path != NULL ? d->config_path : "environment");
+    add_count(out, d->tally[CFR_FINDING_WRONG], "wrong", "wrong", ", ");
+    add_count(out, d->tally[CFR_FINDING_WARNING], "warning", "warnings", ", ");
+    add_count(out, d->tally[CFR_FINDING_NOTE], "note", "notes", ", ");
+    add_count(out, d->tally[CFR_FINDING_OK], "ok", "ok", d->options->verbose ? "\n" : " (-v shows them)\n");
 }
 
 /* ---- JSON ---- */

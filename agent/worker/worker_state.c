@@ -131,6 +131,7 @@ void cfr_worker_report_trouble(struct cfr_worker *w)
         w->life.state == CFR_STATE_STOPPED ? CFR_TROUBLE_NOTHING : cfr_trouble_due(&w->trouble, &life, now_ms);
     const struct cfr_trouble *t = &w->trouble;
     bool late = word == CFR_TROUBLE_EXPIRED || word == CFR_TROUBLE_STILL_EXPIRED;
+    int64_t failing_ms = now_ms - w->trouble.since_boot_ms;
     char lasts[CFR_TIME_WORDS_MAX];
     char times[CFR_TIME_WORDS_MAX + 32] = "";
     char is[CFR_TIME_WORDS_MAX + 64];
@@ -151,8 +152,9 @@ void cfr_worker_report_trouble(struct cfr_worker *w)
         (void)snprintf(times, sizeof times, " (%" PRIu32 " time%s)", t->failures, t->failures == 1 ? "" : "s");
     fields = cfr_worker_log_fields(w, w->error_code);
     cfr_log_with(&fields, late ? CFR_LOG_ERROR : CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                 "%s; it could not be renewed for %s%s%s%s", is, cfr_time_words(now_ms - t->since_boot_ms, lasts),
-                 times, w->error != NULL ? ": " : "", w->error != NULL ? w->error : "");
+                 "%s; it could not be renewed%s%s%s%s%s", is, failing_ms >= 1000 ? " for " : "",
+                 failing_ms >= 1000 ? cfr_time_words(failing_ms, lasts) : "", times, w->error != NULL ? ": " : "",
+                 w->error != NULL ? w->error : "");
 }
 
 void cfr_worker_clear_error(struct cfr_worker *w)

@@ -311,4 +311,4 @@ def test_mistakes_are_told(acked):
     agent = acked()
     agent.configure(agent.credential(acknowledge={"file": str(agent.out / "in-use")}))
     checked = agent.run("check")
-    assert checked.returncode != 0 and "lies in the directory of credential demo" in checked.stderr
+    assert checked.returncode != 0 and "lies in the directory of credential demo" in checked.stdout

@@ -140,13 +140,13 @@ def test_a_mistake_is_told_with_its_line_and_the_remedy(machine, kind):
     done = machine.run("check")
     assert done.returncode == 3, done.stdout + done.stderr
     lines = [n for n, line in enumerate(text.split("\n"), 1) if marker is not None and marker in line]
-    told = re.findall(re.escape(str(machine.path)) + r":(\d+): (.*)", done.stderr)
-    assert told, done.stderr
+    told = re.findall(re.escape(str(machine.path)) + r":(\d+): (.*)", done.stdout)
+    assert told, done.stdout
     if marker is not None:
-        assert lines and int(told[0][0]) == lines[0], done.stderr
+        assert lines and int(told[0][0]) == lines[0], done.stdout
     for word in words:
-        assert word in told[0][1], done.stderr
-    assert "Traceback" not in done.stderr and len(told) <= 2, "one mistake, one line:\n" + done.stderr
+        assert word in told[0][1], done.stdout
+    assert "Traceback" not in done.stdout and len(told) <= 2, "one mistake, one line:\n" + done.stdout
 
 
 @pytest.mark.parametrize("command", ["run", "once"])
@@ -161,7 +161,7 @@ def test_nothing_starts_with_a_mistake(machine, command):
 def test_all_mistakes_are_told_in_order(machine):
     machine.write("required: true", "requird: true\n    keep_previous: 5\n    requird: false")
     done = machine.run("check")
-    lines = [int(n) for n in re.findall(r"\.yaml:(\d+): ", done.stderr)]
+    lines = [int(n) for n in re.findall(r"\.yaml:(\d+): ", done.stdout)]
     assert done.returncode == 3 and lines == [7, 8, 9]
 
 
@@ -178,7 +178,7 @@ def test_two_do_not_write_to_one_path(machine, second, words):
     machine.path.write_text(machine.path.read_text() + extra)
     done = machine.run("check")
     assert done.returncode == 3, done.stdout
-    assert all(word in done.stderr for word in words), done.stderr
+    assert all(word in done.stdout for word in words), done.stdout
 
 
 def test_two_credentials_of_one_name(machine):
@@ -186,21 +186,21 @@ def test_two_credentials_of_one_name(machine):
     again = text[text.index("  - name: demo"):].replace("/out", "/out2")
     machine.path.write_text(text + again)
     done = machine.run("check")
-    assert done.returncode == 3 and "another credential has it" in done.stderr
+    assert done.returncode == 3 and "another credential has it" in done.stdout
 
 
 def test_the_default_socket_may_be_too_long_as_well(machine):
     machine.write("state_dir: {dir}/state", "state_dir: {dir}/" + "s" * 100)
     done = machine.run("check")
-    assert done.returncode == 3 and "control_socket" in done.stderr and "shorter path" in done.stderr
+    assert done.returncode == 3 and "control_socket" in done.stdout and "shorter path" in done.stdout
 
 
 def test_no_file_and_no_text(machine):
     done = machine.run("check")
-    assert done.returncode == 3 and str(machine.path) in done.stderr and "No such file" in done.stderr
+    assert done.returncode == 3 and str(machine.path) in done.stdout and "No such file" in done.stdout
     machine.path.write_text("")
     done = machine.run("check")
-    assert done.returncode == 3 and f"{machine.path}:1: " in done.stderr and "version: 1" in done.stderr
+    assert done.returncode == 3 and f"{machine.path}:1: " in done.stdout and "version: 1" in done.stdout
     machine.path.write_bytes(b"#" * (17 << 20))
     assert machine.run("check").returncode == 3
 
@@ -312,7 +312,7 @@ def test_online_when_the_wait_itself_fails(machine):
             out = process.communicate(timeout=30)[0]
             connection.close()
     assert process.returncode == 1, out
-    assert re.search(r"^ERROR  demo: .*HTTP engine", out, re.M), out
+    assert re.search(r"^ERROR  \S+: demo: .*HTTP engine", out, re.M), out
 
 
 class Stale(http.server.BaseHTTPRequestHandler):
@@ -344,7 +344,7 @@ def test_online_what_is_granted_has_expired(machine):
 def test_online_token_of_another_issuer(machine, shared_cloud):
     (machine.dir / "token").write_text(shared_cloud.token(stray_key=True))
     machine.write("{token}", "{dir}/token")
-    refused(machine, "ERROR  demo:")
+    refused(machine, "ERROR  ", ": demo:")
 
 
 # ---- the reference ----
@@ -363,3 +363,69 @@ def test_the_reference_mentions_every_key():
     assert not missing
     for name in ["aws-credentials", "aws-config", "aws-credential-process", "token", "env", "json"]:
         assert f"`{name}`" in page
+
+
+# ---- how check says it ----
+
+def test_a_finding_shows_its_line_with_a_caret(machine):
+    text = machine.write("format: aws-credentials", "format: aws-credential")
+    done = machine.run("check")
+    number, line = next((n, line) for n, line in enumerate(text.split("\n"), 1) if "aws-credential," in line or line.endswith("aws-credential"))
+    shown = done.stdout.splitlines()
+    at = shown.index(f"{number:7} | {line}")
+    assert shown[at - 1].startswith(f"ERROR  {machine.path}:{number}: credential demo: publish.files.format: ")
+    assert shown[at + 1] == "        | " + " " * line.index("aws-credential") + "^" + "~" * (len("aws-credential") - 1)
+    assert shown[-1] == f"{machine.path}: 1 error, 0 warnings" and not done.stderr
+
+
+def test_findings_of_the_machine_have_their_line_and_come_once(machine):
+    machine.write("exec: [/bin/true]", "exec: [/nonexistent/reload]")
+    done = machine.run("check")
+    line = next(n for n, line in enumerate(machine.path.read_text().split("\n"), 1) if "/nonexistent/reload" in line)
+    assert re.search(rf"^ERROR  {re.escape(str(machine.path))}:{line}: demo: /nonexistent/reload cannot be run", done.stdout, re.M)
+    found = [one for one in done.stdout.splitlines() if one.startswith(("ERROR", "warn"))]
+    assert len(found) == len(set(found)) == 1 and not done.stderr
+
+
+def test_check_takes_a_file(machine):
+    machine.write()
+    done = subprocess.run([CREDFRESH, "check", str(machine.path)], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0 and f"{machine.path}: 1 credential, 0 errors, 0 warnings" in done.stdout
+    assert machine.run("check", "other.yaml").returncode == 2
+
+
+def test_strict_fails_for_warnings(machine):
+    machine.write("{token}", "{dir}/token")
+    assert machine.run("check").returncode == 0
+    assert machine.run("check", "--strict").returncode == 1
+
+
+@pytest.mark.parametrize("old, new, status, check", [
+    ("exec: [/bin/true]", "exec: [/nonexistent/reload]", 1, "hook.program"), ("keep_previous: 10m", "keep_previos: 10m", 3, "config")])
+def test_json_of_check(machine, old, new, status, check):
+    text = machine.write(old, new)
+    done = machine.run("check", "--json")
+    report = json.loads(done.stdout)
+    assert done.returncode == status and report["summary"]["wrong"] == 1
+    found = next(one for one in report["findings"] if one["level"] == "wrong")
+    line = next(n for n, line in enumerate(text.split("\n"), 1) if new in line)
+    assert (found["check"], found["file"], found["line"]) == (check, str(machine.path), line)
+
+
+@pytest.mark.parametrize("path", ["/proc/self/x", "/sys/kernel/x", "/proc"])
+def test_the_kernels_own_file_systems_are_no_targets(machine, path):
+    machine.write("directory: {dir}/out", f"directory: {path}")
+    for command in ("check", "once"):
+        done = machine.run(command)
+        assert done.returncode == 3 and "where the kernel keeps no files; publish below /run" in done.stdout + done.stderr
+
+
+def test_what_once_would_refuse_is_found(machine):
+    machine.write()
+    (machine.dir / "out").mkdir()
+    (machine.dir / "out/credentials").write_text("another program's")
+    refusal = f"{machine.dir}/out/credentials exists and is not credfresh's"
+    checked = machine.run("check")
+    assert checked.returncode == 1 and refusal in checked.stdout
+    once = machine.run("once", "--timeout", "3s")
+    assert once.returncode != 0 and re.search(rf"not done after [2-9] tries: {re.escape(refusal)}", once.stderr), once.stderr

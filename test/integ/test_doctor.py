@@ -115,7 +115,7 @@ def test_nothing_is_wrong(sick):
 
 
 def test_text_for_people(sick):
-    done = sick.run("doctor", "demo")
+    done = sick.run("doctor", "demo", "-v")
     assert done.returncode == 0 and not done.stderr
     assert re.search(r"^demo\n", done.stdout, re.M) and re.search(r"^  ok       cloud\.exchange +exchanged in",
                                                                   done.stdout, re.M)

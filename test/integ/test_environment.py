@@ -166,4 +166,4 @@ def test_nothing_and_halves(agent):
     nothing = run(agent, "once", {})
     assert nothing.returncode == 3 and "nothing in the environment to work from" in nothing.stderr, nothing.stderr
     half = run(agent, "check", {"AZURE_CLIENT_ID": CLIENT})
-    assert half.returncode == 3 and "but not AZURE_TENANT_ID" in half.stderr
+    assert half.returncode == 3 and "but not AZURE_TENANT_ID" in half.stdout

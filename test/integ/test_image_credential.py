@@ -422,7 +422,7 @@ def test_other_commands_have_nothing_to_do(plugin):
     path = plugin.dir / "missing"
     plugin.configure(plugin.ecr(token={"file": str(path)}))
     done = subprocess.run([CREDFRESH, "check", "-c", str(plugin.config_path)], capture_output=True, text=True)
-    assert done.returncode == 0 and f"warn   ecr: waiting for the token file {path}" in done.stdout
+    assert done.returncode == 0 and re.search(rf"^warn   \S+:\d+: ecr: waiting for the token file {path}", done.stdout, re.M)
 
 
 def test_reload_keeps_what_an_agent_has(plugin, agent_factory):

@@ -359,7 +359,7 @@ def test_two_cannot_write_one_secret(agent, mounted):
     agent.configure(passed_on(agent, mounted, in_cluster(agent, "one")),
                     passed_on(agent, mounted, in_cluster(agent, "one"), name="second"))
     done = agent.run("check")
-    assert done.returncode == 3 and "credential second: publish.secret: one is also written on line" in done.stderr
+    assert done.returncode == 3 and "credential second: publish.secret: one is also written on line" in done.stdout
 
 
 def test_the_largest_secret_is_passed_on(agent, mounted):

@@ -153,7 +153,7 @@ def test_the_end_of_the_other_is_told_once(sidecar, peer, shared_cloud):
 ])
 def test_mistakes(sidecar, exit_with, words):
     done = sidecar.configure(exit_with=exit_with).run("check")
-    assert done.returncode == 3 and words in done.stderr, done.stderr
+    assert done.returncode == 3 and words in done.stdout, done.stdout
 
 
 def test_quit(sidecar):

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* Output of `credfresh check`: a line for each finding, with the line of the configuration that it is about. */
+#include "agent/doctor/doctor_private.h"
+
+#include <string.h>
+
+#define EXCERPT_MAX 160 /* columns of a line that are shown */
+#define WORD_LEAST  3   /* shorter words occur everywhere */
+
+/* Line NUMBER of TEXT, without its end; empty if there is none. */
+static struct cfr_view find_line(struct cfr_view text, int number)
+{
+    struct cfr_view line = {"", 0};
+
+    while (number > 0 && cfr_view_line(&text, &line))
+        number--;
+    return number == 0 ? line : (struct cfr_view){"", 0};
+}
+
+static bool find_word(struct cfr_view line, struct cfr_view word, size_t *at)
+{
+    const char *found = word.n >= WORD_LEAST ? memmem(line.p, line.n, word.p, word.n) : NULL;
+
+    if (found == NULL)
+        return false;
+    *at = (size_t)(found - line.p);
+    return true;
+}
+
+#define AROUND_WORDS " \"`;,:?"
+
+/* The part of LINE that TEXT is about: the longest of its words that occurs there, else the last name of a dotted key,
+ * else what the line begins with. */
+static struct cfr_view find_part(struct cfr_view line, const char *text)
+{
+    struct cfr_view part = {line.p, 0};
+    struct cfr_view key = {line.p, 0};
+    size_t begin = 0;
+
+    while (begin < line.n && (line.p[begin] == ' ' || line.p[begin] == '-'))
+        begin++;
+    while (*(text += strspn(text, AROUND_WORDS)) != '\0') {
+        struct cfr_view word = {text, strcspn(text, AROUND_WORDS)};
+        const char *dot = memrchr(word.p, '.', word.n);
+        struct cfr_view last = dot != NULL ? (struct cfr_view){dot + 1, word.n - (size_t)(dot + 1 - word.p)} : key;
+        size_t at;
+
+        text += word.n;
+        if (word.n > part.n && find_word(line, word, &at))
+            part = (struct cfr_view){line.p + at, word.n};
+        if (dot != NULL && last.n > key.n && find_word(line, last, &at))
+            key = (struct cfr_view){line.p + at, last.n};
+    }
+    if (part.n == 0)
+        part = key;
+    return part.n != 0 ? part : (struct cfr_view){line.p + begin, 1};
+}
+
+/* "  12 | publish: {directory: relative}" and a caret below what is wrong. */
+static void add_excerpt(const struct cfr_doctor_item *item, const char *margin, struct cfr_view source,
+                        struct cfr_str *out)
+{
+    struct cfr_view line = find_line(source, item->line);
+    char shown[EXCERPT_MAX];
+    struct cfr_view part;
+
+    if (item->line == 0 || item->text == NULL || cfr_view_trim(line).n == 0)
+        return;
+    part = find_part(line, item->text);
+    (void)cfr_view_show(line, shown, sizeof shown);
+    cfr_str_addf(out, "%s%7d | %s\n", margin, item->line, shown);
+    if ((size_t)(part.p - line.p) >= sizeof shown - 1)
+        return;
+    cfr_str_addf(out, "%s        | %*s^", margin, (int)(part.p - line.p), "");
+    for (size_t i = 1; i < part.n && (size_t)(part.p - line.p) + i < sizeof shown - 1; i++)
+        cfr_str_addz(out, "~");
+    cfr_str_addz(out, "\n");
+}
+
+void cfr_doctor_write_lines(const struct cfr_doctor *d, const char *margin, struct cfr_view source, struct cfr_str *out)
+{
+    size_t credentials = d->config != NULL ? d->config->credentials.count : 0;
+    unsigned errors = d->tally[CFR_FINDING_WRONG];
+    unsigned warnings = d->tally[CFR_FINDING_WARNING];
+
+    for (size_t i = 0; i < d->count; i++) {
+        const struct cfr_doctor_item *item = &d->items[i];
+        bool bad = item->level >= CFR_FINDING_WARNING;
+
+        cfr_str_addf(out, "%s%-5s  ", margin, item->level == CFR_FINDING_WRONG ? "ERROR" : bad ? "warn" : "ok");
+        if (bad && item->file != NULL && item->line != 0)
+            cfr_str_addf(out, "%s:%d: ", item->file, item->line);
+        else if (bad && item->file != NULL)
+            cfr_str_addf(out, "%s: ", item->file);
+        if (item->credential != NULL || d->config != NULL)
+            cfr_str_addf(out, "%s: ", item->credential != NULL ? item->credential : "agent");
+        cfr_str_addf(out, "%s\n", item->text != NULL ? item->text : "");
+        if (bad)
+            add_excerpt(item, margin, source, out);
+    }
+    cfr_str_addf(out, "%s%s: ", margin, d->config_path != NULL ? d->config_path : "environment");
+    if (d->config != NULL)
+        cfr_str_addf(out, "%zu credential%s, ", credentials, credentials == 1 ? "" : "s");
+    cfr_str_addf(out, "%u error%s, %u warning%s\n", errors, errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
+}
