@@ -31,6 +31,7 @@ DOWN_S = 2  # of the agent, after kill -9
 CALLS_PER_S = 5
 COLUMNS = 66  # of the picture
 TTY = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+WIDTH = shutil.get_terminal_size((125, 24)).columns
 COLOURS = {"kubelet": 36, "agent": 32, "consumer": 34, "demo": 33}
 FLAWS = ("torn", "empty", "mixed", "missing", "expired", "worse", "mode")
 
@@ -83,7 +84,7 @@ class Timeline:
 
     def say(self, who, cloud, text):
         mark = f"\033[{COLOURS[who]}m{who:<8}\033[0m" if TTY else f"{who:<8}"
-        lines = textwrap.wrap(text, 90)
+        lines = textwrap.wrap(text, max(WIDTH - 35, 40), break_long_words=False)
         with self.lock:
             if not self.over:
                 print(f"{self.now():6.2f} s  {mark}  {cloud:<13}  " + f"\n{'':35}".join(lines), flush=True)
@@ -350,7 +351,9 @@ credentials:
             self.sleep_until(moment)
             scene(*what)
         self.time.over = True
-        print("\n" + self.credfresh("status").stdout)
+        print(flush=True)
+        subprocess.run([BUILD / "agent/credfresh", "status", "-c", DIR / "credfresh.yaml"], check=False)  # it fits the terminal
+        print(flush=True)
         status = self.verdict()
         self.write_events()
         if STAY and self.agent.poll() is None:
@@ -411,7 +414,7 @@ Ctrl-C ends them all.""", flush=True)
             line(cloud.name, ".", [(start, end, "x") for start, end, _ in cloud.outages] +
                  [(at, at, "R") for at in cloud.rotations] + [(at, at, "!") for at, _ in cloud.failures])
         line("agent", "-", [(start, end, "k") for start, end in self.deaths])
-        print("R a new generation   x the cloud gives nothing out   k the agent is dead   ! a failed call\n")
+        print("R new generation   x the cloud is down   k the agent is dead   ! failed call\n")
 
     def write_events(self):
         """What happened when, in seconds since the start: tools/pictures/run.py draws it."""
@@ -430,25 +433,25 @@ Ctrl-C ends them all.""", flush=True)
         self.collect()
         self.picture()
         wrong = []
-        head = f"{'cloud':<11}{'rotations':>9}{'exchanges':>11}{'refused':>9}{'reads':>9}{'calls':>7}{'failed':>8}" \
-               f"{'states':>8}{'torn etc.':>11}"
-        print(head + "\n" + "=" * (len(head) + 8))
+        head = f"{'cloud':<10}{'rotations':>9}{'exchanges':>10}{'refused':>8}{'reads':>6}{'calls':>6}{'failed':>7}" \
+               f"{'states':>7}{'torn etc.':>10}"
+        print(head + "\n" + "=" * (len(head) + 6))
         for cloud in self.clouds.values():
             complaints = cloud.complaints()
             wrong += [f"{cloud.name}: {text}" for text in complaints]
-            print(f"{cloud.name:<11}{len(cloud.rotations):>9}{cloud.granted:>11}{cloud.refused:>9}{cloud.reloads:>9}"
-                  f"{cloud.calls:>7}{len(cloud.failures):>8}{cloud.report.get('states', 0):>8}{cloud.flaws():>11}"
-                  f"  {'BROKEN' if complaints else 'ok'}")
+            print(f"{cloud.name:<10}{len(cloud.rotations):>9}{cloud.granted:>10}{cloud.refused:>8}{cloud.reloads:>6}"
+                  f"{cloud.calls:>6}{len(cloud.failures):>7}{cloud.report.get('states', 0):>7}{cloud.flaws():>10}"
+                  f"  {'WRONG' if complaints else 'ok'}")
         if self.agent.poll() is not None:
             wrong.append(f"agent: it ended with {self.agent.returncode}")
-        print("=" * (len(head) + 8))
+        print("=" * (len(head) + 6))
         survived = sum(failed == 0 for cloud in self.clouds.values() for _, _, failed in cloud.outages)
         outages = sum(len(cloud.outages) for cloud in self.clouds.values())
         kills = len(self.deaths) if self.agent.poll() is None else 0
         print(f"outages survived {survived} of {outages}, kill -9 survived {kills} of {len(self.deaths)}, "
               f"the agent's resident memory {memory / 1024:.1f} MiB")
         for text in wrong:
-            print("BROKEN: " + text)
+            print("WRONG: " + text)
         print(f"""
 Left for you to look at, in {DIR}:
   published/*/      what the consumers read
