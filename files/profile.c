@@ -398,3 +398,25 @@ int cfr_profile_verify(const char *path, const char *section, struct cfr_file_fi
     (void)close(dir_fd);
     return rc;
 }
+
+int cfr_profile_restrict(const char *path, mode_t mode, mode_t *was, struct cfr_err *err)
+{
+    struct cfr_err none = {0};
+    struct stat st;
+    const char *name;
+    int dir_fd = cfr_path_open_parent(path, false, &name, &none);
+    int fd = dir_fd >= 0 ? cfr_path_openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, &none) : -1;
+    int rc = 0;
+
+    *was = 0;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IRWXO & ~mode) != 0) {
+        *was = st.st_mode & 07777;
+        if (fchmod(fd, st.st_mode & mode & 07777) != 0)
+            rc = cfr_err_sys(err, errno, "cannot set the mode of %s", path);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    if (dir_fd >= 0)
+        (void)close(dir_fd);
+    return rc;
+}

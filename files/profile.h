@@ -15,7 +15,11 @@
  * CFR_E_CONFLICT if another program keeps changing PATH without the lock. */
 int cfr_profile_publish(const char *path, const char *section, const struct cfr_file *file, bool wait, bool *changed,
                         struct cfr_err *err);
-/* Removes what a crash has left beside PATH, unless the lock is held: then it may be what the holder is writing. */
+/* Takes from the users who are not PATH's owner or of its group what MODE does not give them: PATH gets the bits that
+ * both its mode and MODE have. *WAS is the mode before, 0 if nothing had to change (or PATH is no regular file). An
+ * error if it cannot be changed; *WAS is set then, too. */
+int cfr_profile_restrict(const char *path, mode_t mode, mode_t *was, struct cfr_err *err);
+/* Removes what a crash has left next to PATH, unless the lock is held: then it may be what the holder is writing. */
 int cfr_profile_recover(const char *path, struct cfr_err *err);
 /* 0 if PATH has the section; CFR_E_MISSING. *MARK (may be NULL) changes with the section: its size, and a digest of it
  * in place of the time. */

@@ -238,11 +238,22 @@ static void report_taken(struct cfr_doctor *d, const struct cfr_doctor_case *one
     }
 }
 
+static void look_at_secret_file(void *ctx, const char *path, mode_t mode)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IRWXO & ~mode) != 0)
+        cfr_doctor_report(ctx, CFR_FINDING_WARNING, "publish.readable",
+                          "take the rights away, or write the `mode` that is wanted",
+                          "%s can be read by other users (mode %04o); it gets mode %04o when it is published", path,
+                          (unsigned)st.st_mode & 07777U, (unsigned)(st.st_mode & mode) & 07777U);
+}
+
 void cfr_doctor_targets(struct cfr_doctor *d, struct cfr_doctor_case *one)
 {
     const struct cfr_config_credential *c = one->credential;
     const struct cfr_publish_inspection looks = {
-        d, look_at_owner, look_at_directory, look_at_file, look_at_parent, look_at_cluster};
+        d, look_at_owner, look_at_directory, look_at_file, look_at_parent, look_at_cluster, look_at_secret_file};
 
     for (size_t i = 0; i < c->publish.count; i++) {
         cfr_doctor_at(d, c->name, ((const struct cfr_config_publish *)c->publish.items)[i].node.line);

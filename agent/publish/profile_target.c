@@ -2,6 +2,7 @@
 /* Target kind `profile`: one section of an ini file that other programs write, too. */
 #include "agent/publish/render_private.h"
 #include "agent/publish/target_private.h"
+#include "base/log.h"
 #include "files/format/format.h"
 #include "files/profile.h"
 #include "files/single.h"
@@ -29,8 +30,9 @@ static const struct cfr_field fields[] = {
     {FIELD(format, ENUM), .fallback = "aws-credentials", .choices = cfr_format_names,
      .doc = CFR_DOC("What the profile holds: aws-credentials or aws-config.")},
     {FIELD(mode, MODE), .fallback = "0600",
-     .doc = CFR_DOC("Permission bits of a file that has to be made; one that exists keeps its own. Octal and in "
-                    "quotes.")},
+     .doc = CFR_DOC(
+         "Permission bits of a file that has to be made; one that exists keeps its own, except that other users cannot "
+         "read secrets in it if these bits do not let them. Octal and in quotes.")},
     {FIELD(owner, STRING), .min = 1, .max = 256,
      .doc = CFR_DOC("Owner of a file that has to be made, a user name or number.")},
     {FIELD(group, STRING), .min = 1, .max = 256,
@@ -54,6 +56,12 @@ static const struct cfr_table table = {
     .check = check_keys,
     .doc = CFR_DOC("One profile inside a shared AWS file, changed under a lock (the file's name with `.lock`)."),
 };
+
+/* A config names tokens and commands, and is meant to be read. */
+static bool holds_secret(const struct cfr_config_file *p)
+{
+    return cfr_formats[p->format].needs != NULL;
+}
 
 static void describe_profile(const void *config, struct cfr_config_target_use *out)
 {
@@ -89,6 +97,24 @@ static int render_profile(const struct cfr_target *t, const struct cfr_publish_r
     return cfr_publish_content_ids(p->owner, p->group, &out->files[0].uid, &out->files[0].gid, err);
 }
 
+/* Before a secret gets into a file that every user can read. */
+static void restrict_readers(const char *credential, const struct cfr_config_file *p)
+{
+    struct cfr_err err = {0};
+    mode_t was = 0;
+
+    if (!holds_secret(p))
+        return;
+    if (cfr_profile_restrict(p->path, (mode_t)p->mode, &was, &err) != 0)
+        cfr_log(CFR_LOG_WARN, credential, NULL, "%s can be read by other users (mode %04o): %s; run chmod %04o %s",
+                p->path, (unsigned)was, err.text, (unsigned)p->mode, p->path);
+    else if (was != 0)
+        cfr_log(CFR_LOG_WARN, credential, NULL,
+                "%s could be read by other users (mode %04o): its mode is now %04o; `mode` of the profile says which "
+                "is wanted",
+                p->path, (unsigned)was, (unsigned)was & (unsigned)p->mode);
+}
+
 static int publish_profile(const struct cfr_target *t, const struct cfr_publish_job *job,
                            struct cfr_target_content *content, uint64_t *hash, bool *changed, struct cfr_err *err)
 {
@@ -97,6 +123,8 @@ static int publish_profile(const struct cfr_target *t, const struct cfr_publish_
     int rc = name_section(p, section, err);
 
     (void)hash;
+    if (rc == 0)
+        restrict_readers(job->render.credential, p);
     return rc != 0 ? rc : cfr_profile_publish(p->path, section, &content->files[0], job->may_wait, changed, err);
 }
 
@@ -121,6 +149,8 @@ static void inspect_profile(const struct cfr_target *t, const struct cfr_publish
 
     i->parent(i->ctx, p->path);
     i->owner(i->ctx, p->owner, p->group);
+    if (holds_secret(p) && i->secret_file != NULL)
+        i->secret_file(i->ctx, p->path, (mode_t)p->mode);
 }
 
 const struct cfr_target_ops cfr_publish_profile = {

@@ -35,6 +35,8 @@ struct cfr_publish_inspection {
     void (*file)(void *ctx, const char *path, bool in_place);
     void (*parent)(void *ctx, const char *path); /* the directory of PATH is written in */
     void (*cluster)(void *ctx, const struct cfr_kube_where *where);
+    void (*secret_file)(void *ctx, const char *path,
+                        mode_t mode); /* other programs write it, too; MODE is what it may have */
 };
 
 /* Makes the kinds of targets known to the parser of the configuration; call it before one is loaded. */

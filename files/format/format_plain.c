@@ -14,6 +14,13 @@ int cfr_format_token(const struct cfr_format_input *in, struct cfr_secret *out, 
     return rc != 0 ? rc : cfr_secret_append(out, cfr_format_get(in, CFR_FIELD_TOKEN), err);
 }
 
+static bool is_variable(const struct cfr_grant_field *f)
+{
+    /* The region is written under two names; what has a `:` in its name is no word of a shell. */
+    return f->name[0] != CFR_FIELD_PRIVATE_PREFIX && strcmp(f->name, CFR_FIELD_AWS_REGION) != 0 &&
+           strchr(f->name, ':') == NULL && strcmp(f->name, CFR_FIELD_REGISTRY_AUTHS) != 0;
+}
+
 int cfr_format_env(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
     const struct cfr_grant *g = in->grant;
@@ -22,13 +29,16 @@ int cfr_format_env(const struct cfr_format_input *in, struct cfr_secret *out, st
     struct cfr_writer p = {.secret = out, .err = err};
     char when[CFR_TIME_RFC3339_MAX];
     size_t before = out->len;
+    size_t others = 0;
 
     for (size_t i = 0; i < g->field_count; i++) {
-        if (g->fields[i].name[0] == CFR_FIELD_PRIVATE_PREFIX)
+        if (!is_variable(&g->fields[i]))
             continue;
-        /* The region is written under two names below; what has a `:` in its name is no word of a shell. */
-        if (strcmp(g->fields[i].name, CFR_FIELD_AWS_REGION) != 0 && strchr(g->fields[i].name, ':') == NULL &&
-            strcmp(g->fields[i].name, CFR_FIELD_REGISTRY_AUTHS) != 0)
+        /* What was granted for the token is what programs need; the token itself would be one secret more to lose. */
+        others += strcmp(g->fields[i].name, CFR_FIELD_TOKEN) != 0 ? 1 : 0;
+    }
+    for (size_t i = 0; i < g->field_count; i++) {
+        if (is_variable(&g->fields[i]) && (others == 0 || strcmp(g->fields[i].name, CFR_FIELD_TOKEN) != 0))
             cfr_format_write_env(&p, g->fields[i].name, cfr_secret_view(&g->fields[i].value), CFR_E_ANSWER);
     }
     if (p.rc == 0 && out->len == before)

@@ -56,7 +56,8 @@
     X("token", .render = cfr_format_token, .needs = CFR_FIELD_TOKEN, .holds_token = true, .is_token = true,            \
       .doc = CFR_DOC("the token alone, without a line feed"))                                                          \
     X("env", .render = cfr_format_env, .options = CFR_FORMAT_REGION, .holds_token = true,                              \
-      .doc = CFR_DOC("KEY=value lines for shells, systemd and containers"))                                            \
+      .doc = CFR_DOC(                                                                                                  \
+          "KEY=value lines for shells, systemd and containers; the source's token only if nothing else was granted"))  \
     X("json", .render = cfr_format_json, .holds_token = true, .passes_on = true,                                       \
       .doc = CFR_DOC("everything that is known, as one JSON object"))                                                  \
     X("secret-key", .render = cfr_format_secret_key, .options = CFR_FORMAT_KEY, .needs = CFR_FIELD_SECRET_PREFIX,      \

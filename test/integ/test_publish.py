@@ -125,8 +125,27 @@ def test_a_profile_in_somebody_elses_file(agent):
         ini.read(path)
         assert set(ini["work"]) == {"aws_access_key_id", "aws_secret_access_key", "aws_session_token",
                                     "aws_account_id"}
-        assert mode(path) == "0o604"
+        assert mode(path) == "0o600"
         rotate(agent)
+    assert f"{path} could be read by other users (mode 0604): its mode is now 0600" in agent.log
+    path.chmod(0o640)  # a group was given it on purpose
+    rotate(agent)
+    assert mode(path) == "0o640"
+
+
+def test_a_profile_that_others_can_read(agent):
+    path, config = agent.dir / "credentials", agent.dir / "config"
+    for file in (path, config):
+        file.write_text("[other]\nregion = eu-west-1\n")
+        file.chmod(0o644)
+    publishing(agent, [{"profile": {"path": str(path)}}, {"profile": {"path": str(config), "format": "aws-config",
+                                                                     "role_arn": ROLE, "token_path": "/run/token"}}])
+    for argv in (["check"], ["doctor", "--offline"]):
+        said = " ".join(agent.run(*argv).stdout.split())
+        assert f"{path} can be read by other users (mode 0644); it gets mode 0600 when it is published" in said, said
+    agent.start()
+    agent.wait_generation(1)
+    assert (mode(path), mode(config)) == ("0o600", "0o644")
 
 
 def test_a_profile_is_added_at_the_end_and_the_file_made(agent):

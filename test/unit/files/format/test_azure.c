@@ -137,8 +137,7 @@ static void plain_formats(void **state)
 {
     (void)state;
     set(CFR_FIELD_AZURE_ACCESS_TOKEN, "one");
-    check("env", "TOKEN=e30.e30.c2ln\n"
-                 "AZURE_CLIENT_ID=11111111-2222-3333-4444-555555555555\n"
+    check("env", "AZURE_CLIENT_ID=11111111-2222-3333-4444-555555555555\n"
                  "AZURE_TENANT_ID=contoso.example\n"
                  "AZURE_SCOPE=https://management.azure.com/.default\n"
                  "AZURE_AUTHORITY_HOST=https://login.microsoftonline.com/\n"

@@ -206,6 +206,7 @@ static void env(void **state)
                  "AWS_CREDENTIAL_EXPIRATION=2026-01-02T04:04:05Z\n");
     set(CFR_FIELD_AWS_REGION, "us-east-1");
     set(CFR_FIELD_AWS_ACCOUNT_ID, "123456789012");
+    set(CFR_FIELD_TOKEN, "e30.e30.c2ln"); /* only where it is all there is */
     grant.expires_s = 0;
     check("env", "AWS_ACCESS_KEY_ID=ASIAEXAMPLE000000000\n"
                  "AWS_SECRET_ACCESS_KEY=doc/only+secret\n"
