@@ -103,8 +103,8 @@ size_t cfr_view_utf8_len(struct cfr_view a)
     return k;
 }
 
-/* Characters that have no place of their own, but change where others stand or end the line: U+200B to U+200F, U+2028
- * to U+202E, U+2060 to U+206F, and U+FEFF. */
+/* Characters that have no place of their own, but change where others are shown, or end the line: U+200B to U+200F,
+ * U+2028 to U+202E, U+2060 to U+206F, and U+FEFF. */
 static bool is_invisible(const unsigned char *p)
 {
     return (p[0] == 0xe2 && p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xa8 && p[2] <= 0xae))) ||

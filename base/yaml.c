@@ -329,7 +329,7 @@ static int merge_pairs(struct reader *r, const struct cfr_yaml_node *from, const
     return 0;
 }
 
-/* Replaces the merge key of the innermost mapping by the pairs that it stands for. */
+/* Replaces the merge key of the innermost mapping by the pairs of its mapping. */
 static int resolve_merge(struct reader *r)
 {
     struct cfr_yaml_node *map = r->open[r->depth - 1];

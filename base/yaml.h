@@ -33,7 +33,7 @@ struct cfr_yaml;
  * tags or further documents. CFR_E_CONFIG with *LINE (0 = about the whole text), CFR_E_NOMEM. The caller
  * frees *OUT. */
 int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err);
-/* The same for a text of somebody who is not trusted with memory: at most CFR_YAML_NODES_MAX nodes. */
+/* The same for an untrusted text: at most CFR_YAML_NODES_MAX nodes. */
 int cfr_yaml_parse_limited(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err);
 /* The same for a file of another program, as yaml.v2 of Go reads it: the first document, with anchors, aliases and
  * merge keys resolved, so that a node may be reached in several ways. At most 1024 anchors, and 4096 aliases and merged

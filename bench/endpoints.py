@@ -211,7 +211,7 @@ def main():
                 under_load(load, name, request, options.seconds)
             with bad_neighbours(at) as count:
                 under_load(load, "AWS container", shapes["AWS container"], options.seconds,
-                           f", beside {count} idle connections and {SLOW} slow ones")
+                           f", next to {count} idle connections and {SLOW} slow ones")
         finally:
             agent.stop()
     return finish()

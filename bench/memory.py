@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Resident memory when idle with one credential, and what each further one adds, up to 1,000.
 
-usage: memory.py [BINARY...]       (default: the dynamic build; name a static one beside it to have them told apart)
+usage: memory.py [BINARY...]       (default: the dynamic build; name a static one as well to distinguish them)
 """
 import os
 import re

@@ -1,5 +1,5 @@
 # The Debian packages; tools/package.sh makes them. One component, one package.
-set(CFR_PACKAGE_RELEASE 1 CACHE STRING "What stands behind the version in Debian packages")
+set(CFR_PACKAGE_RELEASE 1 CACHE STRING "Follows the version in Debian packages")
 set(CFR_PACKAGE_VERSION ${PROJECT_VERSION}-${CFR_PACKAGE_RELEASE})
 set(CFR_PACKAGE_MAINTAINER "The credfresh authors <credfresh@localhost.localdomain>" CACHE STRING "Debian's Maintainer")
 
@@ -21,7 +21,7 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/libcredfresh)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/package_files.cmake)
 
-# What Debian wants to find beside every package's files.
+# What Debian requires next to every package's files.
 file(READ LICENSE license)
 string(REGEX MATCH "Copyright \\(c\\) ([^\n]*)" ignored "${license}")
 set(copyright "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: credfresh\n\n"
@@ -62,10 +62,10 @@ endmacro()
 option(CFR_DEBIAN "Also install what only Debian packages have" OFF)
 unset(CPACK_COMPONENTS_ALL)
 cfr_package(credfresh credfresh admin "keeps short-lived cloud credentials fresh"
-"Exchanges a token (of a Kubernetes service account, or any other that
-somebody renews) for short-lived credentials of AWS, Google Cloud, Azure,
+"Exchanges a token (of a Kubernetes service account, or another that is
+renewed) for short-lived credentials of AWS, Google Cloud, Azure,
 OpenStack or an OAuth server, writes them to the files that programs read, in
-one step, and tells the programs. It does so again before they expire.
+one step, and notifies the programs. It renews them before they expire.
 .
 This package has the agent with its systemd units.")
 set(CPACK_DEBIAN_CREDFRESH_PACKAGE_DEPENDS
@@ -99,7 +99,7 @@ set(CPACK_DEBIAN_LIBCREDFRESH-TLS-DEV_PACKAGE_DEPENDS
 
 if(CFR_TESTS)
     cfr_package(testing credfresh-testing devel "small cloud on loopback, and a witness of published credentials"
-"credfresh-localcloud stands in for AWS STS, Google Cloud, Azure, OpenStack, an
+"credfresh-localcloud replaces AWS STS, Google Cloud, Azure, OpenStack, an
 OAuth server, the kubelet and a Kubernetes API server, as strict as they are,
 with faults on request. credfresh-witness watches a published directory and
 tells of every torn, mixed, empty or expired state that a consumer could see.")

@@ -12,7 +12,7 @@
 #define CFR_ROTATION_ID_MAX     132          /* with its NUL; of what the cloud calls a key */
 #define CFR_ROTATION_NAME_MAX   96           /* of what we call it, where the cloud takes names */
 #define CFR_ROTATION_NAME_OURS  "credfresh-" /* how the names of our keys begin */
-#define CFR_ROTATION_MAKER_MAX  320          /* of whom the cloud says that he made it */
+#define CFR_ROTATION_MAKER_MAX  320          /* the creator, as the cloud names it */
 #define CFR_ROTATION_KEYS_MAX   64           /* that a list may hold; clouds allow 2 to 20 */
 #define CFR_ROTATION_NEXT_MAX   1024         /* of what names the next page of a list */
 #define CFR_ROTATION_BODY_MAX   65536        /* of a request */

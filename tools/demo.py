@@ -42,7 +42,7 @@ class Cloud:
     def __init__(self, name, actions, kinds=()):
         self.name = name
         self.actions = actions  # of the exchange, one after the other
-        self.kinds = kinds      # told to the witness
+        self.kinds = kinds      # for the witness
         self.rotations = []     # moments
         self.generations = []   # (published, expires)
         self.seconds = collections.Counter()  # calls in each second
@@ -244,7 +244,7 @@ credentials:
                 said = re.match(r"\S+ (\S+) +(?:(\w+) \[\w+\]: )?(.*)", line.strip())
                 level, name, text = said.groups() if said else ("info", None, line.strip())
                 if level == "info" and text.startswith("hook "):
-                    continue  # the consumer tells better whether it was told
+                    continue  # the consumer knows better whether it was notified
                 if name in self.clouds and text.startswith("published "):
                     self.clouds[name].rotations.append(self.time.now())
                     self.clouds[name].generations.append((self.time.now(), self.expiry(name)))

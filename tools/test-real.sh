@@ -180,7 +180,7 @@ have_systemd() {
 
 # The web server's programs may not be in the path of a plain user.
 PATH=$PATH:/usr/sbin:/sbin
-# Eight minutes of nearly nothing but waiting, so beside the others.
+# Eight minutes of nearly nothing but waiting, so next to the others.
 kubelet=
 if have_kubelet; then
     log=$(mktemp)

@@ -16,7 +16,7 @@
 
 #define GROUPS_MAX 256
 #define NO_GROUP                                                                                                       \
-    65534 /* of a user whom /etc/passwd does not know: a directory's group may be one that is not theirs               \
+    65534 /* of a user that /etc/passwd does not have: a directory's group may be one that is not theirs               \
            */
 
 /* At the beginning of the memory that is shared. */

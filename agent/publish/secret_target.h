@@ -4,7 +4,7 @@
  *
  * A rotated key is applied with what the Secret held before, as KEY.old, and the time of its minting.
  *
- * What a Secret holds is looked at at the start and once a minute: one that was deleted, or that somebody else has
+ * What a Secret holds is looked at at the start and once a minute: one that was deleted, or that another client has
  * written to, is lost until the next cfr_publish.
  *
  * Nothing blocks. A struct cfr_delivery owns the requests under way and what is to be applied, which it wipes once it

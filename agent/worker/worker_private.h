@@ -226,7 +226,7 @@ void cfr_worker_rearm(struct cfr_worker *w);
 void cfr_worker_wake(struct cfr_worker *w);
 /* Writes the record; a failure is logged, and no reason to stop. */
 void cfr_worker_save(struct cfr_worker *w);
-/* What a log line about W has beside its words; CODE is the error's, 0 = none. */
+/* The fields of a log line about W; CODE is the error's, 0 = none. */
 struct cfr_log_fields cfr_worker_log_fields(const struct cfr_worker *w, int code);
 /* It was renewed, or what was wrong is right: forgets the error, and says so if it has lasted. */
 void cfr_worker_clear_error(struct cfr_worker *w);

@@ -116,7 +116,7 @@ class Watcher:
         return _library.credfresh_dispatch(self._handle) == 1
 
     def wait(self, timeout_s=None):
-        """Waits for a snapshot that no earlier wait() told of; the first one counts. False when the time is over."""
+        """Waits for a snapshot that no earlier wait() has returned for; the first one counts. False when the time is up."""
         if not self.changed(self._waited):
             code = _library.credfresh_wait(self._handle, -1 if timeout_s is None else int(timeout_s * 1000))
             if code < 0:
