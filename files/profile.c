@@ -227,7 +227,7 @@ static int64_t now_ms(void)
 }
 
 /* Opens and locks NAME.lock. Closing the descriptor unlocks. */
-static int take_lock(int dir_fd, const char *name, bool wait, struct cfr_err *err)
+static int acquire_lock(int dir_fd, const char *name, bool wait, struct cfr_err *err)
 {
     const struct timespec step = {0, LOCK_STEP_MS * 1000000L};
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -320,7 +320,7 @@ static int merge_once(int dir_fd, struct merge *m, bool *changed, bool *raced, s
 
 static int merge_locked(int dir_fd, struct merge *m, bool wait, bool *changed, struct cfr_err *err)
 {
-    int lock_fd = take_lock(dir_fd, m->name, wait, err);
+    int lock_fd = acquire_lock(dir_fd, m->name, wait, err);
     bool raced = true;
     int rc = 0;
 
@@ -365,7 +365,7 @@ int cfr_profile_recover(const char *path, struct cfr_err *err)
 
     if (dir_fd < 0)
         return dir_fd == CFR_E_MISSING ? 0 : cfr_err_set(err, dir_fd, "%s", local.text);
-    lock_fd = take_lock(dir_fd, name, false, err);
+    lock_fd = acquire_lock(dir_fd, name, false, err);
     rc = lock_fd >= 0 ? cfr_file_remove_temps(dir_fd, name, err) : lock_fd == CFR_E_TIMEOUT ? 0 : lock_fd;
     if (lock_fd >= 0)
         (void)close(lock_fd);

@@ -26,7 +26,7 @@ static int report_locked(int fd, const char *directory, struct cfr_err *err)
                        directory, pid[0] != '\0' ? " with process id " : "", pid);
 }
 
-static int take_lock(int dir_fd, const char *directory, struct cfr_err *err)
+static int acquire_lock(int dir_fd, const char *directory, struct cfr_err *err)
 {
     int fd = cfr_path_openat(dir_fd, LOCK_NAME, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY, 0600, err);
     int rc = 0;
@@ -105,7 +105,7 @@ int cfr_state_open(const char *directory, int *lock_fd, struct cfr_err *err)
     unsafe = check_open(dir_fd, directory, err);
     if (unsafe == 0 && faccessat(dir_fd, LOCK_NAME, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
         cfr_path_sync_above(dir_fd);
-    *lock_fd = unsafe != 0 ? unsafe : take_lock(dir_fd, directory, err);
+    *lock_fd = unsafe != 0 ? unsafe : acquire_lock(dir_fd, directory, err);
     if (*lock_fd < 0) {
         int rc = *lock_fd;
 

@@ -53,7 +53,7 @@ bool cfr_walk_trusts_link(const struct stat *dir, const struct stat *link)
 }
 
 /* As fstat(2). A network or FUSE file system is not asked with CACHED. */
-static int look_at(int fd, bool cached, struct status *out)
+static int read_status(int fd, bool cached, struct status *out)
 {
     struct statx now;
 
@@ -67,7 +67,7 @@ static int look_at(int fd, bool cached, struct status *out)
 }
 
 /* Takes the next component off the way. 1, 0 at the end, or an error. */
-static int take_name(struct at *at, struct cfr_err *err)
+static int next_name(struct at *at, struct cfr_err *err)
 {
     char *p = at->rest + strspn(at->rest, "/");
     size_t n = strcspn(p, "/");
@@ -99,7 +99,7 @@ static int enter_root(struct at *at, bool cached, struct cfr_err *err)
 
     if (fd < 0)
         return cfr_err_sys(err, errno, "cannot open /");
-    if (look_at(fd, cached, &status) != 0) {
+    if (read_status(fd, cached, &status) != 0) {
         int failed = errno;
 
         (void)close(fd);
@@ -151,7 +151,7 @@ static int step(struct at *at, const struct cfr_walk *walk, struct cfr_err *err)
     }
     if (rc != 0)
         return rc;
-    if (fd < 0 || look_at(fd, walk->cached, &status) != 0) {
+    if (fd < 0 || read_status(fd, walk->cached, &status) != 0) {
         rc = cfr_err_sys(err, errno, "cannot open the directory %s", at->name);
         if (fd >= 0)
             (void)close(fd);
@@ -202,10 +202,10 @@ int cfr_walk_open(const char *path, size_t n, struct cfr_walk *walk, struct cfr_
         int before = at.fd;
 
         walk->ended = walk->enter != NULL && !walk->enter(walk->ctx, at.fd, &at.status.st, at.status.mount);
-        rc = walk->ended ? 0 : take_name(&at, err);
+        rc = walk->ended ? 0 : next_name(&at, err);
         /* A link leaves it where it is, and is no directory to enter. */
         while (rc > 0 && (rc = step(&at, walk, err)) == 0 && at.fd == before)
-            rc = take_name(&at, err);
+            rc = next_name(&at, err);
         rc = rc == 0 && at.fd != before ? 1 : rc;
     }
     if (rc == 0)

@@ -311,8 +311,8 @@ static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
     return 0;
 }
 
-/* As stat(2), but a link that others could have made is looked at itself. */
-static bool look_at(int dir_fd, const char *name, struct stat *st)
+/* As stat(2), but a link that others could have made is read itself. */
+static bool read_status(int dir_fd, const char *name, struct stat *st)
 {
     struct stat dir;
 
@@ -333,7 +333,7 @@ static struct identity read_identity(const struct entry *e)
 
     if (dir_fd < 0)
         return id;
-    if (look_at(dir_fd, e->path + e->name_at, &st) || (is_whole_directory(e) && fstat(dir_fd, &st) == 0)) {
+    if (read_status(dir_fd, e->path + e->name_at, &st) || (is_whole_directory(e) && fstat(dir_fd, &st) == 0)) {
         id.device = st.st_dev;
         id.inode = st.st_ino;
     }
@@ -509,7 +509,7 @@ static void mark_pending(struct cfr_watch *w, struct directory *d, const char *n
     }
 }
 
-/* Earlier generations are removed after each swap, which nobody needs to know. */
+/* Earlier generations are removed after each swap, which no worker needs to know. */
 static void mark_removal(struct directory *d, const char *name)
 {
     bool generation = strncmp(name, "..", 2) == 0 && strcmp(name, CFR_GENERATION_DATA) != 0;
