@@ -55,7 +55,7 @@ static enum cfr_event fail_exchange(struct cfr_worker *w, const struct cfr_err *
 }
 
 /* Takes the inputs of RESULT, and what they are rendered with, into an empty w->granted. */
-static int take_inputs(struct cfr_worker *w, struct cfr_source_exchange_result *result, struct cfr_err *err)
+static int move_inputs(struct cfr_worker *w, struct cfr_source_exchange_result *result, struct cfr_err *err)
 {
     struct cfr_worker_granted *g;
     int rc = make_granted(w, err);
@@ -86,10 +86,10 @@ static enum cfr_event collect(struct cfr_worker *w, struct cfr_source_exchange_r
         note_refused_request(w, result->token_expires_s);
         /* A token that is refused is no better than the published one. */
         if (cfr_err_class(result->rc) == CFR_CLASS_RETRY)
-            (void)take_inputs(w, result, NULL);
+            (void)move_inputs(w, result, NULL);
         return fail_exchange(w, &result->err, result->retry_after_s);
     }
-    if (take_inputs(w, result, &result->err) != 0)
+    if (move_inputs(w, result, &result->err) != 0)
         return fail_exchange(w, &result->err, -1);
     cfr_grant_move(&w->granted->grant, result->grant);
     if (result->token_expires_s != 0) {
@@ -354,7 +354,7 @@ static void keep_inputs(struct cfr_worker *w, struct cfr_worker_inputs *r)
 
 /* Reads the source and gives the event that follows, if any: a volume swap that left everything as it was is no reason
  * to go to the cloud. */
-static void look(struct cfr_worker *w)
+static void read_source(struct cfr_worker *w)
 {
     struct cfr_worker_inputs r;
     enum cfr_event event = CFR_EVENT_NONE;
@@ -385,7 +385,7 @@ static void look(struct cfr_worker *w)
 void cfr_worker_on_source(struct cfr_worker *w)
 {
     w->looks = 0;
-    look(w);
+    read_source(w);
 }
 
 void cfr_worker_on_source_changed(void *ctx)
@@ -570,7 +570,7 @@ static void on_timer(struct cfr_worker *w)
     if (cfr_worker_ack_retire_at(w) <= now.boot_ms)
         retire(w);
     if (w->look_boot_ms <= now.boot_ms)
-        look(w);
+        read_source(w);
     if (w->token.overdue_boot_ms <= now.boot_ms)
         check_overdue(w, now);
     cfr_hook_step(w->hooks, now);
@@ -598,7 +598,7 @@ void cfr_worker_run_timers(struct cfr_host *host, size_t count)
         on_timer((struct cfr_worker *)due);
 }
 
-static void look_at_targets(struct cfr_worker *w)
+static void check_targets_now(struct cfr_worker *w)
 {
     if (!cfr_publisher_is_remote(w->targets))
         check_targets(w);
@@ -606,19 +606,19 @@ static void look_at_targets(struct cfr_worker *w)
         (void)begin_work(w, CFR_PUBLISHER_LOOK);
 }
 
-/* Who removes it again and again does not cause an exchange each time. */
+/* A program that removes it again and again does not cause an exchange each time. */
 void cfr_worker_on_targets_changed(void *ctx)
 {
     struct cfr_worker *w = ctx;
 
     if (cfr_clock_now().boot_ms >= w->restore_boot_ms)
-        look_at_targets(w);
+        check_targets_now(w);
 }
 
 void cfr_worker_on_tick(struct cfr_worker *w)
 {
     cfr_worker_review_kept(w);
-    look_at_targets(w);
+    check_targets_now(w);
     if (cfr_worker_ack_look(w))
         cfr_worker_save(w);
     on_timer(w);
