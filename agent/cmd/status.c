@@ -60,7 +60,7 @@ static bool is_ready(const struct cfr_json *c)
 }
 
 /* The exit status that the answer means: of an unknown name, and with --exit-code of what is not ready. */
-static int judge_answer(const struct view_of_status *v)
+static int find_exit_status(const struct view_of_status *v)
 {
     const struct cfr_json *list = cfr_json_get(v->last.json, "credentials");
     int status = CFR_EXIT_OK;
@@ -115,7 +115,7 @@ static int show(struct view_of_status *v)
         cfr_cli_answer_free(&v->last);
         v->last = answer;
         v->last_boot_ms = cfr_clock_now().boot_ms;
-        status = judge_answer(v);
+        status = find_exit_status(v);
         if (status != CFR_EXIT_REFUSED && v->o->json)
             (void)fwrite(v->last.text.p, 1, v->last.text.len, stdout);
         else if (status != CFR_EXIT_REFUSED)

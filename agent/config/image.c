@@ -24,7 +24,7 @@ static bool has_text(const struct cfr_field *f, const void *config)
 }
 
 /* One key of the provider's CONFIG from the annotation that P names. */
-static int take_annotation(const struct cfr_sts_provider *provider, const struct cfr_pair *p,
+static int read_annotation(const struct cfr_sts_provider *provider, const struct cfr_pair *p,
                            const struct cfr_k8s_image_request *request, void *config, struct cfr_err *err)
 {
     const struct cfr_field *f = cfr_field_find(provider->table, cfr_view_of(p->key));
@@ -88,7 +88,7 @@ int cfr_config_image_resolve(const struct cfr_config_image *item, const struct c
     if (provider == NULL || provider->add_registry == NULL)
         return cfr_err_set(err, CFR_E_INTERNAL, "image credential %s has no exchange for registries", item->name);
     for (size_t i = 0; rc == 0 && request != NULL && i < item->annotations.count; i++)
-        rc = take_annotation(provider, &item->annotations.items[i], request, config, err);
+        rc = read_annotation(provider, &item->annotations.items[i], request, config, err);
     if (rc == 0)
         rc = add_registry(provider, request, config, err);
     if (rc != 0 || (request == NULL && !is_whole(item, provider, config)))

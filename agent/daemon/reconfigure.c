@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Lets the workers look soon at what the service CA now issues. */
-static void look_at_issued(struct cfr_daemon *a)
+static void refresh_issued(struct cfr_daemon *a)
 {
     for (size_t i = 0; i < a->count; i++) {
         if (cfr_source_of(cfr_worker_config(a->workers[i])) == &cfr_source_service_ca)
@@ -24,7 +24,7 @@ static void look_at_issued(struct cfr_daemon *a)
 void cfr_daemon_keep_service_ca(struct cfr_daemon *a)
 {
     if (cfr_service_ca_step(a->host.service_ca, cfr_clock_now()))
-        look_at_issued(a);
+        refresh_issued(a);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -169,7 +169,7 @@ static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *
     if (rc == 0)
         rc = swap_workers(a, next, err);
     if (reissued)
-        look_at_issued(a);
+        refresh_issued(a);
     if (rc != 0) {
         cfr_daemon_endpoints_drop(a->endpoints, plan);
         if (health != NULL)

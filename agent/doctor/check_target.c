@@ -184,18 +184,18 @@ static void report_generation(struct cfr_doctor *d, const char *directory)
                           (unsigned long long)number);
 }
 
-static void look_at_owner(void *ctx, const char *owner, const char *group)
+static void check_owner(void *ctx, const char *owner, const char *group)
 {
     report_owner(ctx, owner, group);
 }
 
-static void look_at_directory(void *ctx, const char *path)
+static void check_directory(void *ctx, const char *path)
 {
     report_directory(ctx, path);
     report_generation(ctx, path);
 }
 
-static void look_at_file(void *ctx, const char *path, bool in_place)
+static void check_file(void *ctx, const char *path, bool in_place)
 {
     struct cfr_doctor *d = ctx;
     bool mount = cfr_file_is_mount(path);
@@ -214,12 +214,12 @@ static void look_at_file(void *ctx, const char *path, bool in_place)
                           "%s is a mount point of its own and cannot be replaced by rename", path);
 }
 
-static void look_at_parent(void *ctx, const char *path)
+static void check_parent(void *ctx, const char *path)
 {
     report_parent(ctx, path);
 }
 
-static void look_at_cluster(void *ctx, const struct cfr_kube_where *where)
+static void check_cluster(void *ctx, const struct cfr_kube_where *where)
 {
     cfr_doctor_cluster(ctx, where);
 }
@@ -238,7 +238,7 @@ static void report_taken(struct cfr_doctor *d, const struct cfr_doctor_case *one
     }
 }
 
-static void look_at_secret_file(void *ctx, const char *path, mode_t mode)
+static void check_secret_file(void *ctx, const char *path, mode_t mode)
 {
     struct stat st;
 
@@ -253,7 +253,7 @@ void cfr_doctor_targets(struct cfr_doctor *d, struct cfr_doctor_case *one)
 {
     const struct cfr_config_credential *c = one->credential;
     const struct cfr_publish_inspection looks = {
-        d, look_at_owner, look_at_directory, look_at_file, look_at_parent, look_at_cluster, look_at_secret_file};
+        d, check_owner, check_directory, check_file, check_parent, check_cluster, check_secret_file};
 
     for (size_t i = 0; i < c->publish.count; i++) {
         cfr_doctor_at(d, c->name, ((const struct cfr_config_publish *)c->publish.items)[i].node.line);
