@@ -160,12 +160,12 @@ static void report_state(struct cfr_doctor *d, const struct cfr_json *c)
         cfr_doctor_report(d, CFR_FINDING_OK, "agent.credential", NULL, "generation %lld is published and never expires",
                           (long long)get_number(c, "generation"));
     else if (get_flag(c, "published"))
-        cfr_doctor_report(d, CFR_FINDING_WRONG, "agent.credential", "the findings below say why it was not renewed",
-                          "what is published has expired %s ago (the agent is %.*s)",
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "agent.credential", "the other findings say why it was not renewed",
+                          "what is published has expired %s ago (state %.*s)",
                           cfr_time_words((now_s - expires_s) * 1000, words), (int)state.n, state.p);
     else
-        cfr_doctor_report(d, CFR_FINDING_WRONG, "agent.credential", "the findings below say why",
-                          "nothing is published yet (the agent is %.*s)", (int)state.n, state.p);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "agent.credential", "the other findings say why",
+                          "nothing is published yet (state %.*s)", (int)state.n, state.p);
 }
 
 static void report_list(struct cfr_doctor *d, const struct cfr_json *list, const char *check, const char *remedy)
