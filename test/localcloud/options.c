@@ -6,28 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char lc_options_help[] =
-    "Usage: credfresh-localcloud --state DIR [--config FILE.json] [--port N]\n"
-    "                            [--speed N] [--log FILE|-]\n"
-    "\n"
-    "A local cloud on loopback for tests of programs that use workload identity: an\n"
-    "OpenID Connect issuer, projected service-account token volumes, and token\n"
-    "services of AWS, Google, Azure, OpenStack and OAuth that check as strictly as\n"
-    "the real ones and fail on request.\n"
-    "\n"
-    "  --state DIR    where everything is written (made with mode 0700);\n"
-    "                 DIR/ready.json appears when it serves, and DIR/credfresh.yaml is\n"
-    "                 a configuration for credfresh\n"
-    "  --config FILE  roles, volumes and keys as JSON; without it: one role and one\n"
-    "                 volume named demo\n"
-    "  --port N       port of the TLS listener, 0 for any free one (default 0)\n"
-    "  --speed N      time runs N times faster for lifetimes, 0.001 to 1000000\n"
-    "                 (default 1)\n"
-    "  --log FILE     one line per request to FILE, or to standard output for -\n"
-    "  --help, --version\n"
-    "\n"
-    "It stays in the foreground and exits with status 0 on SIGTERM or SIGINT; 2 means\n"
-    "wrong options or configuration.\n";
+const char lc_options_help[] = "Usage: credfresh-localcloud --state DIR [--config FILE.json] [--port N]\n"
+                               "                            [--speed N] [--log FILE|-]\n"
+                               "\n"
+                               "A local cloud on loopback for tests of programs that use workload identity: an\n"
+                               "OpenID Connect issuer, projected service-account token volumes, and token\n"
+                               "services of AWS, Google, Azure, OpenStack and OAuth that check as strictly as\n"
+                               "the real ones and fail on request.\n"
+                               "\n"
+                               "  --state DIR    where everything is written (made with mode 0700);\n"
+                               "                 DIR/ready.json appears when it serves; DIR/credfresh.yaml is\n"
+                               "                 a configuration for credfresh\n"
+                               "  --config FILE  roles, volumes and keys as JSON; without it: one role and one\n"
+                               "                 volume named demo\n"
+                               "  --port N       port of the TLS listener, 0 for any free one (default 0)\n"
+                               "  --speed N      time runs N times faster for lifetimes, 0.001 to 1000000\n"
+                               "                 (default 1)\n"
+                               "  --log FILE     one line per request to FILE, or to standard output for -\n"
+                               "  --help, --version\n"
+                               "\n"
+                               "It stays in the foreground and exits with status 0 on SIGTERM or SIGINT; 2 means\n"
+                               "wrong options or configuration.\n";
 
 static int read_port(const char *text, unsigned short *port, struct lc_fail *fail)
 {
