@@ -16,9 +16,9 @@
 #define SHOWN_MAX   2200 /* the longest identity fits */
 #define NAME_MIN    10   /* of the heading CREDENTIAL */
 #define NAME_MAX_   64   /* the longest name of a configuration */
-#define FIXED       55   /* the columns of a row without its name and the bar */
+#define FIXED       56   /* the columns of a row without its name and the bar */
 #define MARGIN      4    /* before a note */
-#define COLUMNS_MIN 40
+#define COLUMNS_MIN 64   /* a row without a bar */
 
 struct paint {
     const char *good;
@@ -362,7 +362,10 @@ static void print_head(const struct cfr_json *agent, const struct cfr_json *list
 
     for (size_t i = 0; i < cfr_json_count(list); i++)
         ready += get_flag(cfr_json_at(list, i), "ready") ? 1 : 0;
-    (void)cfr_time_words((now_s - get_time(agent, "started")) * 1000, up);
+    if (now_s <= get_time(agent, "started"))
+        (void)snprintf(up, sizeof up, "0 s");
+    else
+        (void)cfr_time_words((now_s - get_time(agent, "started")) * 1000, up);
     if (l->columns != 0 && strlen(version.text) + strlen(up) + strlen(file.text) + 40 > (size_t)l->columns)
         (void)printf("credfresh %s, up %s, %zu of %zu ready\n%s\n\n", version.text, up, ready, cfr_json_count(list),
                      file.text);

@@ -166,7 +166,7 @@ def test_exit_code(serve):
     assert agent.status("--exit-code", "--json").returncode == 1
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("columns", [64, 80, 120])
 def test_it_fits_the_terminal(serve, columns):
     agent = serve(credential(LONG, identity="arn:aws:sts::123456789012:assumed-role/" + "words of it " * 20, hooks=[HOOK]),
                   credential("b", **EXPIRED))
