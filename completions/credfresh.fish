@@ -150,7 +150,7 @@ complete -c credfresh -n '__credfresh_is image-credential-provider' -s c -l conf
 complete -c credfresh -n '__credfresh_is image-credential-provider' -s h -l help -d 'print this command\'s usage'
 
 complete -c credfresh -n '__credfresh_at 0' -a oidc -d 'manage the key and the documents of a service-account issuer'
-complete -c credfresh -n '__credfresh_is oidc' -s c -l config -r -F -d 'the configuration'
+complete -c credfresh -n '__credfresh_is oidc' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
 complete -c credfresh -n '__credfresh_is oidc' -l json -d 'print JSON'
 complete -c credfresh -n '__credfresh_is oidc' -l timeout -x -d 'the longest time to take, such as 90s'
 complete -c credfresh -n '__credfresh_is oidc' -l audience -x -d 'the audience that the token must have'

@@ -53,7 +53,8 @@ int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_v
                              struct cfr_err *err);
 /* Reads the answer (200) to a GET of the object that was applied earlier; its values are not looked at. CFR_E_MISSING
  * if it is not as it was: not of this credential and generation, or one of the keys is not the field manager's any more
- * (of no KEYS: all of them), or it is being deleted; ERR names the manager. CFR_E_ANSWER: it is not a Secret, or another. */
+ * (of no KEYS: all of them), or it is being deleted; ERR names the manager. CFR_E_ANSWER: it is not a Secret, or
+ * another. */
 int cfr_k8s_secret_apply_held(const struct cfr_k8s_secret_object *o, struct cfr_view body, struct cfr_err *err);
 /* Reads from the answer (200) to a GET of the object the values of COUNT KEYS into VALUES, which it initialises and the
  * caller frees also after an error; THERE says which of the keys exist. CFR_E_ANSWER, CFR_E_NOMEM. */
