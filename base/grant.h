@@ -13,20 +13,25 @@
 #define CFR_GRANT_VALUE_MAX    1048576 /* a key of a Secret may be as large as the whole */
 
 /* Names of the fields that exist today. They are what `json` and `env` publish. */
-#define CFR_FIELD_TOKEN                               "token"
-#define CFR_FIELD_AWS_ACCESS_KEY_ID                   "aws_access_key_id"
-#define CFR_FIELD_AWS_SECRET_ACCESS_KEY               "aws_secret_access_key"
-#define CFR_FIELD_AWS_SESSION_TOKEN                   "aws_session_token"
-#define CFR_FIELD_AWS_ACCOUNT_ID                      "aws_account_id"
-#define CFR_FIELD_AWS_REGION                          "aws_region"
-#define CFR_FIELD_GCP_ACCESS_TOKEN                    "gcp_access_token"
-#define CFR_FIELD_GCP_ID_TOKEN                        "gcp_id_token"
-#define CFR_FIELD_GCP_SERVICE_ACCOUNT                 "gcp_service_account" /* email, of a key */
-#define CFR_FIELD_AZURE_ACCESS_TOKEN                  "azure_access_token" /* for the first scope; further ones have ":SCOPE" added */
-#define CFR_FIELD_AZURE_TENANT_ID                     "azure_tenant_id"
-#define CFR_FIELD_AZURE_CLIENT_ID                     "azure_client_id"
-#define CFR_FIELD_AZURE_SCOPE                         "azure_scope"          /* the first one, as it was sent */
-#define CFR_FIELD_AZURE_AUTHORITY_HOST                "azure_authority_host" /* URL with a slash at its end */
+#define CFR_FIELD_TOKEN                 "token"
+#define CFR_FIELD_AWS_ACCESS_KEY_ID     "aws_access_key_id"
+#define CFR_FIELD_AWS_SECRET_ACCESS_KEY "aws_secret_access_key"
+#define CFR_FIELD_AWS_SESSION_TOKEN     "aws_session_token"
+#define CFR_FIELD_AWS_ACCOUNT_ID        "aws_account_id"
+#define CFR_FIELD_AWS_REGION            "aws_region"
+#define CFR_FIELD_GCP_ACCESS_TOKEN      "gcp_access_token"
+#define CFR_FIELD_GCP_ID_TOKEN          "gcp_id_token"
+#define CFR_FIELD_GCP_SERVICE_ACCOUNT   "gcp_service_account" /* email, of a key */
+#define CFR_FIELD_AZURE_ACCESS_TOKEN    "azure_access_token" /* for the first scope; further ones have ":SCOPE" added */
+#define CFR_FIELD_AZURE_TENANT_ID       "azure_tenant_id"
+#define CFR_FIELD_AZURE_CLIENT_ID       "azure_client_id"
+#define CFR_FIELD_AZURE_SCOPE           "azure_scope"          /* the first one, as it was sent */
+#define CFR_FIELD_AZURE_AUTHORITY_HOST  "azure_authority_host" /* URL with a slash at its end */
+/* Of a mounted Secret: where its consumer is to work. */
+#define CFR_FIELD_AZURE_REGION                        "azure_region"
+#define CFR_FIELD_AZURE_SUBSCRIPTION_ID               "azure_subscription_id"
+#define CFR_FIELD_AZURE_RESOURCEGROUP                 "azure_resourcegroup"
+#define CFR_FIELD_AZURE_RESOURCE_PREFIX               "azure_resource_prefix"
 #define CFR_FIELD_OPENSTACK_TOKEN                     "openstack_token"
 #define CFR_FIELD_OPENSTACK_AUTH_URL                  "openstack_auth_url" /* with /v3 */
 #define CFR_FIELD_OPENSTACK_USER_ID                   "openstack_user_id"

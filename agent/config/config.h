@@ -344,6 +344,11 @@ void cfr_config_each_client_secret(const struct cfr_config *config,
                                                 const struct cfr_sdk_client_secret *secret),
                                    void *ctx);
 
+/* What becomes of C's mounted Secret, as far as its configuration decides that. */
+enum cfr_config_fate { CFR_CONFIG_UNDECIDED, CFR_CONFIG_EXCHANGED, CFR_CONFIG_PASSED_ON };
+enum cfr_config_fate cfr_config_secret_fate(const struct cfr_config_credential *c);
+/* The INDEX-th field that FILE is made of, as far as its format, `field` and `template` say; NULL after the last. */
+const struct cfr_grant_name *cfr_config_file_field(const struct cfr_config_file *file, size_t index);
 /* True if something that is published holds the subject token, so that its life counts too. */
 bool cfr_config_publishes_token(const struct cfr_config_credential *c);
 /* True if something that is published has the API server's URL, CA or the namespace, which a requested token brings. */

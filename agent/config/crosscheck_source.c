@@ -152,7 +152,7 @@ static void check_fields(const struct cfr_config_credential *c, const struct cfr
             ps, f->node.line,
             "credential %s: publish.%s.format: %s needs a mounted Secret; write `secret:`, or another format", c->name,
             key, format);
-    else if (cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON && c->token == NULL)
+    else if (cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON)
         cfr_config_diagnostics_add(ps, f->node.line,
                                    "credential %s: publish.%s.format: %s needs %s, and a Secret that is passed on has "
                                    "its own keys only; name one as secret:KEY%s",
@@ -178,7 +178,7 @@ static void check_format(const struct cfr_config_credential *c, const struct cfr
 {
     const struct cfr_format *f = &cfr_formats[file->format];
 
-    if (cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON && !f->passes_on && c->token == NULL)
+    if (cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON && !f->passes_on)
         cfr_config_diagnostics_add(ps, file->node.line,
                                    "credential %s: publish.%s.format: %s cannot be made of a Secret that is passed on "
                                    "as it is; write secret-key, template or json%s",
@@ -265,6 +265,18 @@ static void check_provider(const struct cfr_config_credential *c, const char *(*
         rc = provider->check(config, env, &err);
     if (rc == 0 && provider != NULL && c->token == NULL && c->secret == NULL && cfr_sts_needs_token(provider, config))
         rc = cfr_err_set(&err, CFR_E_CONFIG, "begins with a token, and there is none; add `token:`");
+    if (c->token != NULL && cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON)
+        cfr_config_diagnostics_add(
+            ps, c->token->node.line,
+            "credential %s: token: has no effect next to a Secret that is passed on; remove it, or "
+            "publish the token by a credential of its own",
+            c->name);
+    if (c->exchange != NULL && c->secret != NULL && c->secret->pass_on)
+        cfr_config_diagnostics_add(
+            ps, c->exchange->node.line,
+            "credential %s: exchange: has no effect on a Secret that is passed on; remove it, or "
+            "`pass_on`",
+            c->name);
     if (rc == CFR_E_NOMEM)
         ps->nomem = true;
     else if (rc != 0)

@@ -215,10 +215,13 @@ bool cfr_config_may_have(const struct cfr_config_credential *c, const char *need
     if (cfr_view_starts(cfr_view_of(needs), CFR_FIELD_KUBERNETES_PREFIX))
         return c->token != NULL && c->token->request != NULL && c->token->file == NULL;
     if (cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON)
-        return c->token != NULL && strcmp(needs, CFR_FIELD_TOKEN) == 0;
+        return false;
     if (family == NULL && cfr_config_secret_fate(c) == CFR_CONFIG_EXCHANGED)
         family = cfr_mounted_kinds[c->secret->kind];
     n = family != NULL ? strlen(family) : 0;
+    if (cfr_mounted_kind_of_fact(needs) != CFR_MOUNTED_UNKNOWN)
+        return c->secret != NULL &&
+               (family == NULL || strcmp(family, cfr_mounted_kinds[cfr_mounted_kind_of_fact(needs)]) == 0);
     if (source != NULL)
         return source->grants(config, needs);
     for (size_t i = 0; (kind = cfr_config_source_variant(i)).key != NULL; i++) {

@@ -57,6 +57,7 @@ static void check_file(struct cfr_doctor *d, const struct cfr_doctor_case *c, co
     char least[CFR_TIME_WORDS_MAX];
 
     cfr_doctor_at(d, c->name, f->node.line);
+    cfr_doctor_form(d, c, f);
     if (format->token_least_ms != 0 && life_ms != 0 && life_ms < format->token_least_ms)
         cfr_doctor_report(d, CFR_FINDING_WARNING, "publish.token-life",
                           "raise `expirationSeconds` of the projected volume, or `expiration` of the request",
@@ -172,7 +173,7 @@ static int64_t session_life_ms(const struct cfr_doctor_case *c)
     if (aws == NULL)
         return 0;
     if (aws->then_assume.count == 0)
-        return aws->duration_ms;
+        return cfr_aws_duration_ms(aws);
     return ((const struct cfr_aws_step *)aws->then_assume.items)[aws->then_assume.count - 1].duration_ms;
 }
 

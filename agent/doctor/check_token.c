@@ -74,7 +74,7 @@ static void request_token(struct cfr_doctor *d, struct cfr_doctor_case *c)
     int64_t end_ms = cfr_clock_now().boot_ms + (left_ms < ASK_MAX_MS ? left_ms : ASK_MAX_MS);
     int rc;
 
-    if (d->options->offline)
+    if (d->options->offline && !d->selection)
         cfr_doctor_report(d, CFR_FINDING_NOTE, "token.request", NULL, "no token was asked for: --offline");
     if (d->options->offline || left_ms == 0)
         return;
@@ -209,6 +209,9 @@ static void report_secret(struct cfr_doctor *d, const struct cfr_doctor_case *c)
                           "a mounted Secret of kind %s, to be exchanged; taken from it: %s; not taken: other hosts, "
                           "paths and CA files",
                           cfr_mounted_kinds[m->kind], m->taken[0] != '\0' ? m->taken : "nothing");
+    if (m->limit != NULL)
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "source.secret", "write `pass_on: true` for a consumer that needs more",
+                          "%s; write `pass_on: true` for a consumer that needs more", m->limit);
 }
 
 static void report_material(struct cfr_doctor *d, struct cfr_doctor_case *c)

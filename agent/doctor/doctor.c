@@ -35,8 +35,8 @@ static const struct cfr_doctor_check checks[] = {
     {"image", 0, CFR_DOCTOR_SELECTED_WITH_OK, cfr_doctor_image},
     {"source", 0, CFR_DOCTOR_SELECTED, cfr_doctor_source},
     {"volume", 0, CFR_DOCTOR_SELECTED, cfr_doctor_volume},
-    {"token", 0, CFR_DOCTOR_SELECTED_WITH_OK, cfr_doctor_token},
-    {"publish.format", CFR_DOCTOR_OWN, CFR_DOCTOR_SELECTED, cfr_doctor_publish},
+    {"token", 0, CFR_DOCTOR_SELECTED_WITH_NOTES, cfr_doctor_token},
+    {"publish.format", CFR_DOCTOR_OWN, CFR_DOCTOR_SELECTED_WITH_NOTES, cfr_doctor_publish},
     {"net", CFR_DOCTOR_CLOUD | CFR_DOCTOR_NETWORK, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_network},
     {"cloud.exchange", CFR_DOCTOR_CLOUD, CFR_DOCTOR_SELECTED_WITH_OK, cfr_doctor_exchange},
     {"clock", 0, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_clock},
@@ -58,7 +58,7 @@ static void run_checks(struct cfr_doctor *d, const struct cfr_doctor_check *chec
             ((check->needs & CFR_DOCTOR_OWN) != 0 && (c == NULL || c->credential == NULL)) ||
             ((check->needs & CFR_DOCTOR_CLOUD) != 0 && (c == NULL || c->provider == NULL)))
             continue;
-        d->with_ok = check->selected == CFR_DOCTOR_SELECTED_WITH_OK;
+        d->selected = check->selected;
         cfr_doctor_at(d, c != NULL ? c->name : NULL, c != NULL ? c->line : 0);
         check->run(d, c);
     }

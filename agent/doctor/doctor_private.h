@@ -48,15 +48,23 @@ struct cfr_doctor_document {
     bool used;          /* it was read, or tried, for a credential of that cloud */
 };
 
+/* Whether `credfresh check` runs it, and what it prints of it besides warnings and errors: what is well, notes. */
+enum cfr_doctor_selected {
+    CFR_DOCTOR_NOT_SELECTED,
+    CFR_DOCTOR_SELECTED,
+    CFR_DOCTOR_SELECTED_WITH_OK,
+    CFR_DOCTOR_SELECTED_WITH_NOTES
+};
+
 struct cfr_doctor {
     const struct cfr_cli_options *options;
     const char *config_path; /* NULL: the environment */
     struct cfr_config *config;
     int64_t end_boot_ms;
-    bool late;                    /* a check was left out or cut short because the time was up */
-    bool selection;               /* `credfresh check` */
-    bool with_ok;                 /* of the running check: findings of what is well are kept there, too */
-    struct cfr_finding_sink sink; /* takes findings for this list */
+    bool late;                         /* a check was left out or cut short because the time was up */
+    bool selection;                    /* `credfresh check` */
+    enum cfr_doctor_selected selected; /* of the running check */
+    struct cfr_finding_sink sink;      /* takes findings for this list */
     struct cfr_doctor_item *items;
     size_t count;
     size_t cap;
@@ -139,9 +147,6 @@ enum cfr_doctor_need {
     CFR_DOCTOR_NETWORK = 16 /* does not run with --offline */
 };
 
-/* Whether `credfresh check` runs it, and prints what is well, too. */
-enum cfr_doctor_selected { CFR_DOCTOR_NOT_SELECTED, CFR_DOCTOR_SELECTED, CFR_DOCTOR_SELECTED_WITH_OK };
-
 struct cfr_doctor_check {
     const char *name;
     unsigned needs; /* of enum cfr_doctor_need */
@@ -187,6 +192,8 @@ void cfr_doctor_trust_unused(struct cfr_doctor *d, struct cfr_doctor_case *c);
 
 /* ---- parts of checks ---- */
 
+/* Whether FILE, of one of C's targets, fits the mounted Secret in one of its forms only. */
+void cfr_doctor_form(struct cfr_doctor *d, const struct cfr_doctor_case *c, const struct cfr_config_file *file);
 /* What the agent's status CREDENTIAL reports about a rotation. */
 void cfr_doctor_mint_agent(struct cfr_doctor *d, const struct cfr_json *credential);
 /* The API server of a Secret that is published. */

@@ -87,7 +87,12 @@ void cfr_doctor_write_lines(const struct cfr_doctor *d, const char *margin, stru
         const struct cfr_doctor_item *item = &d->items[i];
         bool bad = item->level >= CFR_FINDING_WARNING;
 
-        cfr_str_addf(out, "%s%-5s  ", margin, item->level == CFR_FINDING_WRONG ? "ERROR" : bad ? "warn" : "ok");
+        const char *mark = item->level == CFR_FINDING_WRONG  ? "ERROR"
+                           : bad                             ? "warn"
+                           : item->level == CFR_FINDING_NOTE ? "note"
+                                                             : "ok";
+
+        cfr_str_addf(out, "%s%-5s  ", margin, mark);
         if (bad && item->file != NULL && item->line != 0)
             cfr_str_addf(out, "%s:%d: ", item->file, item->line);
         else if (bad && item->file != NULL)

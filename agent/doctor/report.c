@@ -117,7 +117,8 @@ void cfr_doctor_report(struct cfr_doctor *d, enum cfr_finding_level level, const
     struct cfr_doctor_item *i;
     va_list ap;
 
-    if (d->selection && (level == CFR_FINDING_NOTE || (level == CFR_FINDING_OK && !d->with_ok)))
+    if (d->selection && ((level == CFR_FINDING_OK && d->selected == CFR_DOCTOR_SELECTED) ||
+                         (level == CFR_FINDING_NOTE && d->selected != CFR_DOCTOR_SELECTED_WITH_NOTES)))
         return;
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);

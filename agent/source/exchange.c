@@ -94,13 +94,15 @@ static int add_cluster(struct cfr_exchange *e, struct cfr_err *err)
     return rc;
 }
 
-/* A consumer may read both, and they belong together. */
+/* A consumer may read both, and they belong together; so does what the Secret says of where it is to work. */
 static int add_token(struct cfr_exchange *e, struct cfr_err *err)
 {
     int rc = 0;
 
     if (e->m.token.len != 0)
         rc = cfr_grant_set(&e->x.grant, CFR_FIELD_TOKEN, cfr_secret_view(&e->m.token), err);
+    for (size_t i = 0; rc == 0 && i < e->m.mounted.fact_count; i++)
+        rc = cfr_grant_set(&e->x.grant, e->m.mounted.facts[i].field, e->m.mounted.facts[i].value, err);
     if (rc == 0 && e->m.requested)
         rc = add_cluster(e, err);
     return rc;

@@ -59,7 +59,7 @@ static const char *describe(const struct cfr_config_credential *c)
 
 static bool may_send(const struct cfr_config_credential *c)
 {
-    return c->exchange != NULL || !c->secret->pass_on || (c->token != NULL && c->token->request != NULL);
+    return !c->secret->pass_on;
 }
 
 static int read_mounted(const struct cfr_source_env *env, const struct cfr_config_credential *c,

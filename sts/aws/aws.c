@@ -118,7 +118,7 @@ static struct cfr_aws_step first_step(const struct cfr_aws *c)
 {
     return (struct cfr_aws_step){
         .role_arn = c->role_arn,
-        .duration_ms = c->duration_ms,
+        .duration_ms = cfr_aws_duration_ms(c),
         .external_id = c->external_id,
         .policy = c->policy,
         .policy_arns = c->policy_arns,
@@ -142,7 +142,7 @@ static int set_body(const struct cfr_sts_exchange *x, const struct stage *s, con
     if (s->kind == CFR_AWS_STAGE_WEB_IDENTITY)
         return cfr_aws_params_web_identity(c, name, in->token, &out->body, err);
     if (s->kind == CFR_AWS_STAGE_SESSION_TOKEN)
-        return cfr_aws_params_session_token(c->duration_ms, &out->body, err);
+        return cfr_aws_params_session_token(cfr_aws_duration_ms(c), &out->body, err);
     return cfr_aws_params_assume_role(s->assume != NULL ? s->assume : &first, name, &out->body, err);
 }
 

@@ -28,7 +28,7 @@ struct cfr_aws {
     char *profile; /* of credentials_file; NULL = default */
     char *region;
     char *session_name;
-    int64_t duration_ms;
+    int64_t duration_ms; /* -1 = the default: cfr_aws_duration_ms */
     char *policy;
     struct cfr_strings policy_arns;
     /* Only with keys and a role, as in struct cfr_aws_step. */
@@ -68,6 +68,13 @@ extern const struct cfr_sts_provider cfr_aws_provider;
 /* Writes the ARN of the IAM identity provider for the issuer ISS, in the account and partition of ROLE_ARN. False if
  * that is no ARN. */
 bool cfr_aws_identity_provider(const char *role_arn, struct cfr_view iss, char out[CFR_AWS_PROVIDER_ARN_MAX]);
+/* How long the session of the first step is to live. */
+int64_t cfr_aws_duration_ms(const struct cfr_aws *config);
+/* One element of then_assume; its rules are the table's `check`. */
+extern const struct cfr_table cfr_aws_step_table;
+/* Appends a step with the defaults of its table to then_assume; *OUT is CONFIG's, and valid until the next is added.
+ * CFR_E_CONFIG (there are CFR_AWS_STEPS_MAX), CFR_E_NOMEM. */
+int cfr_aws_add_step(struct cfr_aws *config, struct cfr_aws_step **out, struct cfr_err *err);
 /* Whether keys are the beginning, not a token. */
 bool cfr_aws_has_keys(const struct cfr_aws *config);
 /* Rules about what the exchange begins with, apart from the table's because a part of it may come from elsewhere (a

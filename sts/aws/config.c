@@ -5,6 +5,7 @@
 #include "sts/aws/params_private.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MINUTE_MS INT64_C(60000)
@@ -107,7 +108,9 @@ static const struct cfr_field step_fields[] = {
 
 static int check_whole_seconds(int64_t duration_ms, struct cfr_err *err)
 {
-    return duration_ms % 1000 == 0 ? 0 : cfr_err_set(err, CFR_E_CONFIG, "duration: it must be in whole seconds");
+    return duration_ms < 0 || duration_ms % 1000 == 0
+               ? 0
+               : cfr_err_set(err, CFR_E_CONFIG, "duration: it must be in whole seconds");
 }
 
 static int check_region(const char *region, struct cfr_err *err)
@@ -155,7 +158,7 @@ static int check_step(const void *node, struct cfr_err *err)
     return rc != 0 ? rc : check_endpoint(s->endpoint, err);
 }
 
-static const struct cfr_table step_table = {
+const struct cfr_table cfr_aws_step_table = {
     .name = "then_assume step",
     .size = sizeof(struct cfr_aws_step),
     .fields = step_fields,
@@ -217,13 +220,13 @@ static const struct cfr_field aws_fields[] = {
     {.key = "duration",
      .type = CFR_FIELD_DURATION,
      .offset = AWS(duration_ms),
-     .fallback = "1h",
+     .flags = CFR_FIELD_UNSET,
      .min = 15 * MINUTE_MS,
      .max = 36 * HOUR_MS,
      .doc = CFR_DOC("Lifetime of the session, in whole seconds: at most 12h for a role, 36h for keys without one. AWS "
                     "refuses (it "
                     "does not shorten) more than the role's maximum session duration. With less than about 30m, SDKs "
-                    "that refresh by themselves query constantly.")},
+                    "that refresh by themselves query constantly. Default: 1h.")},
     {.key = "policy",
      .type = CFR_FIELD_STRING,
      .offset = AWS(policy),
@@ -304,7 +307,7 @@ static const struct cfr_field aws_fields[] = {
      .type = CFR_FIELD_LIST,
      .offset = AWS(then_assume),
      .max = CFR_AWS_STEPS_MAX,
-     .table = &step_table,
+     .table = &cfr_aws_step_table,
      .doc = CFR_DOC("Roles to assume one after the other, each with the keys of the one before. The last one's keys "
                     "are published.")},
     {.key = "verify",
@@ -328,6 +331,28 @@ const struct cfr_aws_step *cfr_aws_step_at(const struct cfr_aws *config, size_t 
     const struct cfr_aws_step *steps = config->then_assume.items;
 
     return n < config->then_assume.count ? &steps[n] : NULL;
+}
+
+int64_t cfr_aws_duration_ms(const struct cfr_aws *config)
+{
+    return config->duration_ms > 0 ? config->duration_ms : HOUR_MS;
+}
+
+int cfr_aws_add_step(struct cfr_aws *config, struct cfr_aws_step **out, struct cfr_err *err)
+{
+    struct cfr_list *steps = &config->then_assume;
+    void *grown;
+
+    if (steps->count == CFR_AWS_STEPS_MAX)
+        return cfr_err_set(err, CFR_E_CONFIG, "then_assume: at most %d roles follow the first one", CFR_AWS_STEPS_MAX);
+    grown = realloc(steps->items, (steps->count + 1) * sizeof **out);
+    if (grown == NULL)
+        return cfr_err_nomem(err);
+    steps->items = grown;
+    *out = (struct cfr_aws_step *)grown + steps->count;
+    **out = (struct cfr_aws_step){.role_arn = NULL};
+    steps->count++;
+    return cfr_field_defaults(&cfr_aws_step_table, *out, err);
 }
 
 bool cfr_aws_has_keys(const struct cfr_aws *config)

@@ -2,82 +2,34 @@
 /* Keys that sign a request. */
 #include "sts/aws/keys_private.h"
 
+#include "sts/core/ini.h"
+
 #include <string.h>
 
 #define ID_MAX     128
 #define SECRET_MAX 1024
 
-/* One `key = value` of an ini file. */
-struct setting {
-    struct cfr_view key;
-    struct cfr_view value;
-};
-
-static bool blank(char c)
+static void store_setting(const struct cfr_sts_ini *ini, struct cfr_wire_aws_keys *out)
 {
-    return c == ' ' || c == '\t';
-}
-
-/* `[NAME]`: its name without the blanks around it; an empty view for any other line. */
-static struct cfr_view section_of(struct cfr_view line)
-{
-    const char *end = line.n > 2 && line.p[0] == '[' ? memchr(line.p, ']', line.n) : NULL;
-
-    return end == NULL ? (struct cfr_view){NULL, 0}
-                       : cfr_view_trim((struct cfr_view){line.p + 1, (size_t)(end - line.p) - 1});
-}
-
-static bool setting_of(struct cfr_view line, struct setting *out)
-{
-    size_t at = 0;
-
-    while (at < line.n && line.p[at] != '=' && line.p[at] != ':')
-        at++;
-    if (at == line.n)
-        return false;
-    out->key = cfr_view_trim((struct cfr_view){line.p, at});
-    out->value = (struct cfr_view){line.p + at + 1, line.n - at - 1};
-    /* A comment begins after a blank; no key has one in it. */
-    for (size_t i = 1; i < out->value.n; i++) {
-        if ((out->value.p[i] == '#' || out->value.p[i] == ';') && blank(out->value.p[i - 1]))
-            out->value.n = i;
-    }
-    out->value = cfr_view_trim(out->value);
-    return true;
-}
-
-static void store_setting(const struct setting *s, struct cfr_wire_aws_keys *out)
-{
-    if (cfr_view_is_nocase(s->key, "aws_access_key_id"))
-        out->id = s->value;
-    else if (cfr_view_is_nocase(s->key, "aws_secret_access_key"))
-        out->secret = s->value;
-    else if (cfr_view_is_nocase(s->key, "aws_session_token"))
-        out->session_token = s->value;
+    if (cfr_view_is_nocase(ini->key, "aws_access_key_id"))
+        out->id = ini->value;
+    else if (cfr_view_is_nocase(ini->key, "aws_secret_access_key"))
+        out->secret = ini->value;
+    else if (cfr_view_is_nocase(ini->key, "aws_session_token"))
+        out->session_token = ini->value;
 }
 
 /* True if the profile is there. */
 static bool read_profile(struct cfr_view text, const char *profile, struct cfr_wire_aws_keys *out)
 {
-    struct cfr_view line;
-    bool inside = false;
+    struct cfr_sts_ini ini = {.rest = text};
     bool found = false;
 
-    if (cfr_view_starts(text, "\xef\xbb\xbf"))
-        text = (struct cfr_view){text.p + 3, text.n - 3};
-    while (cfr_view_line(&text, &line)) {
-        struct cfr_view section;
-        struct setting s;
-
-        line = cfr_view_trim(line);
-        section = section_of(line);
-        if (line.n == 0 || line.p[0] == '#' || line.p[0] == ';')
+    while (cfr_sts_ini_next(&ini)) {
+        if (!cfr_view_is(ini.section, profile))
             continue;
-        if (line.p[0] == '[')
-            inside = cfr_view_is(section, profile);
-        else if (inside && setting_of(line, &s))
-            store_setting(&s, out);
-        found = found || inside;
+        found = true;
+        store_setting(&ini, out);
     }
     return found;
 }

@@ -338,7 +338,7 @@ int cfr_aws_params_web_identity(const struct cfr_aws *config, const char *sessio
     /* Room for the whole form at once, rather than growing, copying and wiping on the way. */
     if (cfr_secret_reserve(body, token.n + 1024, err) == NULL)
         return err != NULL ? err->code : CFR_E_NOMEM;
-    put_common(&f, "AssumeRoleWithWebIdentity", config->role_arn, session_name, config->duration_ms);
+    put_common(&f, "AssumeRoleWithWebIdentity", config->role_arn, session_name, cfr_aws_duration_ms(config));
     put_policies(&f, config->policy, &config->policy_arns);
     put_view(&f, "WebIdentityToken", token);
     return f.rc;

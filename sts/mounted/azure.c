@@ -39,6 +39,8 @@ int cfr_mounted_azure(const struct cfr_mounted_case *c)
         rc = cfr_mounted_fill(c, "client_id", client);
     if (rc == 0)
         rc = cfr_mounted_fill(c, "tenant_id", tenant);
+    if (rc == 0)
+        rc = cfr_mounted_facts(c);
     if (rc != 0)
         return rc;
     azure = c->out->config;

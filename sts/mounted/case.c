@@ -2,6 +2,7 @@
 /* Helpers that the kinds of mounted Secrets share: reading keys, and filling in the exchange that follows from them. */
 #include "sts/mounted/mounted_private.h"
 
+#include "base/grant.h"
 #include "base/str.h"
 #include "sts/core/config.h"
 
@@ -111,6 +112,41 @@ int cfr_mounted_content(const struct cfr_mounted_case *c, const char *key, struc
     if (rc == 0 && m->content_count != before) {
         (void)snprintf(word, sizeof word, "%.*s", (int)(strlen(key) - strlen("_file")), key);
         cfr_mounted_taken(c, word);
+    }
+    return rc;
+}
+
+/* The field of the grant has the name of the key. */
+static const struct {
+    const char *field;
+    enum cfr_mounted_kind kind;
+} facts[] = {
+    {CFR_FIELD_AZURE_REGION, CFR_MOUNTED_AZURE},
+    {CFR_FIELD_AZURE_SUBSCRIPTION_ID, CFR_MOUNTED_AZURE},
+    {CFR_FIELD_AZURE_RESOURCEGROUP, CFR_MOUNTED_AZURE},
+    {CFR_FIELD_AZURE_RESOURCE_PREFIX, CFR_MOUNTED_AZURE},
+};
+
+int cfr_mounted_kind_of_fact(const char *field)
+{
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        if (strcmp(facts[i].field, field) == 0)
+            return (int)facts[i].kind;
+    }
+    return CFR_MOUNTED_UNKNOWN;
+}
+
+int cfr_mounted_facts(const struct cfr_mounted_case *c)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < sizeof facts / sizeof facts[0]; i++) {
+        struct cfr_view value = {NULL, 0};
+
+        if (facts[i].kind != c->out->kind || cfr_mounted_get(c, facts[i].field).n == 0)
+            continue;
+        rc = cfr_mounted_need(c, facts[i].field, &value);
+        c->out->facts[c->out->fact_count++] = (struct cfr_mounted_fact){facts[i].field, value};
     }
     return rc;
 }

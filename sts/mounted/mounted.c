@@ -135,6 +135,7 @@ static void drop_exchange(struct cfr_mounted *m)
     m->config = NULL;
     m->provider = NULL;
     m->content_count = 0;
+    m->fact_count = 0;
     free(m->token_file);
     m->token_file = NULL;
     free(m->token_field);

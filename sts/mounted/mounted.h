@@ -33,11 +33,23 @@ extern const char *const cfr_mounted_kinds[];
 /* Whether what a Secret of this kind (enum cfr_mounted_kind) holds is exchanged, unless it is to be passed on. */
 bool cfr_mounted_is_exchanged(int kind);
 
+/* The kind (enum cfr_mounted_kind) whose Secrets alone bring the grant's FIELD, as a fact; CFR_MOUNTED_UNKNOWN: FIELD
+ * is none. */
+int cfr_mounted_kind_of_fact(const char *field);
+
 /* One key of the Secret: a file of the volume. */
 struct cfr_mounted_key {
     const char *name;
     struct cfr_view value;
 };
+
+/* A key that is no part of the exchange, and that its consumers want next to what it grants; VALUE is the key's. */
+struct cfr_mounted_fact {
+    const char *field; /* of the grant */
+    struct cfr_view value;
+};
+
+#define CFR_MOUNTED_FACTS_MAX 4
 
 /* The configuration that applies to it. */
 struct cfr_mounted_options {
@@ -59,10 +71,13 @@ struct cfr_mounted {
                    * environment (provider->check) are left to the caller */
     struct cfr_sts_content contents[CFR_STS_CONTENTS_MAX]; /* views into the keys, or into OWN */
     size_t content_count;
+    struct cfr_mounted_fact facts[CFR_MOUNTED_FACTS_MAX]; /* of a Secret that is exchanged */
+    size_t fact_count;
     struct cfr_secret own; /* what had to be taken out of a key (an ini file, YAML, JSON) */
     struct cfr_secret ca; /* PEM: the CA certificates that it brings, in place of the ca_file of CONFIG; empty = none */
     char taken[256];      /* what was taken from it, for people: "role_arn, region"; empty = nothing */
     char note[256];       /* what an operator should know of it: a stale key next to a newer form; empty = nothing */
+    const char *limit;    /* what the credential that it is exchanged for cannot do, unlike its own; NULL = nothing */
 };
 
 /* Determines the kind and the exchange. CFR_E_MISSING: a key of a known form that is not there yet, or empty (names

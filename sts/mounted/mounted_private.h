@@ -40,6 +40,9 @@ int cfr_mounted_fill(const struct cfr_mounted_case *c, const char *key, struct c
  * its own. */
 int cfr_mounted_content(const struct cfr_mounted_case *c, const char *key, struct cfr_view value);
 
+/* Hands the keys that are facts of the Secret's kind to the grant. CFR_E_CONFIG. */
+int cfr_mounted_facts(const struct cfr_mounted_case *c);
+
 /* Takes the certificates in PEM, the value of KEY, which are copied one by one. CFR_E_CONFIG: there is none, or
  * something other than certificates. */
 int cfr_mounted_ca(const struct cfr_mounted_case *c, const char *key, struct cfr_view pem);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Mounted Secrets as a source: each cloud's forms, changes, and Secrets that are passed through."""
+import datetime
 import json
 import os
 import shutil
@@ -21,7 +22,7 @@ GCP_ACCOUNT = "demo@demo-project.iam.gserviceaccount.com"
 
 @pytest.fixture(scope="module")
 def module_cloud(tmp_path_factory):
-    trust = [{"subject": "system:serviceaccount:default:demo"}, {"aws_principal": USER_KEY["arn"]}]
+    trust = [{"subject": "system:serviceaccount:default:demo"}, {"aws_principal": USER_KEY["arn"]}, {"aws_principal": DEMO_ROLE}]
     made = LocalCloud(tmp_path_factory.mktemp("shared") / "cloud", config={
         "iam_keys": [USER_KEY], "roles": [{"arn": DEMO_ROLE, "trust": trust}, {"arn": OTHER_ROLE, "trust": trust}]})
     yield made
@@ -202,6 +203,98 @@ def test_azure_from_a_secret_to_a_token(agent, secret):
     agent.cloud.admin("/volume/azure/renew", {})
     agent.wait_generation(4)
     assert "demo-client-secret" not in agent.log
+
+
+def test_aws_as_the_operator_s_page_writes_it(agent, secret):
+    """With `:` and role_name, in a section of its own; the name of the section is the configuration's, and so is a role
+    that follows."""
+    secret.put({"credentials": f"[profile registry]\nrole_name: {DEMO_ROLE}\nduration_seconds: 1800\n"
+                               f"web_identity_token_file: {agent.cloud.volumes['demo'] / 'token'}\n[other]\nregion = x\n"})
+    credential = aws(agent, secret)
+    start(agent, credential)
+    eventually(lambda: "name another one in `profile`" in last_error(agent).get("message", ""), agent.log)
+    credential["exchange"]["aws"]["profile"] = "registry"
+    agent.configure(credential)
+    assert agent.request("POST", "/v1/reload", "")[0] == 200
+    agent.wait_generation(1)
+    assert ":assumed-role/demo/" in agent.published()["identity"]
+    left = datetime.datetime.fromisoformat(agent.published()["expires"]) - datetime.datetime.now(datetime.timezone.utc)
+    assert 1500 < left.total_seconds() < 1900
+    eventually(lambda: "role_name, which no SDK reads" in agent.log, agent.log)
+
+
+def test_aws_role_by_another_profile(agent, secret):
+    """Keys, then a role with an external id; the keys of a token's role, then the same."""
+    base = f"aws_access_key_id = {USER_KEY['access_key_id']}\naws_secret_access_key = {USER_KEY['secret_access_key']}"
+    role = f"[default]\nrole_arn = {OTHER_ROLE}\nsource_profile = base\nexternal_id = x-1\n"
+    secret.put({"credentials": f"{role}[base]\n{base}\n"})
+    start(agent, aws(agent, secret)).wait_generation(1)
+    assert ":assumed-role/other/" in agent.published()["identity"]
+    secret.put({"credentials": f"{role}[base]\nrole_arn = {DEMO_ROLE}\n"
+                               f"web_identity_token_file = {agent.cloud.volumes['demo'] / 'token'}\n"})
+    agent.wait_generation(2)
+    assert ":assumed-role/other/" in agent.published()["identity"]
+    assert "token" in agent.published()["fields"]
+
+
+def test_a_target_that_fits_one_form(agent, secret):
+    """`check` says so before, and when the form has changed; what is published stays."""
+    secret.put(sts_form(agent.cloud))
+    agent.configure(aws(agent, secret, files=[{"name": "creds.json", "format": "json"},
+                                              {"name": "token", "format": "token"}]))
+    done = agent.run("check")
+    assert done.returncode == 0 and "note   demo: token: fits a Secret that names a token's file" in done.stdout
+    agent.start().wait_generation(1)
+    before = agent.published(), (agent.out / "token").read_text()
+    secret.put(keys_form())
+    eventually(lambda: "format token needs token" in last_error(agent).get("message", ""), agent.log)
+    assert (agent.published(), (agent.out / "token").read_text()) == before and agent.generation() == 1
+    done = agent.run("check")
+    assert done.returncode == 1 and "ERROR  demo: token: needs a token, and the Secret holds long-lived keys" in done.stdout
+    assert "note   demo: its long-lived keys become a session" in done.stdout
+    assert "may call nothing of IAM" in done.stdout
+    secret.put(sts_form(agent.cloud, OTHER_ROLE))
+    agent.wait_generation(2)
+
+
+def test_where_azure_s_consumer_is_to_work(agent, secret):
+    """Region, subscription, group and prefix are no part of the exchange, and reach the consumer in every format."""
+    facts = {"azure_region": "westeurope", "azure_subscription_id": "00000000-0000-0000-0000-000000000000",
+             "azure_resourcegroup": "cluster-rg", "azure_resource_prefix": "cluster-x7"}
+    secret.put({**azure_form(agent.cloud, token=False, secret=True), **facts})
+    credential = azure(agent, secret)
+    credential["publish"]["files"] = [
+        {"name": "creds.json", "format": "json"}, {"name": "env", "format": "env"},
+        {"name": "region", "format": "field", "field": "azure_region"},
+        {"name": "place", "format": "template", "template": "${azure_resourcegroup}/${azure_resource_prefix}"}]
+    start(agent, credential).wait_generation(1)
+    fields = agent.published()["fields"]
+    assert {key: fields[key] for key in facts} == facts and "azure_client_secret" not in fields
+    env = (agent.out / "env").read_text()
+    assert 'AZURE_REGION=' in env and "AZURE_SUBSCRIPTION_ID=" in env
+    assert (agent.out / "region").read_text() == "westeurope"
+    assert (agent.out / "place").read_text() == "cluster-rg/cluster-x7"
+    # One that a format needs has gone: what is published stays.
+    secret.put({**azure_form(agent.cloud), **{k: v for k, v in facts.items() if k != "azure_resourcegroup"}})
+    eventually(lambda: "azure_resourcegroup" in last_error(agent).get("message", ""), agent.log)
+    assert (agent.out / "place").read_text() == "cluster-rg/cluster-x7"
+    secret.put({**azure_form(agent.cloud), **facts, "azure_region": "northeurope"})
+    agent.wait_generation(2)
+    assert (agent.out / "region").read_text() == "northeurope"
+
+
+def test_a_token_next_to_a_secret_that_is_passed_on(agent, secret):
+    secret.put({"user": "robot"})
+    credential = agent.credential(exchange=None, secret={"directory": str(secret.dir), "pass_on": True},
+                                  publish={"directory": str(agent.out), "files": [{"name": "user", "format": "secret-key"}]})
+    agent.configure(credential)
+    done = agent.run("check")
+    assert done.returncode == 3 and "token: has no effect next to a Secret that is passed on" in done.stderr
+    credential.pop("token")
+    credential["exchange"] = {"aws": {"role_arn": DEMO_ROLE}}
+    agent.configure(credential)
+    done = agent.run("check")
+    assert done.returncode == 3 and "exchange: has no effect on a Secret that is passed on" in done.stderr
 
 
 def test_gcp_external_account(agent, secret):

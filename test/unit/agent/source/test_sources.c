@@ -202,6 +202,7 @@ static void each_credential_has_its_row(void **state)
 {
     struct cfr_config_mounted secret = {.directory = path, .pass_on = true};
     struct cfr_config_request request = {.service_account = name_a};
+    struct cfr_config_mounted exchanged = {.directory = path};
     struct cfr_config_token token = {.file = path};
     struct cfr_config_token requested = {.request = &request};
     struct cfr_config_token both = {.file = path, .request = &request};
@@ -216,7 +217,7 @@ static void each_credential_has_its_row(void **state)
         {{.name = name_a, .token = &both}, &cfr_source_token_in_file, "file or request", true},
         {{.name = name_a, .token = &requested}, &cfr_source_token_requested, "request", true},
         {{.name = name_a, .secret = &secret}, &cfr_source_mounted, "secret", false},
-        {{.name = name_a, .secret = &secret, .token = &both}, &cfr_source_mounted, "secret", true},
+        {{.name = name_a, .secret = &exchanged, .token = &both}, &cfr_source_mounted, "secret", true},
         {{.name = name_a, .source = {&bundle, 1}}, &cfr_source_service_ca, "service_ca", false},
         {{.name = name_a, .mint = &mint}, &cfr_source_rotated_key, "mint", false},
         {{.name = name_a}, &cfr_source_provider_only, "provider", false},

@@ -83,7 +83,8 @@ static void defaults(void **state)
     struct cfr_aws c = make(LIST(ROLE));
 
     (void)state;
-    assert_int_equal(c.duration_ms, 3600000);
+    assert_int_equal(c.duration_ms, -1);
+    assert_int_equal(cfr_aws_duration_ms(&c), 3600000);
     assert_int_equal(c.fips, CFR_AWS_ENVIRONMENT);
     assert_int_equal(c.dual_stack, CFR_AWS_ENVIRONMENT);
     assert_int_equal(c.regional, CFR_AWS_REGIONAL_ENVIRONMENT);

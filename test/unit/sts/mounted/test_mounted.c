@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "heap_watch.h"
+#include "sts/aws/aws.h"
 #include "sts/core/config.h"
 
 enum column { FOLDER, WISH, KIND, PROVIDER, FIELDS, CONTENTS, TOKEN, NOTE, COLUMNS };
@@ -18,11 +19,15 @@ static void check_field(const struct cfr_mounted *m, const char *key, const char
 {
     const struct cfr_field *f = cfr_field_find(m->provider->table, cfr_view_of(key));
     const char *at = (const char *)m->config + (f != NULL ? f->offset : 0);
+    char text[32];
     const char *got;
 
     if (f == NULL)
         fail_msg("%s: %s has no %s", row, m->provider->name, key);
-    if (f->type == CFR_FIELD_ENUM)
+    if (f->type == CFR_FIELD_DURATION) {
+        (void)snprintf(text, sizeof text, "%lld", (long long)*(const int64_t *)(const void *)at);
+        got = text;
+    } else if (f->type == CFR_FIELD_ENUM)
         got = f->choices[*(const int *)(const void *)at];
     else
         got = *(char *const *)(const void *)at;
@@ -86,6 +91,8 @@ static void check_good(const struct mounted_sample *s, const struct cfr_mounted 
         fail_msg("%s: the token file is %s", row, m->token_file != NULL ? m->token_file : "not there");
     if (m->token_file != NULL)
         assert_true(m->short_lived);
+    if ((m->limit != NULL) != (m->content_count == 2 && cfr_view_find(col[FIELDS], "role_arn=arn") < 0))
+        fail_msg("%s: the limit is %s", row, m->limit != NULL ? m->limit : "not said");
     if (cfr_view_is(col[NOTE], "-") && m->note[0] != '\0')
         fail_msg("%s: the note is \"%s\"", row, m->note);
 }
@@ -203,6 +210,28 @@ static void certificates_of_a_secret(void **state)
     mounted_free(&s);
 }
 
+/* A role of a profile whose source is a role by token is the step after that. */
+static void a_role_after_the_token_s(void **state)
+{
+    struct mounted_sample s = {.count = 0};
+    const struct cfr_aws_step *step;
+    const struct cfr_aws *aws;
+    struct cfr_mounted m;
+    struct cfr_err err = {0};
+
+    (void)state;
+    mounted_load(&s, "aws-source-token");
+    assert_int_equal(cfr_mounted_read(s.keys, s.count, &s.options, &m, &err), 0);
+    aws = m.config;
+    assert_int_equal(aws->then_assume.count, 1);
+    step = aws->then_assume.items;
+    assert_string_equal(step->role_arn, "arn:aws:iam::210987654321:role/far");
+    assert_string_equal(step->external_id, "x-1");
+    assert_int_equal(step->duration_ms, 3600000);
+    cfr_mounted_free(&m);
+    mounted_free(&s);
+}
+
 /* A directory so long that no path below it can be: the CA is then left to the system, not to a path that is
  * cut. */
 static void a_directory_that_is_too_long(void **state)
@@ -230,6 +259,7 @@ int main(void)
         cmocka_unit_test(kinds_are_those_of_the_enum),
         cmocka_unit_test(nothing_at_all),
         cmocka_unit_test(certificates_of_a_secret),
+        cmocka_unit_test(a_role_after_the_token_s),
         cmocka_unit_test(a_directory_that_is_too_long),
     };
 
