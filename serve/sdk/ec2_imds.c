@@ -278,11 +278,16 @@ static bool in_session(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
     return false;
 }
 
-static bool answer_request(const void *config, const struct cfr_sdk_endpoint_request *r,
+static bool answer_request(const void *config, const struct cfr_sdk_endpoint_request *asked,
                            const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
 {
+    struct cfr_sdk_endpoint_request one = *asked;
+    const struct cfr_sdk_endpoint_request *r = &one;
     const struct ask a = {config, r, w};
 
+    /* Some SDKs join the endpoint, which others need with a slash at its end, and "/latest". */
+    while (cfr_view_starts(one.path, "//"))
+        one.path = (struct cfr_view){one.path.p + 1, one.path.n - 1};
     if (!cfr_view_is(r->path, ROOT) && !cfr_view_starts(r->path, ROOT "/"))
         return false;
     if (!cfr_sdk_aws_direct(r, out))
@@ -350,10 +355,11 @@ static int add_env(struct cfr_sdk_env *e, const void *config, const char *listen
         return 0;
     if (cfr_sdk_env_has_way(e, CFR_SDK_ENV_AWS_IMDS))
         return cfr_sdk_shape_note_second(e, listen, "", err);
-    rc = cfr_sdk_shape_set_url(e, CFR_SDK_ENV_AWS_IMDS, "AWS_EC2_METADATA_SERVICE_ENDPOINT", listen, "", err);
+    /* AWS CLI 2 and some versions of boto3 need the slash. */
+    rc = cfr_sdk_shape_set_url(e, CFR_SDK_ENV_AWS_IMDS, "AWS_EC2_METADATA_SERVICE_ENDPOINT", listen, "/", err);
     if (rc == 0 && listen[0] == '[')
         rc = cfr_sdk_env_set(e, CFR_SDK_ENV_AWS_IMDS, "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "IPv6", err);
-    /* What object_store reads in its place. */
+    /* What object_store reads in its place, and without the slash. */
     if (rc == 0)
         rc = cfr_sdk_shape_set_url(e, CFR_SDK_ENV_AWS_IMDS, "AWS_METADATA_ENDPOINT", listen, "", err);
     /* Half of the SDKs read the one, half the other. */

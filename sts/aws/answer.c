@@ -17,7 +17,7 @@
 
 #define SHOWN_TYPE 40
 
-#define PLACES_MAX 4
+#define PLACES_MAX 6
 /* The envelope of AWS; some servers that are not AWS's leave one or both of its members out of JSON. */
 #define GRANTED "/*Response/*Result/Credentials/"
 #define IN_JSON(member)                                                                                                \
@@ -52,11 +52,11 @@ static const struct row {
                      .limit = CFR_GRANT_IDENTITY_MAX,
                      .xml = {"/*Response/*Result/AssumedRoleUser/Arn", "/*Response/*Result/Arn"},
                      .json = {"/*Response/*Result/AssumedRoleUser/Arn", "/*Response/*Result/Arn",
-                              "/*Result/AssumedRoleUser/Arn", "/AssumedRoleUser/Arn"}},
+                              "/*Result/AssumedRoleUser/Arn", "/AssumedRoleUser/Arn", "/*Result/Arn", "/Arn"}},
     [CFR_AWS_ACCOUNT] = {.name = "Account",
                          .limit = 64,
                          .xml = {"/*Response/*Result/Account"},
-                         .json = {"/*Response/*Result/Account"}},
+                         .json = IN_JSON("Account")},
     [CFR_AWS_CODE] = {.name = "Code",
                       .limit = 128,
                       .xml = {"/ErrorResponse/Error/Code", "/Error/Code", "/ErrorResponse/Errors/Error/Code",

@@ -89,7 +89,7 @@ def test_each_shape_serves_what_is_in_memory_only(agent):
     assert keys.status == 200 and keys.headers["cache-control"] == "no-store"
     assert keys.json["SecretAccessKey"] and keys.json["Token"]
 
-    token = ask(at, "/latest/api/token", "PUT", {"X-aws-ec2-metadata-token-ttl-seconds": "60"}, body=b"").text
+    token = ask(at, "//latest/api/token", "PUT", {"X-aws-ec2-metadata-token-ttl-seconds": "60"}, body=b"").text
     session = {"X-aws-ec2-metadata-token": token}
     role = ask(at, "/latest/meta-data/iam/security-credentials/", headers=session).text
     assert role == "demo"

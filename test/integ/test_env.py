@@ -48,7 +48,7 @@ CASES = {
                              "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": "/run/auth", **REGION},
                             ["AWS_SHARED_CREDENTIALS_FILE=/run/out/aws-credentials is left out"]),
     "ec2": (AWS, None, {"ec2_imds": {"credential": "demo", "region": "us-east-2"}},
-            {"AWS_EC2_METADATA_SERVICE_ENDPOINT": URL, "AWS_METADATA_ENDPOINT": URL, "AWS_REGION": "us-east-2", "AWS_DEFAULT_REGION": "us-east-2"}, []),
+            {"AWS_EC2_METADATA_SERVICE_ENDPOINT": URL + "/", "AWS_METADATA_ENDPOINT": URL, "AWS_REGION": "us-east-2", "AWS_DEFAULT_REGION": "us-east-2"}, []),
     "metadata server": (GCP, files("gcp-access-token"), METADATA, {**GCE, "GOOGLE_CLOUD_PROJECT": "shop"},
                         ["CLOUDSDK_AUTH_ACCESS_TOKEN_FILE=/run/out/gcp-access-token is left out"]),
     "azure metadata": (AZURE, files("token"), IMDS,

@@ -43,6 +43,7 @@ static const struct row {
     int status;
     const char *body;
 } rows[] = {
+    {"an endpoint with a slash at its end", &plain, "GET", "/" ROLES, OFFER_SESSION, 200, "reporting"},
     {"the role of a session's ARN", &plain, "GET", ROLES, OFFER_SESSION, 200, "reporting"},
     {"the role without its path", &plain, "GET", ROLES, OFFER_ROLE, 200, "reporting"},
     {"a user has no role: the credential's name", &plain, "GET", ROLES, OFFER_USER, 200, "registry"},
@@ -250,8 +251,8 @@ static void test_session_rows(void **state)
 
 static void test_paths(void **state)
 {
-    static const char *const others[] = {"",     "/", "/latest2", "/lates", "/LATEST/meta-data/", "//latest/meta-data/",
-                                         "/v1/x"};
+    static const char *const others[] = {
+        "", "/", "/latest2", "/lates", "/LATEST/meta-data/", "/x//latest/meta-data/", "/v1/x"};
     struct fixture f = {0};
     struct cfr_sdk_endpoint_world w = fixture_world(&f);
     char none[] = "";

@@ -83,18 +83,18 @@ static const struct {
     {{"container", "container without"}, "app", CONTAINER, "http://[::1]:80 serves it as well"},
     {{"ec2"},
      "app",
-     "AWS_EC2_METADATA_SERVICE_ENDPOINT=http://127.0.0.1:9911\nAWS_METADATA_ENDPOINT=http://"
+     "AWS_EC2_METADATA_SERVICE_ENDPOINT=http://127.0.0.1:9911/\nAWS_METADATA_ENDPOINT=http://"
      "127.0.0.1:9911\nAWS_REGION=eu-west-1\nAWS_DEFAULT_REGION=eu-west-1\n",
      NULL},
     {{"ec2 without"},
      "app",
-     "AWS_EC2_METADATA_SERVICE_ENDPOINT=http://[fd00:ec2::254]:80\nAWS_EC2_METADATA_SERVICE_ENDPOINT_MODE=IPv6\n"
+     "AWS_EC2_METADATA_SERVICE_ENDPOINT=http://[fd00:ec2::254]:80/\nAWS_EC2_METADATA_SERVICE_ENDPOINT_MODE=IPv6\n"
      "AWS_METADATA_ENDPOINT=http://[fd00:ec2::254]:80\n",
      NULL},
     {{"ec2"}, "other", "", NULL},
     {{"container", "ec2"},
      "app",
-     CONTAINER "AWS_EC2_METADATA_SERVICE_ENDPOINT=http://127.0.0.1:9911\nAWS_METADATA_ENDPOINT=http://"
+     CONTAINER "AWS_EC2_METADATA_SERVICE_ENDPOINT=http://127.0.0.1:9911/\nAWS_METADATA_ENDPOINT=http://"
                "127.0.0.1:9911\nAWS_REGION=eu-west-1\nAWS_DEFAULT_REGION=eu-west-1\n",
      NULL},
     {{"gce"}, "app", GCE, NULL},
