@@ -4,7 +4,7 @@
 #include "rotation/provider_private.h"
 
 #include "base/str.h"
-#include "wire/aws.h"
+#include "wire/aws_settings.h"
 #include "wire/form.h"
 
 #include <stdio.h>
@@ -26,11 +26,18 @@ static const struct cfr_field fields[] = {
      .doc = CFR_DOC("Where consumers use the key. A new key takes effect in each at a different time, so it is tried "
                     "in all of them before it is published. The first is published as the region.")},
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_AWS_ENDPOINT_MAX - 1,
-     .doc = CFR_DOC("URL of IAM. Default: that of the regions' partition, such as https://iam.amazonaws.com.")},
+     .doc = CFR_DOC("URL of IAM. Default: `AWS_ENDPOINT_URL_IAM`, then `AWS_ENDPOINT_URL`, unless "
+                    "`AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` is true; else that of the regions' partition, such as "
+                    "https://iam.amazonaws.com. Excludes `fips` and `dual_stack`.")},
     {FIELD(sts_endpoint, STRING), .min = 8, .max = CFR_AWS_ENDPOINT_MAX - 1,
      .doc = CFR_DOC("URL of the STS where new keys are tried; `{region}` in it is replaced by each of the regions. "
-                    "Default: theirs, such as "
-                    "https://sts.us-east-1.amazonaws.com.")},
+                    "Default: `AWS_ENDPOINT_URL_STS`, then `AWS_ENDPOINT_URL`, as above; else theirs, such as "
+                    "https://sts.us-east-1.amazonaws.com. Excludes `fips` and `dual_stack`.")},
+    {FIELD(fips, ENUM), .fallback = "environment", .choices = cfr_wire_aws_switches,
+     .doc = CFR_DOC("Call the FIPS endpoints of IAM and STS. `environment` means `AWS_USE_FIPS_ENDPOINT`, else no.")},
+    {FIELD(dual_stack, ENUM), .fallback = "environment", .choices = cfr_wire_aws_switches,
+     .doc = CFR_DOC("Call the endpoints that have IPv6 addresses too. `environment` means "
+                    "`AWS_USE_DUALSTACK_ENDPOINT`, else no.")},
     {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC(
          "Certificates (PEM) to trust. Default: those in the file that `AWS_CA_BUNDLE` names, else the system's.")},
@@ -103,6 +110,17 @@ static int parse_endpoint(const char *key, const char *url, const char *region, 
     return rc;
 }
 
+static int check_switches(const struct cfr_rotation_aws *c, struct cfr_err *err)
+{
+    const char *key = c->endpoint != NULL ? "endpoint" : "sts_endpoint";
+
+    if ((c->endpoint == NULL && c->sts_endpoint == NULL) || (c->fips != CFR_AWS_TRUE && c->dual_stack != CFR_AWS_TRUE))
+        return 0;
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "%s: it cannot be combined with %s; give the host that is meant in the URL itself", key,
+                       c->fips == CFR_AWS_TRUE ? "fips" : "dual_stack");
+}
+
 static int check(const void *node, struct cfr_err *err)
 {
     const struct cfr_rotation_aws *c = node;
@@ -113,6 +131,8 @@ static int check(const void *node, struct cfr_err *err)
         rc = check_user(c->user_name, err);
     if (rc == 0)
         rc = check_regions(&c->regions, err);
+    if (rc == 0)
+        rc = check_switches(c, err);
     if (rc == 0 && c->endpoint != NULL)
         rc = parse_endpoint("endpoint", c->endpoint, NULL, &at, err);
     if (rc == 0 && c->sts_endpoint != NULL && c->regions.count != 0)
@@ -174,6 +194,20 @@ static int add_parameters(const struct cfr_rotation_aws *c, const struct cfr_rot
     return rc;
 }
 
+static int find_settings(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask,
+                         struct cfr_aws_settings *out, struct cfr_err *err)
+{
+    bool iam = ask->op != CFR_ROTATION_VERIFY;
+    int rc = cfr_wire_aws_find_endpoint(iam ? c->endpoint : c->sts_endpoint,
+                                        iam ? "AWS_ENDPOINT_URL_IAM" : "AWS_ENDPOINT_URL_STS", ask->env, out, err);
+
+    if (!iam && c->sts_endpoint != NULL)
+        out->endpoint_from = "sts_endpoint";
+    if (rc == 0)
+        rc = cfr_wire_aws_find_switches(c->fips, c->dual_stack, ask->env, out, err);
+    return rc == 0 ? cfr_wire_aws_check_custom(out, err) : rc;
+}
+
 /* Where IAM is, or the STS of the place in which a new key is tried. */
 static int find_endpoint(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask,
                          struct cfr_wire_aws_endpoint *out, struct cfr_err *err)
@@ -181,16 +215,26 @@ static int find_endpoint(const struct cfr_rotation_aws *c, const struct cfr_rota
     bool iam = ask->op != CFR_ROTATION_VERIFY;
     const char *region = c->regions.items[iam ? 0 : ask->place];
     const struct cfr_wire_aws_partition *p = partition_of(region);
-    const char *custom = iam ? c->endpoint : c->sts_endpoint;
-    int rc = 0;
+    struct cfr_aws_settings place = {.region = region};
+    const char *host;
+    int rc = find_settings(c, ask, &place, err);
 
+    if (rc != 0)
+        return rc;
+    host = cfr_wire_aws_iam_host(p, place.fips, place.dual_stack);
     *out = (struct cfr_wire_aws_endpoint){.path = "/", .tls = true};
-    if (custom != NULL)
-        rc = parse_endpoint(iam ? "endpoint" : "sts_endpoint", custom, iam ? NULL : region, out, err);
-    else if (iam)
-        (void)snprintf(out->host, sizeof out->host, "%s", p->iam_host);
+    if (place.endpoint != NULL)
+        rc = parse_endpoint(place.endpoint_from, place.endpoint, iam ? NULL : region, out, err);
+    else if (!iam)
+        cfr_wire_aws_sts_host(p, region, place.fips, place.dual_stack, out->host);
+    else if (host != NULL)
+        (void)snprintf(out->host, sizeof out->host, "%s", host);
     else
-        (void)snprintf(out->host, sizeof out->host, "sts.%s.%s", region, p->dns_suffix);
+        rc = cfr_err_set(err, CFR_E_CONFIG,
+                         "%s: no such host of IAM is known in the partition %s: write it as `endpoint`, and set %s to "
+                         "false",
+                         place.fips ? place.fips_from : place.dual_stack_from, p->name,
+                         place.fips ? place.fips_from : place.dual_stack_from);
     (void)snprintf(out->region, sizeof out->region, "%s", iam ? p->iam_region : region);
     return rc;
 }

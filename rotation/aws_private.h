@@ -10,8 +10,10 @@ struct cfr_rotation_aws {
     struct cfr_node node;
     char *user_name;
     struct cfr_strings regions; /* at least one; the first determines the partition */
-    char *endpoint;             /* of IAM; NULL = the partition's */
-    char *sts_endpoint;         /* `{region}` in it is replaced by the region; NULL = the regions' own */
+    char *endpoint;             /* of IAM; NULL = the environment's, else the partition's */
+    char *sts_endpoint;         /* `{region}` in it is replaced by the region; NULL = likewise, else the regions' own */
+    int fips;                   /* enum cfr_aws_switch */
+    int dual_stack;             /* enum cfr_aws_switch */
     char *ca_file;
 };
 

@@ -13,10 +13,19 @@
 #define HOUR_MS     3600000
 #define YEARS_MS    315360000000 /* ten */
 
-static const char *const cloud_names[] = {"public", "usgov", "china", NULL};
-/* Also the resource that tokens for it name. */
-static const char *const graphs[] = {"https://graph.microsoft.com", "https://graph.microsoft.us",
-                                     "https://microsoftgraph.chinacloudapi.cn"};
+static const char *const cloud_names[] = {"public", "usgov", "china", "usgov-dod", "sov-de", "sov-fr", "sov-sg", NULL};
+static const struct {
+    const char *graph;     /* also the resource that tokens for it name; NULL: not known, so `endpoint` says it */
+    const char *authority; /* the cloud of an exchange that has the same */
+} clouds[] = {
+    {"https://graph.microsoft.com", "public"},
+    {"https://graph.microsoft.us", "usgov"},
+    {"https://microsoftgraph.chinacloudapi.cn", "china"},
+    {"https://dod-graph.microsoft.us", "usgov"},
+    {NULL, "sov-de"},
+    {NULL, "sov-fr"},
+    {NULL, "sov-sg"},
+};
 
 #define FIELD(member, kind)                                                                                            \
     .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_rotation_azure, member)
@@ -36,9 +45,13 @@ static const struct cfr_field fields[] = {
          "the tenant may limit it. "
          "Default: Entra ID's own, two years.")},
     {FIELD(cloud, ENUM), .fallback = "public", .choices = cloud_names,
-     .doc = CFR_DOC("The cloud that the tenant is in.")},
+     .doc = CFR_DOC(
+         "The cloud that the tenant is in; `usgov-dod` is that of the US Department of Defense, whose Microsoft "
+         "Graph is another one than that of `usgov`.")},
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
-     .doc = CFR_DOC("URL of Microsoft Graph. Default: that of `cloud`, such as https://graph.microsoft.com.")},
+     .doc =
+         CFR_DOC("URL of Microsoft Graph, for which a token of `with` may be, too. Default: that of `cloud`, such as "
+                 "https://graph.microsoft.com; required with `sov-de`, `sov-fr` and `sov-sg`.")},
     {FIELD(authority_host, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
      .doc = CFR_DOC("URL of the authority where new secrets are tried. Default: that of `cloud`.")},
     {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
@@ -71,6 +84,9 @@ static int check(const void *node, struct cfr_err *err)
         strspn(c->tenant_id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") !=
             strlen(c->tenant_id))
         return cfr_err_set(err, CFR_E_CONFIG, "tenant_id: must be a GUID or a domain");
+    if (clouds[c->cloud].graph == NULL && c->endpoint == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "endpoint: is missing; write the URL of Microsoft Graph in %s",
+                           cloud_names[c->cloud]);
     rc = cfr_rotation_rest_check_url("endpoint", c->endpoint, err);
     return rc == 0 ? cfr_rotation_rest_check_url("authority_host", c->authority_host, err) : rc;
 }
@@ -89,32 +105,44 @@ const struct cfr_table cfr_rotation_azure_table = {
 /* ---- requests ---- */
 
 /* SCOPE is RESOURCE/.default, or RESOURCE//.default. */
-static bool is_for(struct cfr_view scope, const char *resource)
+static bool is_for(struct cfr_view scope, struct cfr_view resource)
 {
-    size_t n = strlen(resource);
+    while (resource.n != 0 && resource.p[resource.n - 1] == '/')
+        resource.n--;
+    return resource.n != 0 && scope.n >= resource.n && memcmp(scope.p, resource.p, resource.n) == 0 &&
+           (scope.n == resource.n || scope.p[resource.n] == '/');
+}
 
-    return cfr_view_starts(scope, resource) && (scope.n == n || scope.p[n] == '/');
+/* An endpoint may be Graph itself, under a name that the table does not have, or a way to it. */
+static bool is_for_graph(const struct cfr_rotation_azure *c, struct cfr_view scope)
+{
+    return is_for(scope, cfr_view_of(clouds[c->cloud].graph)) || is_for(scope, cfr_view_of(c->endpoint));
 }
 
 struct cfr_view cfr_rotation_azure_token(const struct cfr_rotation_azure *c, const struct cfr_grant *admin)
 {
     static const char prefix[] = CFR_FIELD_AZURE_ACCESS_TOKEN ":";
 
-    if (is_for(cfr_grant_get(admin, CFR_FIELD_AZURE_SCOPE), graphs[c->cloud]))
+    if (is_for_graph(c, cfr_grant_get(admin, CFR_FIELD_AZURE_SCOPE)))
         return cfr_grant_get(admin, CFR_FIELD_AZURE_ACCESS_TOKEN);
     for (size_t i = 0; i < admin->field_count; i++) {
         const struct cfr_grant_field *f = &admin->fields[i];
 
         if (strncmp(f->name, prefix, sizeof prefix - 1) == 0 &&
-            is_for(cfr_view_of(f->name + sizeof prefix - 1), graphs[c->cloud]))
+            is_for_graph(c, cfr_view_of(f->name + sizeof prefix - 1)))
             return cfr_secret_view(&f->value);
     }
     return (struct cfr_view){NULL, 0};
 }
 
+static const char *graph_of(const struct cfr_rotation_azure *c)
+{
+    return clouds[c->cloud].graph != NULL ? clouds[c->cloud].graph : c->endpoint;
+}
+
 static void put_url(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask, struct cfr_str *url)
 {
-    cfr_rotation_rest_base(url, c->endpoint != NULL ? c->endpoint : graphs[c->cloud]);
+    cfr_rotation_rest_base(url, c->endpoint != NULL ? c->endpoint : graph_of(c));
     cfr_str_addf(url, "/v1.0/applications(appId='%s')%s", c->client_id,
                  ask->op == CFR_ROTATION_LIST     ? "?$select=appId,passwordCredentials"
                  : ask->op == CFR_ROTATION_CREATE ? "/addPassword"
@@ -147,7 +175,7 @@ static int build(const void *config, const struct cfr_rotation_ask *ask, const c
 {
     const struct cfr_rotation_azure *c = config;
     struct cfr_str url = {.limit = CFR_ROTATION_URL_MAX + 256};
-    char missing[256];
+    char missing[512];
     int rc;
 
     (void)page;
@@ -155,8 +183,8 @@ static int build(const void *config, const struct cfr_rotation_ask *ask, const c
         return cfr_err_set(err, CFR_E_INTERNAL, "client secrets have no such operation");
     (void)snprintf(missing, sizeof missing,
                    "`with` has no token for Microsoft Graph: it must be an exchange with `azure` that has "
-                   "%s/.default among its `scopes`",
-                   graphs[c->cloud]);
+                   "%.256s/.default among its `scopes`",
+                   graph_of(c));
     put_url(c, ask, &url);
     out->ca_file = c->ca_file;
     rc = cfr_rotation_rest_begin(out, ask->op == CFR_ROTATION_LIST ? "GET" : "POST", &url, err);
@@ -181,7 +209,7 @@ static int trial(const void *config, const struct cfr_rotation_ask *ask, struct 
     out->settings[out->setting_count++] = (struct cfr_rotation_trial_value){"client_id", cfr_view_of(c->client_id)};
     out->settings[out->setting_count++] = (struct cfr_rotation_trial_value){"tenant_id", tenant};
     out->settings[out->setting_count++] = (struct cfr_rotation_trial_value){
-        own ? "authority_host" : "cloud", cfr_view_of(own ? c->authority_host : cloud_names[c->cloud])};
+        own ? "authority_host" : "cloud", cfr_view_of(own ? c->authority_host : clouds[c->cloud].authority)};
     if (c->ca_file != NULL)
         out->settings[out->setting_count++] = (struct cfr_rotation_trial_value){"ca_file", cfr_view_of(c->ca_file)};
     out->contents[out->content_count++] = (struct cfr_rotation_trial_value){"client_secret_file", secret};

@@ -7,7 +7,15 @@
 #include "rotation/provider.h"
 
 /* In the order of the choices in the table. */
-enum cfr_rotation_azure_cloud { CFR_ROTATION_AZURE_PUBLIC, CFR_ROTATION_AZURE_USGOV, CFR_ROTATION_AZURE_CHINA };
+enum cfr_rotation_azure_cloud {
+    CFR_ROTATION_AZURE_PUBLIC,
+    CFR_ROTATION_AZURE_USGOV,
+    CFR_ROTATION_AZURE_CHINA,
+    CFR_ROTATION_AZURE_USGOV_DOD,
+    CFR_ROTATION_AZURE_SOV_DE,
+    CFR_ROTATION_AZURE_SOV_FR,
+    CFR_ROTATION_AZURE_SOV_SG
+};
 
 struct cfr_rotation_azure {
     struct cfr_node node;

@@ -4,13 +4,15 @@
 
 #include "rotation/rest_private.h"
 #include "rotation/provider_private.h"
+#include "wire/url.h"
 
 #include <string.h>
 
-#define ACCOUNT_MAX 254
-#define PROJECT_MAX 64
-#define IAM         "https://iam.googleapis.com"
-#define ACCOUNTS    ".iam.gserviceaccount.com"
+#define ACCOUNT_MAX  254
+#define PROJECT_MAX  64
+#define UNIVERSE     "googleapis.com"
+#define UNIVERSE_MAX 253
+#define ACCOUNTS     ".iam.gserviceaccount.com"
 
 #define FIELD(member, kind)                                                                                            \
     .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_rotation_gcp, member)
@@ -22,7 +24,9 @@ static const struct cfr_field fields[] = {
                     "`NAME@PROJECT.iam.gserviceaccount.com`. Required "
                     "with other emails.")},
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
-     .doc = CFR_DOC("URL of the IAM API. Default: https://iam.googleapis.com.")},
+     .doc = CFR_DOC("URL of the IAM API. Default: that of `universe_domain`, such as https://iam.googleapis.com.")},
+    {FIELD(universe_domain, STRING), .min = 4, .max = UNIVERSE_MAX,
+     .doc = CFR_DOC("Domain of the Google Cloud universe, for Trusted Partner Cloud. Default: googleapis.com.")},
     {FIELD(sts_endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
      .doc = CFR_DOC("URL of the token endpoint where new keys are tried. Default: the key's token_uri, which must then "
                     "be Google's.")},
@@ -71,6 +75,9 @@ static int check(const void *node, struct cfr_err *err)
     if (c->service_account != NULL && c->project == NULL && project_of(c->service_account).n == 0)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "project: is missing, and the email address of service_account does not say it");
+    if (c->universe_domain != NULL && (!made_of(c->universe_domain, strlen(c->universe_domain), "-.") ||
+                                       !cfr_url_host_ok(cfr_view_of(c->universe_domain))))
+        return cfr_err_set(err, CFR_E_CONFIG, "universe_domain: must be a domain, such as " UNIVERSE);
     if (cfr_rotation_rest_check_url("endpoint", c->endpoint, err) != 0)
         return CFR_E_CONFIG;
     return cfr_rotation_rest_check_url("sts_endpoint", c->sts_endpoint, err);
@@ -89,7 +96,10 @@ const struct cfr_table cfr_rotation_gcp_table = {
 
 static void put_url(const struct cfr_rotation_gcp *c, const struct cfr_rotation_ask *ask, struct cfr_str *url)
 {
-    cfr_rotation_rest_base(url, c->endpoint != NULL ? c->endpoint : IAM);
+    if (c->endpoint != NULL)
+        cfr_rotation_rest_base(url, c->endpoint);
+    else
+        cfr_str_addf(url, "https://iam.%s", c->universe_domain != NULL ? c->universe_domain : UNIVERSE);
     cfr_str_addz(url, "/v1/projects/");
     if (c->project != NULL)
         cfr_rotation_rest_part(url, c->project);
@@ -153,6 +163,9 @@ static int trial(const void *config, const struct cfr_rotation_ask *ask, struct 
     out->provider = "gcp";
     if (c->ca_file != NULL)
         out->settings[out->setting_count++] = (struct cfr_rotation_trial_value){"ca_file", cfr_view_of(c->ca_file)};
+    if (c->universe_domain != NULL)
+        out->settings[out->setting_count++] =
+            (struct cfr_rotation_trial_value){"universe_domain", cfr_view_of(c->universe_domain)};
     if (c->sts_endpoint != NULL)
         out->settings[out->setting_count++] =
             (struct cfr_rotation_trial_value){"sts_endpoint", cfr_view_of(c->sts_endpoint)};

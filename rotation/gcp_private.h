@@ -9,9 +9,10 @@
 struct cfr_rotation_gcp {
     struct cfr_node node;
     char *service_account;
-    char *project;      /* NULL = as its email says */
-    char *endpoint;     /* of IAM; NULL = https://iam.googleapis.com */
-    char *sts_endpoint; /* where a new key is tried; NULL = its token_uri */
+    char *project;         /* NULL = as its email says */
+    char *endpoint;        /* of IAM; NULL = that of the next */
+    char *universe_domain; /* NULL = googleapis.com */
+    char *sts_endpoint;    /* where a new key is tried; NULL = its token_uri */
     char *ca_file;
 };
 

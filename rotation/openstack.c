@@ -8,11 +8,47 @@
 
 #include <string.h>
 
-#define ID_MAX    64 /* what Keystone's own tables hold, as the next */
-#define NAME_MAX  255
-#define ROLES_MAX 40
-#define HOUR_MS   3600000
-#define YEARS_MS  315360000000 /* ten */
+#define ID_MAX        64 /* what Keystone's own tables hold, as the next */
+#define NAME_MAX      255
+#define ROLES_MAX     40
+#define HOUR_MS       3600000
+#define YEARS_MS      315360000000 /* ten */
+
+#define RULES_MAX     64
+#define RULE_PATH_MAX 225 /* Keystone's own limit */
+
+static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", NULL};
+
+#define RULE(member, kind)                                                                                             \
+    .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_rotation_openstack_rule, member)
+static const struct cfr_field rule_fields[] = {
+    {RULE(service, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = NAME_MAX,
+     .doc = CFR_DOC("Type of the service in the catalog, such as `compute`.")},
+    {RULE(method, ENUM), .fallback = "GET", .choices = methods, .doc = CFR_DOC("The method of the request.")},
+    {RULE(path, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = RULE_PATH_MAX,
+     .doc =
+         CFR_DOC("Path of the request, such as `/v2.1/servers/{server_id}`: `*` and `{NAME}` mean one part, `**` any "
+                 "number.")},
+    {.key = NULL},
+};
+
+static int check_rule(const void *node, struct cfr_err *err)
+{
+    const struct cfr_rotation_openstack_rule *r = node;
+
+    if (r->path == NULL ||
+        (r->path[0] == '/' && cfr_view_printable(cfr_view_of(r->path)) && strchr(r->path, ' ') == NULL))
+        return 0;
+    return cfr_err_set(err, CFR_E_CONFIG, "path: must begin with a slash and have no blanks, such as /v2.1/servers");
+}
+
+static const struct cfr_table rule_table = {
+    .name = "access rule",
+    .size = sizeof(struct cfr_rotation_openstack_rule),
+    .fields = rule_fields,
+    .check = check_rule,
+    .doc = CFR_DOC("A request that a new application credential may make; every other one is refused by the service."),
+};
 
 #define FIELD(member, kind)                                                                                            \
     .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_rotation_openstack, member)
@@ -27,6 +63,10 @@ static const struct cfr_field fields[] = {
                     "Default: all of them.")},
     {FIELD(unrestricted, BOOL), .fallback = "false",
      .doc = CFR_DOC("Whether a new credential may itself create and delete application credentials and trusts.")},
+    {FIELD(access_rules, LIST), .max = RULES_MAX, .table = &rule_table,
+     .doc =
+         CFR_DOC("What a new credential may ask of which service. Default: everything that its roles allow. A change "
+                 "holds for credentials that are made afterwards.")},
     {.key = "lifetime",
      .type = CFR_FIELD_DURATION,
      .offset = offsetof(struct cfr_rotation_openstack, lifetime_ms),
@@ -113,6 +153,23 @@ static int put_url(const struct cfr_rotation_openstack *c, const struct cfr_rota
     return 0;
 }
 
+static void put_rules(const struct cfr_rotation_openstack *c, struct cfr_writer *w)
+{
+    const struct cfr_rotation_openstack_rule *rules = c->access_rules.items;
+
+    if (c->access_rules.count == 0)
+        return;
+    cfr_writer_array(w, "access_rules");
+    for (size_t i = 0; i < c->access_rules.count; i++) {
+        cfr_writer_object(w, NULL);
+        cfr_writer_string(w, "service", cfr_view_of(rules[i].service));
+        cfr_writer_string(w, "method", cfr_view_of(methods[rules[i].method]));
+        cfr_writer_string(w, "path", cfr_view_of(rules[i].path));
+        cfr_writer_close(w);
+    }
+    cfr_writer_close(w);
+}
+
 static int put_body(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask,
                     struct cfr_wire_request *out, struct cfr_err *err)
 {
@@ -132,6 +189,7 @@ static int put_body(const struct cfr_rotation_openstack *c, const struct cfr_rot
     }
     if (c->roles.count != 0)
         cfr_writer_close(&w);
+    put_rules(c, &w);
     if (c->lifetime_ms > 0)
         cfr_writer_string(&w, "expires_at", cfr_view_of(cfr_time_format(ask->now_s + c->lifetime_ms / 1000, when)));
     cfr_writer_close(&w);

@@ -6,13 +6,22 @@
 
 #include "rotation/provider.h"
 
+/* One element of `access_rules`: what a credential may ask of a service. */
+struct cfr_rotation_openstack_rule {
+    struct cfr_node node;
+    char *service;
+    int method;
+    char *path;
+};
+
 struct cfr_rotation_openstack {
     struct cfr_node node;
     char *auth_url; /* NULL = that of `with`, as is the next */
     char *user_id;
     struct cfr_strings roles; /* names; none = all that the token of `with` has */
     bool unrestricted;
-    int64_t lifetime_ms; /* -1 = without end */
+    struct cfr_list access_rules; /* of struct cfr_rotation_openstack_rule; none = everything that the roles allow */
+    int64_t lifetime_ms;          /* -1 = without end */
     char *region_name;
     char *ca_file;
 };

@@ -50,8 +50,9 @@ struct cfr_rotation_ask {
     int64_t now_s;
     const struct cfr_grant
         *admin; /* what the credential named `with` was granted, which authorises this; not for VERIFY */
-    const struct cfr_grant *fresh; /* for VERIFY: what CREATE gave */
-    size_t place;                  /* for VERIFY: which of the provider's places, from 0 */
+    const struct cfr_grant *fresh;    /* for VERIFY: what CREATE gave */
+    size_t place;                     /* for VERIFY: which of the provider's places, from 0 */
+    const char *(*env)(const char *); /* looks up an environment variable; NULL = there is none */
 };
 
 /* What an answer says; which members are set depends on the operation. Zero-initialised is empty; freed by

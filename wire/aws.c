@@ -18,6 +18,9 @@ static const struct cfr_wire_aws_partition partitions[] = {
      .dns_suffix = "amazonaws.com",
      .dual_stack_suffix = "api.aws",
      .iam_host = "iam.amazonaws.com",
+     .iam_fips_host = "iam-fips.amazonaws.com",
+     .iam_dual_stack_host = "iam.global.api.aws",
+     .iam_fips_dual_stack_host = "iam-fips.global.api.aws",
      .iam_region = "us-east-1",
      .prefixes = "us eu ap sa ca me af il mx"},
     {.name = "aws-cn",
@@ -30,6 +33,7 @@ static const struct cfr_wire_aws_partition partitions[] = {
      .dns_suffix = "amazonaws.com",
      .dual_stack_suffix = "api.aws",
      .iam_host = "iam.us-gov.amazonaws.com",
+     .iam_fips_host = "iam.us-gov.amazonaws.com",
      .iam_region = "us-gov-west-1",
      .prefixes = "us-gov"},
     {.name = "aws-eusc",
@@ -148,6 +152,24 @@ const struct cfr_wire_aws_partition *cfr_wire_aws_partition_named(struct cfr_vie
             return &partitions[i];
     }
     return NULL;
+}
+
+void cfr_wire_aws_sts_host(const struct cfr_wire_aws_partition *partition, const char *region, bool fips,
+                           bool dual_stack, char out[CFR_AWS_ENDPOINT_MAX])
+{
+    /* In GovCloud the ordinary host is the FIPS one; there is no other. */
+    bool other = fips && (dual_stack || strcmp(partition->name, "aws-us-gov") != 0);
+
+    (void)snprintf(out, CFR_AWS_ENDPOINT_MAX, "%s.%s.%s", other ? "sts-fips" : "sts", region,
+                   dual_stack ? partition->dual_stack_suffix : partition->dns_suffix);
+}
+
+const char *cfr_wire_aws_iam_host(const struct cfr_wire_aws_partition *partition, bool fips, bool dual_stack)
+{
+    return fips && dual_stack ? partition->iam_fips_dual_stack_host
+           : fips             ? partition->iam_fips_host
+           : dual_stack       ? partition->iam_dual_stack_host
+                              : partition->iam_host;
 }
 
 bool cfr_wire_aws_region_ok(struct cfr_view region)

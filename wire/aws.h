@@ -20,7 +20,11 @@ struct cfr_wire_aws_partition {
     const char *name; /* as in ARNs */
     const char *dns_suffix;
     const char *dual_stack_suffix;
-    const char *iam_host; /* IAM has one endpoint for a partition */
+    /* IAM has one endpoint for a partition, and others for FIPS and for IPv6 too; NULL = none is known. */
+    const char *iam_host;
+    const char *iam_fips_host;
+    const char *iam_dual_stack_host;
+    const char *iam_fips_dual_stack_host;
     const char *iam_region;
     const char *prefixes; /* what precedes `-WORD-NUMBER` in the names of its regions, separated by spaces */
 };
@@ -31,6 +35,12 @@ const struct cfr_wire_aws_partition *cfr_wire_aws_partition(const char *region);
 const struct cfr_wire_aws_partition *cfr_wire_aws_partition_named(struct cfr_view name);
 /* True for what may be a region: a DNS label in lower case, since it becomes part of a host name. */
 bool cfr_wire_aws_region_ok(struct cfr_view region);
+
+/* Writes the name of the STS of REGION, which is in PARTITION. */
+void cfr_wire_aws_sts_host(const struct cfr_wire_aws_partition *partition, const char *region, bool fips,
+                           bool dual_stack, char out[CFR_AWS_ENDPOINT_MAX]);
+/* The name of PARTITION's IAM, or NULL: none is known of this kind. */
+const char *cfr_wire_aws_iam_host(const struct cfr_wire_aws_partition *partition, bool fips, bool dual_stack);
 
 struct cfr_wire_aws_endpoint {
     char host[CFR_AWS_ENDPOINT_MAX]; /* as the Host header has it: with the port unless it is the scheme's own */

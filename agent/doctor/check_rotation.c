@@ -2,6 +2,7 @@
 /* Check of a rotated long-lived key: its journal, whether that outlives a restart, the credential that makes the keys,
  * and the published key in its directory. The cloud is not called; see check_rotation_key.c. */
 #include "agent/doctor/doctor_private.h"
+#include "agent/loop/env.h"
 
 #include "agent/doctor/mountinfo_private.h"
 #include "agent/loop/clock.h"
@@ -282,7 +283,8 @@ static void report_unfit(const struct look *l, const char *remedy, const char *w
 static void check_passed_on(const struct look *l, const struct cfr_source_inputs *m)
 {
     struct cfr_grant grant = {0};
-    struct cfr_rotation_ask ask = {.op = CFR_ROTATION_LIST, .now_s = cfr_clock_now().wall_ms / 1000, .admin = &grant};
+    struct cfr_rotation_ask ask = {
+        .op = CFR_ROTATION_LIST, .now_s = cfr_clock_now().wall_ms / 1000, .admin = &grant, .env = cfr_env_get};
     struct cfr_wire_request request = {.method = NULL};
     struct cfr_err err = {0};
     int rc = cfr_source_inputs_grant(m, &grant, &err);

@@ -170,8 +170,12 @@ void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *one)
     if (rc == 0) {
         l->provider = cfr_config_mint_provider(c->mint, &l->config);
         l->err = &err;
-        l->ask = (struct cfr_rotation_ask){
-            .op = CFR_ROTATION_LIST, .id = "", .name = "", .now_s = cfr_clock_now().wall_ms / 1000, .admin = &admin};
+        l->ask = (struct cfr_rotation_ask){.op = CFR_ROTATION_LIST,
+                                           .id = "",
+                                           .name = "",
+                                           .now_s = cfr_clock_now().wall_ms / 1000,
+                                           .admin = &admin,
+                                           .env = cfr_env_get};
         rc = list_keys(l, d->end_boot_ms, &err);
     }
     /* 3. Report what it says. An outage says nothing about the key. */

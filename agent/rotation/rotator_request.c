@@ -20,6 +20,7 @@ static struct cfr_rotation_ask ask_of(const struct cfr_rotator *m, const struct 
         .admin = admin,
         .fresh = &m->pending.grant,
         .place = m->call.place,
+        .env = cfr_env_get,
     };
 }
 

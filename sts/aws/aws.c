@@ -3,7 +3,7 @@
 #include "sts/aws/aws_private.h"
 
 #include "sts/aws/answer_private.h"
-#include "sts/aws/endpoint.h"
+#include "wire/aws_settings.h"
 #include "sts/aws/error_private.h"
 #include "sts/aws/keys_private.h"
 #include "sts/aws/params_private.h"
@@ -38,7 +38,7 @@ static struct cfr_aws_ecr_session ecr_session(const struct cfr_aws *c, const cha
     struct cfr_aws_ecr_session s = {.config = c->ecr, .ca_file = c->ca_file, .env = env};
     struct cfr_aws_settings place = {0};
 
-    if (c->ecr == NULL || cfr_aws_settings_switches(c->fips, c->dual_stack, env, &place, NULL) != 0)
+    if (c->ecr == NULL || cfr_wire_aws_find_switches(c->fips, c->dual_stack, env, &place, NULL) != 0)
         return s;
     s.region = cfr_aws_settings_region(c, env, region);
     s.fips = place.fips;

@@ -7,12 +7,12 @@
 
 #include "sts/aws/ecr.h"
 #include "sts/core/provider.h"
+#include "wire/aws_settings.h"
 
 #define CFR_AWS_STEPS_MAX        5
 #define CFR_AWS_PROVIDER_ARN_MAX 1024
 
-/* A choice that is left to an environment variable unless the configuration makes it. */
-enum cfr_aws_switch { CFR_AWS_ENVIRONMENT, CFR_AWS_FALSE, CFR_AWS_TRUE };
+/* As enum cfr_aws_switch (wire/aws_settings.h). */
 enum cfr_aws_regional { CFR_AWS_REGIONAL_ENVIRONMENT, CFR_AWS_REGIONAL, CFR_AWS_LEGACY };
 enum cfr_aws_accept { CFR_AWS_XML, CFR_AWS_JSON };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration of the AWS provider: its table, and the rules that need no environment. */
 #include "sts/aws/aws_private.h"
-#include "sts/aws/endpoint.h"
+#include "wire/aws_settings.h"
 #include "sts/aws/params_private.h"
 
 #include <inttypes.h>
@@ -11,7 +11,6 @@
 #define MINUTE_MS INT64_C(60000)
 #define HOUR_MS   (60 * MINUTE_MS)
 
-static const char *const switches[] = {"environment", "false", "true", NULL};
 static const char *const regional[] = {"environment", "regional", "legacy", NULL};
 static const char *const accepts[] = {"xml", "json", NULL};
 
@@ -280,13 +279,13 @@ static const struct cfr_field aws_fields[] = {
      .type = CFR_FIELD_ENUM,
      .offset = AWS(fips),
      .fallback = "environment",
-     .choices = switches,
+     .choices = cfr_wire_aws_switches,
      .doc = CFR_DOC("Call the FIPS endpoint. `environment` means `AWS_USE_FIPS_ENDPOINT`, else no.")},
     {.key = "dual_stack",
      .type = CFR_FIELD_ENUM,
      .offset = AWS(dual_stack),
      .fallback = "environment",
-     .choices = switches,
+     .choices = cfr_wire_aws_switches,
      .doc = CFR_DOC("Call the endpoint that has IPv6 addresses too. `environment` means "
                     "`AWS_USE_DUALSTACK_ENDPOINT`, else no.")},
     {.key = "sts_regional_endpoints",

@@ -82,9 +82,9 @@ static struct cfr_aws_ecr_session ecr_session(const struct cfr_aws_container *c,
     struct cfr_aws_settings place = {0};
     struct cfr_aws_ecr_session s = {.config = c->ecr, .ca_file = c->ca_file, .env = env};
 
-    cfr_aws_settings_find_region(c->region, env, &place);
+    cfr_wire_aws_find_region(c->region, env, &place);
     s.region = place.region;
-    if (cfr_aws_settings_switches(CFR_AWS_ENVIRONMENT, CFR_AWS_ENVIRONMENT, env, &place, NULL) == 0) {
+    if (cfr_wire_aws_find_switches(CFR_AWS_ENVIRONMENT, CFR_AWS_ENVIRONMENT, env, &place, NULL) == 0) {
         s.fips = place.fips;
         s.dual_stack = place.dual_stack;
         s.fips_from = place.fips_from;
@@ -99,11 +99,11 @@ static int find_sts(const struct cfr_aws_container *c, const char *(*env)(const 
 {
     struct cfr_aws_settings place = {0};
     struct cfr_view partition = {NULL, 0};
-    int rc = cfr_aws_settings_endpoint(c->sts_endpoint, "AWS_ENDPOINT_URL_STS", env, &place, err);
+    int rc = cfr_wire_aws_find_endpoint(c->sts_endpoint, "AWS_ENDPOINT_URL_STS", env, &place, err);
 
-    cfr_aws_settings_find_region(c->region, env, &place);
+    cfr_wire_aws_find_region(c->region, env, &place);
     if (rc == 0)
-        rc = cfr_aws_settings_switches(CFR_AWS_ENVIRONMENT, CFR_AWS_ENVIRONMENT, env, &place, err);
+        rc = cfr_wire_aws_find_switches(CFR_AWS_ENVIRONMENT, CFR_AWS_ENVIRONMENT, env, &place, err);
     if (c->role_arn != NULL)
         partition = cfr_aws_params_arn_part(c->role_arn, 1);
     if (rc == 0)
@@ -193,7 +193,7 @@ static int parse_keys(struct cfr_sts_exchange *x, const struct cfr_sts_input *in
     struct cfr_grant fresh = {0};
     int rc = cfr_aws_container_answer(reply, in->token, &fresh, err);
 
-    cfr_aws_settings_find_region(c->region, in->env, &place);
+    cfr_wire_aws_find_region(c->region, in->env, &place);
     if (rc == 0 && c->role_arn != NULL && fresh.identity == NULL)
         rc = cfr_grant_set_identity(&fresh, cfr_view_of(c->role_arn), err);
     if (rc == 0 && c->role_arn != NULL && strcmp(c->role_arn, fresh.identity) != 0)

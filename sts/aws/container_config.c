@@ -2,7 +2,7 @@
 /* The configuration of `aws_container:`. */
 #include "sts/aws/container_private.h"
 
-#include "sts/aws/endpoint.h"
+#include "wire/aws_settings.h"
 #include "sts/aws/params_private.h"
 #include "wire/url.h"
 

@@ -99,12 +99,12 @@ static int endpoint_of(const struct cfr_aws_ecr_session *s, const struct call *c
 {
     struct cfr_aws_settings place = {
         .fips = s->fips, .fips_from = s->fips_from, .dual_stack = s->dual_stack, .dual_stack_from = s->dual_stack_from};
-    int rc = cfr_aws_settings_endpoint(s->config->endpoint,
-                                       c->is_public ? "AWS_ENDPOINT_URL_ECR_PUBLIC" : "AWS_ENDPOINT_URL_ECR", s->env,
-                                       &place, err);
+    int rc = cfr_wire_aws_find_endpoint(s->config->endpoint,
+                                        c->is_public ? "AWS_ENDPOINT_URL_ECR_PUBLIC" : "AWS_ENDPOINT_URL_ECR", s->env,
+                                        &place, err);
 
     if (rc == 0)
-        rc = cfr_aws_endpoint_check_custom(&place, err);
+        rc = cfr_wire_aws_check_custom(&place, err);
     if (rc != 0)
         return rc;
     if (c->region[0] == '\0')

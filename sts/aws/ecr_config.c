@@ -2,7 +2,7 @@
 /* The configuration of `ecr:`. */
 #include "sts/aws/ecr_private.h"
 
-#include "sts/aws/endpoint.h"
+#include "wire/aws_settings.h"
 #include "sts/core/docker_auths.h"
 
 #include <stdio.h>

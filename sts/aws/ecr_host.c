@@ -2,7 +2,7 @@
 /* The names of registries. */
 #include "sts/aws/ecr_private.h"
 
-#include "sts/aws/endpoint.h"
+#include "wire/aws_settings.h"
 
 #include <string.h>
 

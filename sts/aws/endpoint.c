@@ -30,20 +30,9 @@ static bool is_vpc_host(const char *host)
     return strncmp(host, "vpce-", 5) == 0;
 }
 
-int cfr_aws_endpoint_check_custom(const struct cfr_aws_settings *place, struct cfr_err *err)
-{
-    const char *from = place->fips ? place->fips_from : place->dual_stack_from;
-
-    if (place->endpoint == NULL || (!place->fips && !place->dual_stack))
-        return 0;
-    return cfr_err_set(err, CFR_E_CONFIG,
-                       "%s cannot be combined with %s: give the %s host in the URL itself and set %s to false",
-                       place->endpoint_from, from, place->fips ? "FIPS" : "dual-stack", from);
-}
-
 static int resolve_custom(const struct cfr_aws_settings *place, struct cfr_wire_aws_endpoint *out, struct cfr_err *err)
 {
-    int rc = cfr_aws_endpoint_check_custom(place, err);
+    int rc = cfr_wire_aws_check_custom(place, err);
 
     if (rc != 0)
         return rc;
@@ -74,9 +63,6 @@ static bool use_global(const struct cfr_aws_settings *place)
 static int compose(const struct cfr_aws_settings *place, const struct cfr_wire_aws_partition *partition,
                    struct cfr_wire_aws_endpoint *out, struct cfr_err *err)
 {
-    /* In GovCloud the ordinary host is the FIPS one; there is no other. */
-    bool fips = place->fips && (place->dual_stack || strcmp(partition->name, "aws-us-gov") != 0);
-
     out->tls = true;
     (void)snprintf(out->path, sizeof out->path, "/");
     if (use_global(place)) {
@@ -87,8 +73,7 @@ static int compose(const struct cfr_aws_settings *place, const struct cfr_wire_a
     if (strcmp(place->region, GLOBAL_REGION) == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "%s: aws-global has no FIPS or dual-stack host; name a region",
                            place->region_from);
-    (void)snprintf(out->host, sizeof out->host, "%s.%s.%s", fips ? "sts-fips" : "sts", place->region,
-                   place->dual_stack ? partition->dual_stack_suffix : partition->dns_suffix);
+    cfr_wire_aws_sts_host(partition, place->region, place->fips, place->dual_stack, out->host);
     (void)snprintf(out->region, sizeof out->region, "%s", place->region);
     return 0;
 }

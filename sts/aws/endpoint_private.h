@@ -3,7 +3,7 @@
 #ifndef CFR_STS_AWS_ENDPOINT_PRIVATE_H
 #define CFR_STS_AWS_ENDPOINT_PRIVATE_H
 
-#include "sts/aws/endpoint.h"
+#include "wire/aws_settings.h"
 
 /* Decides host, path and signing region. PARTITION is the one in the role's ARN (empty when there is no
  * role): it serves for regions that are newer than this table. CFR_E_CONFIG names the setting that is wrong:
@@ -12,7 +12,5 @@
  * region. */
 int cfr_aws_endpoint_resolve(const struct cfr_aws_settings *place, struct cfr_view partition,
                              struct cfr_wire_aws_endpoint *out, struct cfr_err *err);
-/* CFR_E_CONFIG for an endpoint together with FIPS or dual-stack. */
-int cfr_aws_endpoint_check_custom(const struct cfr_aws_settings *place, struct cfr_err *err);
 
 #endif

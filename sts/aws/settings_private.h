@@ -4,7 +4,7 @@
 #define CFR_STS_AWS_SETTINGS_PRIVATE_H
 
 #include "sts/aws/aws.h"
-#include "sts/aws/endpoint.h"
+#include "wire/aws_settings.h"
 
 /* The settings for STEP (0 = the web identity, N = the N-th element of then_assume). ENV may be NULL. The
  * order for an endpoint is that of the SDKs: the configuration, AWS_ENDPOINT_URL_STS, AWS_ENDPOINT_URL, the
@@ -19,14 +19,5 @@ int cfr_aws_settings_resolve(const struct cfr_aws *config, unsigned step, const 
  * says), or an empty text: what is published with the keys. BUF holds it. */
 const char *cfr_aws_settings_region(const struct cfr_aws *config, const char *(*env)(const char *),
                                     char buf[CFR_AWS_REGION_MAX]);
-
-/* The parts, for other services than STS. CONFIGURED is NULL where the configuration says nothing; VARIABLE
- * is the service's own, such as AWS_ENDPOINT_URL_ECR; FIPS and DUAL_STACK are of enum cfr_aws_switch. */
-void cfr_aws_settings_find_region(const char *configured, const char *(*env)(const char *),
-                                  struct cfr_aws_settings *out);
-int cfr_aws_settings_endpoint(const char *configured, const char *variable, const char *(*env)(const char *),
-                              struct cfr_aws_settings *out, struct cfr_err *err);
-int cfr_aws_settings_switches(int fips, int dual_stack, const char *(*env)(const char *), struct cfr_aws_settings *out,
-                              struct cfr_err *err);
 
 #endif

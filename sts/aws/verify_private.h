@@ -3,7 +3,7 @@
 #ifndef CFR_STS_AWS_VERIFY_PRIVATE_H
 #define CFR_STS_AWS_VERIFY_PRIVATE_H
 
-#include "sts/aws/endpoint.h"
+#include "wire/aws_settings.h"
 #include "sts/core/provider.h"
 
 #define CFR_AWS_VERIFY_OPERATION "GetCallerIdentity"

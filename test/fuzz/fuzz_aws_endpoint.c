@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/str.h"
-#include "sts/aws/endpoint.h"
+#include "wire/aws_settings.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 
 #include "data_file.h"
 #include "rotation/aws_private.h"
+#include "wire/aws_settings.h"
 
 #define NOW    1767323045 /* 2026-01-02T03:04:05Z */
 #define KEY    "AKIDEXAMPLE0000000AA"
@@ -109,6 +110,78 @@ static void requests(void **state)
            "\nAction=GetCallerIdentity\nVersion=2011-06-15");
     cfr_grant_free(&admin);
     cfr_grant_free(&fresh);
+}
+
+static const char *const *variables; /* name, value, ..., NULL */
+
+static const char *lookup(const char *name)
+{
+    for (const char *const *v = variables; *v != NULL; v += 2) {
+        if (strcmp(v[0], name) == 0)
+            return v[1];
+    }
+    return NULL;
+}
+
+/* As the exchange: the switches and endpoints of the configuration, then those of the environment. */
+static void places_to_call(void **state)
+{
+#define ENV(...) ((const char *const[]){__VA_ARGS__, NULL})
+    static char gov[] = "us-gov-east-1";
+    static char china[] = "cn-north-1";
+    static char ireland[] = "eu-west-1";
+    const struct {
+        const char *const *env;
+        char *region;
+        int fips, dual_stack;
+        const char *iam, *sts;
+    } rows[] = {
+        {ENV("AWS_USE_FIPS_ENDPOINT", "true"), ireland, 0, 0, "https://iam-fips.amazonaws.com/",
+         "https://sts-fips.eu-west-1.amazonaws.com/"},
+        {ENV("AWS_USE_FIPS_ENDPOINT", "true"), ireland, CFR_AWS_FALSE, 0, "https://iam.amazonaws.com/",
+         "https://sts.eu-west-1.amazonaws.com/"},
+        {ENV("AWS_USE_DUALSTACK_ENDPOINT", "TRUE"), ireland, 0, 0, "https://iam.global.api.aws/",
+         "https://sts.eu-west-1.api.aws/"},
+        {ENV("X", "y"), ireland, CFR_AWS_TRUE, CFR_AWS_TRUE, "https://iam-fips.global.api.aws/",
+         "https://sts-fips.eu-west-1.api.aws/"},
+        {ENV("X", "y"), gov, CFR_AWS_TRUE, 0, "https://iam.us-gov.amazonaws.com/",
+         "https://sts.us-gov-east-1.amazonaws.com/"},
+        {ENV("AWS_ENDPOINT_URL_IAM", "https://iam.test", "AWS_ENDPOINT_URL", "https://all.test"), ireland, 0, 0,
+         "https://iam.test/", "https://all.test/"},
+        {ENV("AWS_ENDPOINT_URL_STS", "https://sts.test", "AWS_ENDPOINT_URL", "https://all.test"), ireland, 0, 0,
+         "https://all.test/", "https://sts.test/"},
+        {ENV("AWS_ENDPOINT_URL_IAM", "https://iam.test", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true"), ireland, 0, 0,
+         "https://iam.amazonaws.com/", "https://sts.eu-west-1.amazonaws.com/"},
+        {ENV("AWS_USE_FIPS_ENDPOINT", "true"), china, 0, 0, NULL, "https://sts-fips.cn-north-1.amazonaws.com.cn/"},
+        {ENV("AWS_USE_FIPS_ENDPOINT", "maybe"), ireland, 0, 0, NULL, NULL},
+        {ENV("AWS_USE_FIPS_ENDPOINT", "true", "AWS_ENDPOINT_URL", "https://all.test"), ireland, 0, 0, NULL, NULL},
+    };
+    struct cfr_grant k = keys("");
+
+    (void)state;
+    for (size_t i = 0; i < 2 * (sizeof rows / sizeof rows[0]); i++) {
+        bool iam = i % 2 == 0;
+        const char *want = iam ? rows[i / 2].iam : rows[i / 2].sts;
+        char *one[] = {rows[i / 2].region};
+        struct cfr_rotation_aws c = robot();
+        struct cfr_rotation_ask ask = {
+            .op = iam ? CFR_ROTATION_LIST : CFR_ROTATION_VERIFY, .now_s = NOW, .admin = &k, .fresh = &k, .env = lookup};
+        struct cfr_wire_request r = {0};
+        struct cfr_err err = {0};
+        int rc;
+
+        variables = rows[i / 2].env;
+        c.regions = (struct cfr_strings){one, 1};
+        c.fips = rows[i / 2].fips;
+        c.dual_stack = rows[i / 2].dual_stack;
+        rc = cfr_rotation_aws_provider.build(&c, &ask, "", &r, &err);
+        if ((rc == 0) != (want != NULL) || (rc != 0 && rc != CFR_E_CONFIG))
+            fail_msg("row %zu: %d %s", i, rc, err.text);
+        if (want != NULL)
+            assert_string_equal(r.url, want);
+        cfr_wire_request_free(&r);
+    }
+    cfr_grant_free(&k);
 }
 
 static void partitions(void **state)
@@ -379,9 +452,10 @@ static void outages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outages),      cmocka_unit_test(requests), cmocka_unit_test(partitions),
-        cmocka_unit_test(without_keys), cmocka_unit_test(errors),   cmocka_unit_test(a_new_key),
-        cmocka_unit_test(a_list),       cmocka_unit_test(the_rest), cmocka_unit_test(rules),
+        cmocka_unit_test(outages),    cmocka_unit_test(requests),     cmocka_unit_test(places_to_call),
+        cmocka_unit_test(partitions), cmocka_unit_test(without_keys), cmocka_unit_test(errors),
+        cmocka_unit_test(a_new_key),  cmocka_unit_test(a_list),       cmocka_unit_test(the_rest),
+        cmocka_unit_test(rules),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,6 +81,50 @@ static void without_a_token(void **state)
     }
 }
 
+/* Graph of the US Department of Defense, and one that only the configuration knows: the token is for that one. */
+static void other_graphs(void **state)
+{
+    struct cfr_rotation_azure dod = {
+        .client_id = (char[]){APP}, .lifetime_ms = -1, .cloud = CFR_ROTATION_AZURE_USGOV_DOD};
+    struct cfr_rotation_azure usgov = {.client_id = (char[]){APP},
+                                       .lifetime_ms = -1,
+                                       .cloud = CFR_ROTATION_AZURE_USGOV,
+                                       .endpoint = (char[]){"https://dod-graph.microsoft.us/"}};
+    struct cfr_rotation_azure sov = {.client_id = (char[]){APP},
+                                     .lifetime_ms = -1,
+                                     .cloud = CFR_ROTATION_AZURE_SOV_DE,
+                                     .endpoint = (char[]){"https://graph.example.de"}};
+    struct cfr_grant g = admin(true, "https://dod-graph.microsoft.us");
+    struct cfr_grant de = admin(false, "https://graph.example.de");
+    struct cfr_grant wrong = admin(false, "https://graph.microsoft.us");
+    struct cfr_rotation_ask list = mint_ask(CFR_ROTATION_LIST, NULL, &g);
+    struct cfr_wire_request r = {0};
+    struct cfr_err err = {0};
+
+    (void)state;
+#define DOD "GET https://dod-graph.microsoft.us/v1.0/applications(appId='" APP "')?$select=appId,passwordCredentials\n"
+    mint_request(azure, &dod, &list, DOD AUTH "\n");
+    mint_request(azure, &usgov, &list, DOD AUTH "\n");
+    list.admin = &de;
+    mint_request(azure, &sov, &list,
+                 "GET https://graph.example.de/v1.0/applications(appId='" APP
+                 "')?$select=appId,passwordCredentials\n" AUTH "\n");
+    list.admin = &wrong;
+    assert_int_equal(azure->build(&dod, &list, "", &r, &err), CFR_E_CONFIG);
+    assert_contains(err.text, "https://dod-graph.microsoft.us/.default among its `scopes`");
+    cfr_wire_request_free(&r);
+    r = (struct cfr_wire_request){0};
+    assert_int_equal(azure->build(&sov, &list, "", &r, &err), CFR_E_CONFIG);
+    assert_contains(err.text, "https://graph.example.de/.default among its `scopes`");
+    cfr_wire_request_free(&r);
+    mint_check(azure->table, "endpoint: is missing; write the URL of Microsoft Graph in sov-fr",
+               MINT_LIST("client_id", APP, "cloud", "sov-fr"));
+    mint_check(azure->table, NULL, MINT_LIST("client_id", APP, "cloud", "usgov-dod"));
+    cfr_grant_free(&g);
+    cfr_grant_free(&de);
+    cfr_grant_free(&wrong);
+}
+
 static void lists(void **state)
 {
     struct cfr_grant g = admin(false, "https://graph.microsoft.com");
@@ -199,9 +243,11 @@ static void every_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests),    cmocka_unit_test(without_a_token), cmocka_unit_test(lists),
-        cmocka_unit_test(new_secrets), cmocka_unit_test(deleted),         cmocka_unit_test(refusals),
-        cmocka_unit_test(trials),      cmocka_unit_test(configurations),  cmocka_unit_test(every_allocation),
+        cmocka_unit_test(requests),       cmocka_unit_test(without_a_token),
+        cmocka_unit_test(other_graphs),   cmocka_unit_test(lists),
+        cmocka_unit_test(new_secrets),    cmocka_unit_test(deleted),
+        cmocka_unit_test(refusals),       cmocka_unit_test(trials),
+        cmocka_unit_test(configurations), cmocka_unit_test(every_allocation),
     };
 
     cfr_json_setup();

@@ -49,6 +49,12 @@ static void requests(void **state)
     mint_request(gcp, &local, &list,
                  "GET http://127.0.0.1:8080/gcp/v1/projects/demo-project/serviceAccounts/"
                  "robot%40demo-project.iam.gserviceaccount.com/keys?keyTypes=USER_MANAGED\n" AUTH "\n");
+    other.universe_domain = (char[]){"apis-tpczero.goog"};
+    mint_request(gcp, &other, &drop,
+                 "DELETE "
+                 "https://iam.apis-tpczero.goog/v1/projects/example.com%3Ap/serviceAccounts/"
+                 "robot%40demo.example/keys/k1\n" AUTH "(CA: /etc/ca.pem)\n\n");
+    other.universe_domain = NULL;
     cfr_grant_free(&g);
 }
 

@@ -11,10 +11,14 @@
 static const struct cfr_rotation_provider *const openstack = &cfr_rotation_openstack_provider;
 static struct cfr_rotation_openstack config = {.lifetime_ms = -1};
 static char *roles[] = {(char[]){"member"}, (char[]){"load \"balancer\""}};
+static struct cfr_rotation_openstack_rule rules[] = {
+    {.service = (char[]){"compute"}, .path = (char[]){"/v2.1/servers/**"}},
+    {.service = (char[]){"image"}, .method = 2, .path = (char[]){"/v2/images"}}};
 static struct cfr_rotation_openstack full = {.auth_url = (char[]){"http://127.0.0.1:5000/identity/"},
                                              .user_id = (char[]){"u/2"},
                                              .roles = {roles, 2},
                                              .unrestricted = true,
+                                             .access_rules = {rules, 2},
                                              .lifetime_ms = 7776000000,
                                              .region_name = (char[]){"Here"},
                                              .ca_file = (char[]){"/etc/ca.pem"}};
@@ -49,7 +53,10 @@ static void requests(void **state)
                  "Content-Type: application/json\n(CA: /etc/ca.pem)\n\n"
                  "{\"application_credential\":{\"name\":\"" MINT_NAME
                  "\",\"unrestricted\":true,\"roles\":[{\"name\":\"member\"},"
-                 "{\"name\":\"load \\\"balancer\\\"\"}],\"expires_at\":\"2026-04-02T03:04:05Z\"}}");
+                 "{\"name\":\"load \\\"balancer\\\"\"}],"
+                 "\"access_rules\":[{\"service\":\"compute\",\"method\":\"GET\",\"path\":\"/v2.1/servers/**\"},"
+                 "{\"service\":\"image\",\"method\":\"POST\",\"path\":\"/v2/"
+                 "images\"}],\"expires_at\":\"2026-04-02T03:04:05Z\"}}");
     cfr_grant_free(&g);
 }
 
