@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_used(const struct cfr_ca *a, const char *reason)
+bool cfr_ca_reason_is_used(const struct cfr_ca *a, const char *reason, bool *last)
 {
+    *last = a->reason_count != 0 && strcmp(a->reasons[a->reason_count - 1], reason) == 0;
     for (size_t i = 0; i < a->reason_count; i++) {
         if (strcmp(a->reasons[i], reason) == 0)
             return true;
@@ -20,7 +21,9 @@ static bool is_used(const struct cfr_ca *a, const char *reason)
 
 static bool is_forced(const struct cfr_ca *a, const struct cfr_ca_rules *rules)
 {
-    return rules->force != NULL && rules->force[0] != '\0' && !is_used(a, rules->force);
+    bool last;
+
+    return rules->force != NULL && rules->force[0] != '\0' && !cfr_ca_reason_is_used(a, rules->force, &last);
 }
 
 int64_t cfr_ca_due_s(const struct cfr_ca *a, const struct cfr_ca_rules *rules)

@@ -31,6 +31,8 @@ struct cfr_service_ca {
     bool used;             /* there was a CA: there must be a store */
     bool rotating;         /* a child makes the key of the next CA */
     bool subject_reported; /* that the configured subject is another */
+    bool reason_seen;      /* of the configured rotation: whether it was used before was looked at */
+    bool reason_is_new;    /* the configuration had another one before */
     int state_fd;
     int64_t next_boot_ms;
     uint64_t mark; /* as of the last step; 0 = nothing can be issued */
@@ -120,6 +122,9 @@ int cfr_service_ca_configure(struct cfr_service_ca **s, const struct cfr_config 
         cfr_service_ca_store_close(&(*s)->store);
         cfr_ca_free(&(*s)->authority);
     }
+    (*s)->reason_is_new = (*s)->config.store != NULL && next.force != NULL &&
+                          ((*s)->config.force == NULL || strcmp((*s)->config.force->reason, next.force->reason) != 0);
+    (*s)->reason_seen = false;
     /* Another kind of key may be wanted now. */
     cfr_service_ca_keys_close(&(*s)->keys);
     cfr_field_free(&cfr_config_service_ca_table, &(*s)->config);
@@ -198,6 +203,21 @@ static int rotate(struct cfr_service_ca *s, enum cfr_ca_need need, int64_t now_s
     return rc;
 }
 
+/* The latest reason may stay in the configuration; an operator who writes one again expects a rotation. */
+static void report_used_reason(struct cfr_service_ca *s)
+{
+    const char *reason = s->config.force != NULL ? s->config.force->reason : NULL;
+    bool last;
+
+    if (s->reason_seen)
+        return;
+    s->reason_seen = true;
+    if (reason != NULL && cfr_ca_reason_is_used(&s->authority, reason, &last) && (!last || s->reason_is_new))
+        cfr_log(CFR_LOG_WARN, NAME, NULL,
+                "force.reason: \"%.200s\" forced a rotation before and forces no other one; write another reason",
+                reason);
+}
+
 static int keep(struct cfr_service_ca *s, int64_t now_s, struct cfr_err *err)
 {
     const struct cfr_ca_rules rules = rules_of(s);
@@ -208,6 +228,7 @@ static int keep(struct cfr_service_ca *s, int64_t now_s, struct cfr_err *err)
         return rc;
     if (cfr_ca_is_ahead(&s->authority, now_s))
         return cfr_err_set(err, CFR_E_MISSING, "the CA is not valid yet: check this machine's clock");
+    report_used_reason(s);
     need = cfr_ca_need(&s->authority, &rules, now_s);
     rc = need != CFR_CA_NOTHING ? rotate(s, need, now_s, err) : 0;
     set_marker(s);

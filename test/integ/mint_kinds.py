@@ -285,7 +285,9 @@ class OpenStack(Kind):
             "application_credential_secret_file": str(secret), "ca_file": agent.cloud.ca, "region_name": "RegionOne"}}}
 
     def mint(self, agent):
-        return {"ca_file": agent.cloud.ca, "roles": ["member"], "lifetime": "720h"}
+        return {"ca_file": agent.cloud.ca, "roles": ["member"], "lifetime": "720h",
+                "access_rules": [{"service": "compute", "path": "/v2.1/servers/**"},
+                                 {"service": "image", "method": "POST", "path": "/v2/images"}]}
 
     def held(self, cloud):
         return {one["id"]: True for one in cloud.admin("/keystone")["application_credentials"]

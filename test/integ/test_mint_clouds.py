@@ -53,6 +53,9 @@ def test_one_takes_the_place_of_another(agent):
     wait_all(agent, 1)
     only_published(agent, before)
     first = {kind.name: kind.published(agent) for kind in KINDS}
+    made = next(one for one in agent.cloud.admin("/keystone")["application_credentials"] if one["id"] == first["openstack"])
+    assert [(rule["service"], rule["method"], rule["path"]) for rule in made["access_rules"]] == [
+        ("compute", "GET", "/v2.1/servers/**"), ("image", "POST", "/v2/images")]
     consumers = [Consumer(agent, kind) for kind in KINDS]
     for consumer in consumers:
         consumer.start()

@@ -111,6 +111,13 @@ def test_a_forced_rotation_reaches_everybody_once(authority):
     metrics = agent.request("GET", "/metrics")[1]
     for sample in ("number 2", "ok 1", "consecutive_failures 0"):
         assert f"credfresh_service_ca_{sample}\n" in metrics
+    # One that is written again is warned of; what stays where it was is not.
+    assert "force.reason" not in agent.log
+    for force in (None, {"reason": "the key was seen"}):
+        authority.configure(reload=reload, **({"force": force} if force else {}))
+        assert agent.request("POST", "/v1/reload")[0] == 200
+    eventually(lambda: 'force.reason: "the key was seen" forced a rotation before' in agent.log, lambda: agent.log)
+    assert service_ca(agent)["number"] == 2
 
 
 @root_only
