@@ -22,7 +22,8 @@ static int report(const struct cfr_err *err)
     return err->code == CFR_E_MISSING || err->code == CFR_E_NET ? CFR_EXIT_NO_AGENT : CFR_EXIT_FAILED;
 }
 
-static int rotate_one(const char *socket, const char *name, const char *reason)
+/* With ALL, one that has nothing to rotate is no failure. */
+static int rotate_one(const char *socket, const char *name, const char *reason, bool all)
 {
     struct cfr_cli_answer answer;
     struct cfr_str body = {.limit = 4096};
@@ -49,7 +50,7 @@ static int rotate_one(const char *socket, const char *name, const char *reason)
     } else if (answer.status != 202) {
         cfr_cli_explain(&answer, &err);
         cfr_cli_complain("%s: %s", name, err.text);
-        status = CFR_EXIT_REFUSED;
+        status = all && answer.status == 400 ? CFR_EXIT_OK : CFR_EXIT_REFUSED;
     } else {
         (void)cfr_json_number(cfr_json_get(answer.json, "replaces"), &replaces);
         (void)printf("%s: rotation accepted, replaces generation %.0f\n", name, replaces);
@@ -75,7 +76,7 @@ static int rotate_all(const char *socket, const char *reason)
 
         if (!cfr_json_string(cfr_json_get(cfr_json_at(list, i), "name"), &name))
             continue;
-        one = rotate_one(socket, name.p, reason);
+        one = rotate_one(socket, name.p, reason, true);
         status = one != CFR_EXIT_OK ? one : status;
     }
     cfr_cli_answer_free(&answer);
@@ -136,7 +137,7 @@ int cfr_cmd_rotate(const struct cfr_cli_options *o)
         return CFR_EXIT_FAILED;
     status = o->all ? rotate_all(socket, o->reason) : check_names(o, socket);
     for (int i = 0; i < o->arg_count && status != CFR_EXIT_REFUSED && status != CFR_EXIT_NO_AGENT; i++) {
-        int one = rotate_one(socket, o->args[i], o->reason);
+        int one = rotate_one(socket, o->args[i], o->reason, false);
 
         status = one != CFR_EXIT_OK ? one : status;
     }

@@ -62,6 +62,13 @@ static bool may_send(const struct cfr_config_credential *c)
     return !c->secret->pass_on;
 }
 
+static const char *fixed(const struct cfr_config_credential *c)
+{
+    return cfr_config_secret_fate(c) != CFR_CONFIG_PASSED_ON
+               ? NULL
+               : "passes a mounted Secret on: credfresh follows its keys, and has nothing to rotate; change the Secret";
+}
+
 static int read_mounted(const struct cfr_source_env *env, const struct cfr_config_credential *c,
                         struct cfr_source_inputs *out, int64_t *wait_ms, struct cfr_err *err)
 {
@@ -110,6 +117,7 @@ const struct cfr_source_ops cfr_source_mounted = {
     .matches = matches,
     .describe = describe,
     .may_send = may_send,
+    .fixed = fixed,
     .read = read_mounted,
     .watch = watch_mounted,
     .grant = grant_keys,

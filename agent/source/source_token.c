@@ -40,6 +40,14 @@ static bool may_send(const struct cfr_config_credential *c)
     return c->exchange != NULL || (c->token != NULL && c->token->request != NULL);
 }
 
+static const char *fixed_file(const struct cfr_config_credential *c)
+{
+    return c->exchange != NULL || c->token->request != NULL
+               ? NULL
+               : "publishes the token in a file, which another program renews: credfresh follows that "
+                 "file, and has nothing to rotate";
+}
+
 static int read_token(const struct cfr_source_env *env, const struct cfr_config_credential *c,
                       struct cfr_source_inputs *out, int64_t *wait_ms, struct cfr_err *err)
 {
@@ -78,6 +86,7 @@ const struct cfr_source_ops cfr_source_token_in_file = {
     .matches = has_file,
     .describe = describe_file,
     .may_send = may_send,
+    .fixed = fixed_file,
     .read = read_token,
     .watch = watch_files,
     .grant = grant_token,

@@ -712,11 +712,15 @@ void cfr_worker_on_delivered(void *ctx, const char *name, uint64_t generation, c
 int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replaces, struct cfr_err *err)
 {
     bool named = reason != NULL && reason[0] != '\0';
+    const struct cfr_source_ops *source = cfr_source_of(w->config);
+    const char *fixed = source->fixed != NULL ? source->fixed(w->config) : NULL;
     char *before;
     char *copy;
     int rc;
 
     *replaces = w->record.generation;
+    if (fixed != NULL)
+        return cfr_err_set(err, CFR_E_USAGE, "%s %s", w->config->name, fixed);
     if (named && cfr_publish_record_has_reason(&w->record, reason))
         return cfr_err_set(err, CFR_E_CONFLICT, "%s was already rotated for the reason \"%s\"", w->config->name,
                            reason);

@@ -240,8 +240,8 @@ def test_identical_content_is_no_swap_and_no_hook(agent):
         beside = source.with_name("beside")
         beside.write_text(source.read_text())
         beside.rename(source)
-        # Even when it is asked for.
-        assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
+        # Nor by a rotation, which a token that is only followed has none of.
+        assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 400
         eventually(lambda: agent.status().get("state") == "fresh", "rest")
     assert os.readlink(agent.out / "..data") == data and runs.read_text() == "run\n" and agent.generation() == 1
 

@@ -408,3 +408,18 @@ def test_what_cannot_work_is_refused(agent_factory, ca, credential, words):  # n
     agent.configure(credential, **({"service_ca": ca} if ca is not None else {}))
     done = agent.run("check")
     assert done.returncode != 0 and words in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def test_certificate_and_key_in_one_file(agent_factory):
+    """What HAProxy reads."""
+    agent = agent_factory(None)  # noqa: F811
+    (agent.dir / "store").mkdir(mode=0o700)
+    pem = {"name": "site.pem", "format": "template", "values": "raw", "template": "${service_certificate}${service_key}"}
+    agent.configure({"name": "site", "certificate": {"dns_names": ["web.apps.svc"]},
+                     "publish": {"directory": str(agent.out), "files": [pem]}},
+                    service_ca={"store": str(agent.dir / "store")})
+    done = agent.run("once")
+    assert done.returncode == 0, done.stderr
+    path = agent.out / "site.pem"
+    assert oct(path.stat().st_mode & 0o777) == "0o600"
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(path)

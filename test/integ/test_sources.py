@@ -283,6 +283,27 @@ def test_where_azure_s_consumer_is_to_work(agent, secret):
     assert (agent.out / "region").read_text() == "northeurope"
 
 
+def test_nothing_to_rotate(agent, secret):
+    """A Secret that is passed on, and a bare token: refused in words, and the reason is not used up."""
+    secret.put({"user": "robot"})
+    token = {"directory": str(agent.dir / "token"), "files": [{"name": "token", "format": "token"}]}
+    agent.configure(
+        agent.credential("keys", token=None, exchange=None, secret={"directory": str(secret.dir), "pass_on": True},
+                         publish={"directory": str(agent.out)}),
+        agent.credential("token", exchange=None, publish=token))
+    agent.start().wait_generation(1, "keys")
+    agent.wait_generation(1, "token")
+    for name, words in (("keys", "passes a mounted Secret on"), ("token", "which another program renews")):
+        for _ in range(2):
+            code, doc = agent.request("POST", f"/v1/credentials/{name}/rotate", '{"reason":"leak"}')
+            assert code == 400 and doc["error"]["code"] == "usage" and words in doc["error"]["message"], doc
+        assert agent.generation(name) == 1 and agent.status(name)["last_reason"] is None
+    done = agent.run("rotate", "keys")
+    assert done.returncode == 6 and "has nothing to rotate" in done.stderr
+    done = agent.run("rotate", "--all")
+    assert done.returncode == 0 and done.stderr.count("has nothing to rotate") == 2
+
+
 def test_a_token_next_to_a_secret_that_is_passed_on(agent, secret):
     secret.put({"user": "robot"})
     credential = agent.credential(exchange=None, secret={"directory": str(secret.dir), "pass_on": True},
