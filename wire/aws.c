@@ -225,6 +225,12 @@ static bool path_ok(const char *path)
 
 int cfr_wire_aws_endpoint_parse(const char *url, struct cfr_wire_aws_endpoint *out, struct cfr_err *err)
 {
+    return cfr_wire_aws_endpoint_parse_as(false, url, out, err);
+}
+
+int cfr_wire_aws_endpoint_parse_as(bool plain_http, const char *url, struct cfr_wire_aws_endpoint *out,
+                                   struct cfr_err *err)
+{
     struct cfr_url parts;
     int64_t port;
     size_t n;
@@ -233,7 +239,7 @@ int cfr_wire_aws_endpoint_parse(const char *url, struct cfr_wire_aws_endpoint *o
     *out = (struct cfr_wire_aws_endpoint){.custom = true};
     if (strlen(url) >= CFR_AWS_ENDPOINT_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "it is longer than %d characters", CFR_AWS_ENDPOINT_MAX - 1);
-    rc = cfr_url_parse(url, &parts, err);
+    rc = cfr_url_parse_as(plain_http ? CFR_URL_ANY_HTTP : 0, url, &parts, err);
     if (rc != 0)
         return rc;
     if (!path_ok(parts.path.p))

@@ -53,6 +53,9 @@ struct cfr_wire_aws_endpoint {
 /* Parses a custom endpoint; out->region is filled from the names that AWS gives its STS endpoints (regional and VPC).
  * CFR_E_CONFIG, without naming the key: no URL by wire/url.h, a query, or a path that a signature would change. */
 int cfr_wire_aws_endpoint_parse(const char *url, struct cfr_wire_aws_endpoint *out, struct cfr_err *err);
+/* As it, with PLAIN_HTTP also for http to any host. */
+int cfr_wire_aws_endpoint_parse_as(bool plain_http, const char *url, struct cfr_wire_aws_endpoint *out,
+                                   struct cfr_err *err);
 
 /* Views into what the keys were read from. */
 struct cfr_wire_aws_keys {

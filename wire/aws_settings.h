@@ -22,7 +22,8 @@ struct cfr_aws_settings {
     const char *fips_from;
     bool dual_stack;
     const char *dual_stack_from;
-    bool legacy; /* the global host for the old regions */
+    bool legacy;     /* the global host for the old regions */
+    bool plain_http; /* an endpoint may be one of plain http */
 };
 
 /* NULL when unset. */

@@ -26,6 +26,7 @@ struct cfr_wire_request {
     struct cfr_secret client_key;  /* PEM */
     bool link_local; /* plain http to the addresses of AWS's container credentials is meant: 169.254.170.2,
                       * 169.254.170.23, [fd00:ec2::23] */
+    bool plain_http; /* plain http to any host is meant: the configuration says so */
 };
 
 struct cfr_wire_reply {

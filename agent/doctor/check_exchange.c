@@ -70,8 +70,19 @@ static void try_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)
     cfr_source_inputs_free(&m);
 }
 
+/* The key is that of any provider that has it. */
+static void warn_of_plain_http(struct cfr_doctor *d, const struct cfr_doctor_case *c)
+{
+    const struct cfr_field *f = cfr_field_find(c->provider->table, cfr_view_of("plain_http"));
+
+    if (f != NULL && c->config != NULL && *(const bool *)(const void *)((const char *)c->config + f->offset))
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "cloud.plain-http", "give the server a certificate, and use https",
+                          "plain_http: whoever can read the network to the server reads the token and what is granted");
+}
+
 void cfr_doctor_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
+    warn_of_plain_http(d, c);
     if (c->credential == NULL)
         cfr_doctor_report(d, CFR_FINDING_NOTE, "cloud.exchange", NULL,
                           "the exchange waits for a request of the kubelet");

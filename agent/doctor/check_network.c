@@ -178,6 +178,7 @@ static bool connect_to_server(struct way *w)
         .url = w->host->url,
         .ca_file = w->host->ca_file,
         .link_local = w->host->link_local,
+        .plain_http = w->host->plain_http,
         .connect_only = !w->host->tls,
     };
     struct cfr_http_probe seen = {.error = 0};

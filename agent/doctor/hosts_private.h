@@ -10,6 +10,7 @@ struct cfr_doctor_host {
     char *url;           /* heap; of the first request there */
     const char *ca_file; /* borrowed; NULL = the system's */
     bool link_local;
+    bool plain_http;
     char name[CFR_HTTP_PROBE_TEXT];
     int port;
     bool tls;

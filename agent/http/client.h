@@ -26,6 +26,7 @@ struct cfr_http_request {
     const char *server_name; /* the name in the server's certificate if it is not the URL's host; NULL */
     const char *proxy; /* URL of the http(s) proxy to use instead of the environment's; NULL = the environment's */
     bool link_local;   /* allow plain http to AWS's container credential addresses; never proxied */
+    bool plain_http;   /* allow plain http to any host */
     const char *keep_header; /* literal; the answer's header of this name is kept for `header`; NULL = none */
     bool once;               /* never send it twice: use a new connection, because libcurl repeats a request whose idle
                               * connection turns out to be dead */

@@ -18,6 +18,7 @@ struct cfr_http_probe_request {
     const char *url;     /* its scheme, host and port; the path is not requested */
     const char *ca_file; /* as in struct cfr_http_request */
     bool link_local;
+    bool plain_http;
     bool connect_only; /* send no request at all */
     int64_t timeout_ms;
 };

@@ -53,7 +53,7 @@ int cfr_http_target_check(struct cfr_http_transfer *t, const struct cfr_http_req
     out->loopback = url.loopback;
     t->named = r->unix_socket == NULL && !url.loopback && !url.literal;
     out->link_local = r->link_local && is_container_address(url.host);
-    if (!url.tls && !url.loopback && !out->link_local && r->unix_socket == NULL)
+    if (!url.tls && !url.loopback && !out->link_local && !r->plain_http && r->unix_socket == NULL)
         return cfr_err_set(
             err, CFR_E_CONFIG,
             "%.*s: http is not allowed here; use https (http goes to loopback addresses and Unix sockets only)",

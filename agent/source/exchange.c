@@ -144,6 +144,7 @@ static int send_step(struct cfr_exchange *e, struct cfr_err *err)
     http.client_cert = cfr_secret_view(&e->request.client_cert);
     http.client_key = cfr_secret_view(&e->request.client_key);
     http.link_local = e->request.link_local;
+    http.plain_http = e->request.plain_http;
     return cfr_http_start(e->http, &http, on_answer, e, &e->handle, err);
 }
 

@@ -189,6 +189,7 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     if (rc != 0)
         return rc;
     out->ca_file = c->ca_file;
+    out->plain_http = c->plain_http;
     return s.kind == CFR_AWS_STAGE_VERIFY
                ? cfr_aws_verify_build(&endpoint, accept_of(c), &x->grant, in->now_s, out, err)
                : build_sts(x, &s, in, &endpoint, out, err);

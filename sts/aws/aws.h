@@ -37,6 +37,7 @@ struct cfr_aws {
     struct cfr_strings transitive_tag_keys;
     char *source_identity;
     char *endpoint;
+    bool plain_http; /* that may be one of plain http */
     char *ca_file;
     int fips;                    /* enum cfr_aws_switch */
     int dual_stack;              /* enum cfr_aws_switch */

@@ -120,11 +120,11 @@ static int check_region(const char *region, struct cfr_err *err)
                        "region: a region has only lower-case letters, digits and hyphens, such as eu-west-1");
 }
 
-static int check_endpoint(const char *endpoint, struct cfr_err *err)
+static int check_endpoint(const char *endpoint, bool plain_http, struct cfr_err *err)
 {
     struct cfr_wire_aws_endpoint parsed;
 
-    if (endpoint == NULL || cfr_wire_aws_endpoint_parse(endpoint, &parsed, err) == 0)
+    if (endpoint == NULL || cfr_wire_aws_endpoint_parse_as(plain_http, endpoint, &parsed, err) == 0)
         return 0;
     return cfr_err_prefix(err, "endpoint");
 }
@@ -154,7 +154,7 @@ static int check_step(const void *node, struct cfr_err *err)
         rc = cfr_aws_params_check_session_name("source_identity", s->source_identity, err);
     if (rc == 0)
         rc = check_region(s->region, err);
-    return rc != 0 ? rc : check_endpoint(s->endpoint, err);
+    return rc != 0 ? rc : check_endpoint(s->endpoint, false, err);
 }
 
 const struct cfr_table cfr_aws_step_table = {
@@ -268,6 +268,14 @@ static const struct cfr_field aws_fields[] = {
                     "compatible server. https, or http to 127.0.0.0/8, [::1] or localhost. Default: "
                     "`AWS_ENDPOINT_URL_STS`, then `AWS_ENDPOINT_URL`, unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` "
                     "is true. Excludes `fips` and `dual_stack`.")},
+    {.key = "plain_http",
+     .type = CFR_FIELD_BOOL,
+     .offset = AWS(plain_http),
+     .fallback = "false",
+     .doc =
+         CFR_DOC("Whether the endpoint may be one of plain http that is not on this machine, such as a gateway inside "
+                 "the cluster. Whoever can read the network between reads the token and the granted keys; "
+                 "`credfresh check` warns.")},
     {.key = "ca_file",
      .type = CFR_FIELD_STRING,
      .offset = AWS(ca_file),
@@ -466,7 +474,7 @@ static int check_aws(const void *node, struct cfr_err *err)
     if (rc == 0)
         rc = cfr_aws_params_check_session_name("source_identity", c->source_identity, err);
     if (rc == 0)
-        rc = check_endpoint(c->endpoint, err);
+        rc = check_endpoint(c->endpoint, c->plain_http, err);
     return rc != 0 ? rc : check_combinations(c, err);
 }
 

@@ -36,7 +36,7 @@ static int resolve_custom(const struct cfr_aws_settings *place, struct cfr_wire_
 
     if (rc != 0)
         return rc;
-    rc = cfr_wire_aws_endpoint_parse(place->endpoint, out, err);
+    rc = cfr_wire_aws_endpoint_parse_as(place->plain_http, place->endpoint, out, err);
     if (rc != 0)
         return cfr_err_prefix(err, "%s", place->endpoint_from);
     if (place->region == NULL)

@@ -31,7 +31,7 @@ int cfr_aws_settings_of(const struct cfr_aws *config, unsigned step, const char 
     const struct cfr_aws_step *s = step == 0 ? NULL : cfr_aws_step_at(config, step - 1);
     int rc;
 
-    *out = (struct cfr_aws_settings){0};
+    *out = (struct cfr_aws_settings){.plain_http = config->plain_http};
     cfr_wire_aws_find_region(s != NULL && s->region != NULL ? s->region : config->region, env, out);
     rc = cfr_wire_aws_find_endpoint(s != NULL && s->endpoint != NULL ? s->endpoint : config->endpoint,
                                     "AWS_ENDPOINT_URL_STS", env, out, err);
@@ -68,7 +68,8 @@ const char *cfr_aws_settings_region(const struct cfr_aws *config, const char *(*
         (void)snprintf(buf, CFR_AWS_REGION_MAX, "us-east-1");
     else if (place.region != NULL && cfr_wire_aws_region_ok(cfr_view_of(place.region)))
         (void)snprintf(buf, CFR_AWS_REGION_MAX, "%s", place.region);
-    else if (place.endpoint != NULL && cfr_wire_aws_endpoint_parse(place.endpoint, &endpoint, NULL) == 0)
+    else if (place.endpoint != NULL &&
+             cfr_wire_aws_endpoint_parse_as(place.plain_http, place.endpoint, &endpoint, NULL) == 0)
         (void)snprintf(buf, CFR_AWS_REGION_MAX, "%s", endpoint.region);
     return buf;
 }

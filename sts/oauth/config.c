@@ -35,6 +35,14 @@ static const struct cfr_field fields[] = {
      .min = 8,
      .max = CFR_URL_MAX,
      .doc = CFR_DOC("The server's token endpoint: https, or http to a loopback address.")},
+    {.key = "plain_http",
+     .type = CFR_FIELD_BOOL,
+     .offset = OAUTH(plain_http),
+     .fallback = "false",
+     .doc = CFR_DOC(
+         "Whether `token_url` may be one of plain http that is not on this machine, such as a server inside the "
+         "cluster. Whoever can read the network between reads the token and what is granted; "
+         "`credfresh check` warns.")},
     {.key = "grant",
      .type = CFR_FIELD_ENUM,
      .offset = OAUTH(grant),
@@ -289,12 +297,14 @@ static int check(const void *node, struct cfr_err *err)
 {
     const struct cfr_oauth *c = node;
     struct cfr_url url;
-    int rc = cfr_url_parse(c->token_url, &url, err);
+    int rc = cfr_url_parse_as(c->plain_http ? CFR_URL_ANY_HTTP : 0, c->token_url, &url, err);
 
     if (rc != 0) {
         (void)cfr_err_prefix(err, "token_url");
         return rc;
     }
+    if (c->plain_http && url.tls)
+        return cfr_err_set(err, CFR_E_CONFIG, "plain_http: it has no effect with an https URL; leave it out");
     if (c->ca_file != NULL && !url.tls)
         return cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with an http URL; leave it out");
     rc = check_types(c, err);

@@ -212,6 +212,7 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
         return cfr_err_set(err, CFR_E_TOKEN, "the token is empty");
     out->method = "POST";
     out->ca_file = c->ca_file;
+    out->plain_http = c->plain_http;
     out->url = strdup(c->token_url);
     if (out->url == NULL)
         return cfr_err_nomem(err);

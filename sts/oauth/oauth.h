@@ -38,6 +38,7 @@ struct cfr_oauth {
     struct cfr_pairs parameters;
     int64_t default_lifetime_ms; /* -1 = the server must say */
     char *ca_file;
+    bool plain_http; /* token_url may be one of plain http */
 };
 
 extern const struct cfr_sts_provider cfr_oauth_provider;

@@ -304,6 +304,20 @@ static void test_link_local(void **state)
     }
 }
 
+/* As a request with a key of the configuration says it, and no other. */
+static void test_plain_http(void **state)
+{
+    struct cfr_http_request r = {.method = "POST", .url = "http://gateway.rook.svc:8080/"};
+    struct cfr_http_transfer t = {0};
+    struct cfr_http_target to = {.tls = false};
+
+    (void)state;
+    assert_int_equal(cfr_http_target_check(&t, &r, &to, NULL), CFR_E_CONFIG);
+    r.plain_http = true;
+    assert_int_equal(cfr_http_target_check(&t, &r, &to, NULL), 0);
+    assert_false(to.tls || to.loopback || to.link_local);
+}
+
 static void test_header_is_kept(void **state)
 {
     struct cfr_http *h = engine();
@@ -340,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_own_proxy),
         cmocka_unit_test(test_proxies_that_are_none),
         cmocka_unit_test(test_link_local),
+        cmocka_unit_test(test_plain_http),
         cmocka_unit_test(test_header_is_kept),
     };
 

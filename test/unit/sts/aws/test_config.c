@@ -164,6 +164,9 @@ static void endpoints(void **state)
            "one.example");
     checks(LIST(ROLE), LIST("AWS_ENDPOINT_URL_STS", "http://two.example"), "AWS_ENDPOINT_URL_STS: plain http", NULL);
     checks(LIST(ROLE, "endpoint", "http://one.example"), NULL, "endpoint: plain http", NULL);
+    checks(LIST(ROLE, "endpoint", "http://one.example", "plain_http", "true"), NULL, NULL, "one.example");
+    checks(LIST(ROLE, "plain_http", "true"), LIST("AWS_ENDPOINT_URL_STS", "http://two.example"), NULL, "two.example");
+    checks(LIST(ROLE, "endpoint", "ftp://one.example", "plain_http", "true"), NULL, "endpoint: ", NULL);
     checks(LIST(ROLE, "endpoint", "https://one.example", "fips", "true"), NULL, "endpoint: it cannot be combined",
            NULL);
     checks(LIST(ROLE, "endpoint", "https://one.example"), LIST("AWS_USE_FIPS_ENDPOINT", "true"),

@@ -232,6 +232,8 @@ static void rules(void **state)
     checks(NULL, GOLDEN_LIST("token_url", "http://127.0.0.1:8080/token"));
     checks(NULL, GOLDEN_LIST(AT, "default_lifetime", "15m", "ca_file", "/ca.pem", "parameters", "tenant"));
     checks("token_url: ", GOLDEN_LIST("token_url", "http://login.example/"));
+    checks(NULL, GOLDEN_LIST("token_url", "http://login.example/", "plain_http", "true"));
+    checks("plain_http: it has no effect", GOLDEN_LIST("token_url", "https://login.example/", "plain_http", "true"));
     checks("token_url: ", GOLDEN_LIST("token_url", "https://user@login.example/"));
     checks("token_url: ", GOLDEN_LIST("token_url", "login.example"));
     checks("ca_file: it has no effect", GOLDEN_LIST("token_url", "http://127.0.0.1:1/", "ca_file", "/ca.pem"));
