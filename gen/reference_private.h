@@ -6,7 +6,7 @@
 
 #include "agent/config/config.h"
 
-#define CFR_GEN_REFERENCE_SECTIONS_MAX 48
+#define CFR_GEN_REFERENCE_SECTIONS_MAX 128
 #define CFR_GEN_REFERENCE_PATH_MAX     128
 
 /* Every mapping has one section, in the order in which it is first met. */
