@@ -76,7 +76,8 @@ static void close_probe(struct probe *l)
 static int open_probe(const struct cfr_http_probe_request *r, struct probe *l, struct cfr_err *err)
 {
     struct cfr_http_target to = {.tls = false};
-    struct cfr_http_request request = {.method = "HEAD", .link_local = r->link_local, .plain_http = r->plain_http, .answer_max = ANSWER_MAX};
+    struct cfr_http_request request = {
+        .method = "HEAD", .link_local = r->link_local, .plain_http = r->plain_http, .answer_max = ANSWER_MAX};
     bool changed;
     int rc;
 
