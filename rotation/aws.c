@@ -288,4 +288,5 @@ const struct cfr_rotation_provider cfr_rotation_aws_provider = {
     .places = places,
     .build = build,
     .parse = cfr_rotation_aws_parse,
+    .recognize = cfr_rotation_aws_recognize,
 };

@@ -237,26 +237,48 @@ static bool is_secret(struct cfr_view text)
     return text.n != 0 && cfr_view_printable(text) && cfr_view_find(text, " ") < 0;
 }
 
+static int fill(const struct cfr_rotation_aws *c, struct cfr_view secret, struct cfr_rotation_answer *out,
+                struct cfr_err *err)
+{
+    struct cfr_grant *g = &out->grant;
+    char identity[CFR_ROTATION_ID_MAX + 160];
+    int rc = cfr_grant_set(g, CFR_FIELD_AWS_ACCESS_KEY_ID, cfr_view_of(out->made.id), err);
+
+    (void)snprintf(identity, sizeof identity, "%s of %s", out->made.id, c->user_name);
+    if (rc == 0)
+        rc = cfr_grant_set(g, CFR_FIELD_AWS_SECRET_ACCESS_KEY, secret, err);
+    if (rc == 0)
+        rc = cfr_grant_set(g, CFR_FIELD_AWS_REGION, cfr_view_of(c->regions.items[0]), err);
+    return rc == 0 ? cfr_grant_set_identity(g, cfr_view_of(identity), err) : rc;
+}
+
+int cfr_rotation_aws_recognize(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_grant *fields,
+                               struct cfr_rotation_answer *out, struct cfr_err *err)
+{
+    struct cfr_view id = cfr_grant_get(fields, CFR_FIELD_AWS_ACCESS_KEY_ID);
+    struct cfr_view secret = cfr_grant_get(fields, CFR_FIELD_AWS_SECRET_ACCESS_KEY);
+
+    (void)ask;
+    if (id.n == 0 && secret.n == 0)
+        return cfr_err_set(err, CFR_E_MISSING, "there is no access key of AWS");
+    copy(out->made.id, sizeof out->made.id, id);
+    if (id.n >= sizeof out->made.id || !is_key_id(out->made.id) || !is_secret(secret))
+        return cfr_err_set(err, CFR_E_ANSWER, "the access key has no proper %s",
+                           is_key_id(out->made.id) ? "aws_secret_access_key" : "aws_access_key_id");
+    return fill(config, secret, out, err);
+}
+
 static int store_made(const struct cfr_rotation_aws *c, struct reading *r, struct cfr_err *err)
 {
-    struct cfr_grant *g = &r->out->grant;
     const char *id = r->out->made.id;
-    char identity[CFR_ROTATION_ID_MAX + 160];
-    int rc;
 
     if (!is_key_id(id) || !is_secret(cfr_secret_view(&r->secret)))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper %s",
                            is_key_id(id) ? "SecretAccessKey" : "AccessKeyId");
     if (strcmp(r->user, c->user_name) != 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is about another user than %s", c->user_name);
-    (void)snprintf(identity, sizeof identity, "%s of %s", id, c->user_name);
-    g->issued_s = r->out->made.created_s;
-    rc = cfr_grant_set(g, CFR_FIELD_AWS_ACCESS_KEY_ID, cfr_view_of(id), err);
-    if (rc == 0)
-        rc = cfr_grant_set(g, CFR_FIELD_AWS_SECRET_ACCESS_KEY, cfr_secret_view(&r->secret), err);
-    if (rc == 0)
-        rc = cfr_grant_set(g, CFR_FIELD_AWS_REGION, cfr_view_of(c->regions.items[0]), err);
-    return rc == 0 ? cfr_grant_set_identity(g, cfr_view_of(identity), err) : rc;
+    r->out->grant.issued_s = r->out->made.created_s;
+    return fill(c, cfr_secret_view(&r->secret), r->out, err);
 }
 
 /* arn:aws:iam::123456789012:user/PATH/NAME */

@@ -20,8 +20,10 @@ struct cfr_rotation_aws {
 extern const struct cfr_table cfr_rotation_aws_table;
 extern const struct cfr_rotation_provider cfr_rotation_aws_provider;
 
-/* rotation/aws_answer.c: the provider's parse. */
+/* rotation/aws_answer.c: the provider's parse and recognize. */
 int cfr_rotation_aws_parse(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
                            struct cfr_rotation_answer *out, struct cfr_err *err);
+int cfr_rotation_aws_recognize(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_grant *fields,
+                               struct cfr_rotation_answer *out, struct cfr_err *err);
 
 #endif

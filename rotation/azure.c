@@ -235,5 +235,6 @@ const struct cfr_rotation_provider cfr_rotation_azure_provider = {
     .subject = subject,
     .build = build,
     .parse = cfr_rotation_azure_parse,
+    .recognize = cfr_rotation_azure_recognize,
     .trial = trial,
 };

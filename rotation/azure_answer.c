@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What Microsoft Graph answers about an application's secrets. */
 #include "rotation/azure_private.h"
+#include "rotation/found.h"
 #include "rotation/rest_private.h"
 #include "rotation/provider_private.h"
 
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#define HINT_CHARS 3 /* of a secret, in the list */
 #define SECRET_MAX 1024
 
 #define STALE      "Graph does not accept the token of `with`; is it still refreshed?"
@@ -81,6 +83,8 @@ static int read_list(const struct cfr_rotation_azure *c, const struct cfr_json *
         if (!read_key(one, &key))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has a secret without a proper keyId");
         key.active = !cfr_rotation_rest_has_ended(one, "endDateTime", now_s);
+        key.ends_s = cfr_rotation_rest_time(one, "endDateTime");
+        (void)cfr_rotation_rest_copy(key.hint, sizeof key.hint, cfr_rotation_rest_text(one, "hint"));
         rc = cfr_rotation_rest_keep(&out->keys, &key, true, err);
     }
     return rc;
@@ -134,6 +138,28 @@ static int read_made(const struct cfr_rotation_azure *c, const struct cfr_rotati
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper secretText");
     out->grant.issued_s = out->made.created_s;
     out->grant.expires_s = cfr_rotation_rest_time(doc, "endDateTime");
+    return fill(c, tenant, secret, out, err);
+}
+
+int cfr_rotation_azure_recognize(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_grant *fields,
+                                 struct cfr_rotation_answer *out, struct cfr_err *err)
+{
+    const struct cfr_rotation_azure *c = config;
+    struct cfr_view client = cfr_grant_get(fields, CFR_FIELD_AZURE_CLIENT_ID);
+    struct cfr_view secret = cfr_grant_get(fields, CFR_FIELD_AZURE_CLIENT_SECRET);
+    struct cfr_view tenant = c->tenant_id != NULL ? cfr_view_of(c->tenant_id)
+                                                  : cfr_rotation_admin_field(ask->admin, CFR_FIELD_AZURE_TENANT_ID);
+
+    if (secret.n == 0)
+        return cfr_err_set(err, CFR_E_MISSING, "there is no client secret of Azure");
+    if (client.n != 0 && !cfr_view_is_nocase(client, c->client_id))
+        return cfr_err_set(err, CFR_E_CONFLICT, "the client secret is one of another application than %s",
+                           c->client_id);
+    if (secret.n > SECRET_MAX || !cfr_view_printable(secret) || cfr_view_find(secret, " ") >= 0)
+        return cfr_err_set(err, CFR_E_ANSWER, "azure_client_secret is no client secret");
+    /* The secret does not say its keyId. */
+    (void)cfr_rotation_rest_copy(out->made.id, sizeof out->made.id, cfr_grant_get(fields, CFR_ROTATION_FOUND_ID));
+    (void)snprintf(out->made.hint, sizeof out->made.hint, "%.*s", HINT_CHARS, secret.p);
     return fill(c, tenant, secret, out, err);
 }
 

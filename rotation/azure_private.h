@@ -34,8 +34,10 @@ extern const struct cfr_rotation_provider cfr_rotation_azure_provider;
 /* The token for Graph that `with` has, or an empty view. */
 struct cfr_view cfr_rotation_azure_token(const struct cfr_rotation_azure *c, const struct cfr_grant *admin);
 
-/* rotation/azure_answer.c: the provider's parse. */
+/* rotation/azure_answer.c: the provider's parse and recognize. */
 int cfr_rotation_azure_parse(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
                              struct cfr_rotation_answer *out, struct cfr_err *err);
+int cfr_rotation_azure_recognize(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_grant *fields,
+                                 struct cfr_rotation_answer *out, struct cfr_err *err);
 
 #endif

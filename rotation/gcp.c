@@ -192,5 +192,6 @@ const struct cfr_rotation_provider cfr_rotation_gcp_provider = {
     .subject = subject,
     .build = build,
     .parse = cfr_rotation_gcp_parse,
+    .recognize = cfr_rotation_gcp_recognize,
     .trial = trial,
 };

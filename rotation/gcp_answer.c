@@ -98,6 +98,7 @@ static int read_list(const struct cfr_json *doc, int64_t now_s, struct cfr_rotat
         if (!read_key(key, &one))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has a key without a proper name");
         one.active = one.active && !cfr_rotation_rest_has_ended(key, "validBeforeTime", now_s);
+        one.ends_s = cfr_rotation_rest_time(key, "validBeforeTime");
         rc = cfr_rotation_rest_keep(&out->keys, &one, false, err);
     }
     return rc;
@@ -156,6 +157,36 @@ static int read_made(const struct cfr_rotation_gcp *c, const struct cfr_json *do
     out->grant.issued_s = out->made.created_s;
     out->grant.expires_s = cfr_rotation_rest_time(doc, "validBeforeTime");
     return rc;
+}
+
+int cfr_rotation_gcp_recognize(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_grant *fields,
+                               struct cfr_rotation_answer *out, struct cfr_err *err)
+{
+    const struct cfr_rotation_gcp *c = config;
+    struct cfr_view file = cfr_grant_get(fields, CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY);
+    struct cfr_view email = {NULL, 0};
+    struct cfr_json *doc = NULL;
+    bool whole;
+    int rc;
+
+    (void)ask;
+    if (file.n == 0)
+        return cfr_err_set(err, CFR_E_MISSING, "there is no key of a service account");
+    rc = cfr_json_parse(file, &doc, err);
+    if (rc != 0)
+        return rc;
+    whole = cfr_rotation_rest_copy(out->made.id, sizeof out->made.id, cfr_rotation_rest_text(doc, "private_key_id")) &&
+            cfr_view_is(cfr_rotation_rest_text(doc, "type"), "service_account") &&
+            cfr_view_find(cfr_rotation_rest_text(doc, "private_key"), "PRIVATE KEY-----") >= 0 &&
+            strpbrk(out->made.id, " /") == NULL;
+    email = cfr_rotation_rest_text(doc, "client_email");
+    if (!whole)
+        rc = cfr_err_set(err, CFR_E_ANSWER, "it is not the whole file of a service account's key");
+    else if (!cfr_view_is(email, c->service_account))
+        rc = cfr_err_set(err, CFR_E_CONFLICT, "the key is one of the service account %.*s, and not of %s",
+                         (int)(email.n < 200 ? email.n : 200), email.n != 0 ? email.p : "", c->service_account);
+    cfr_json_free(doc);
+    return rc == 0 ? fill(c, out->made.id, file, &out->grant, err) : rc;
 }
 
 /* ---- judging ---- */

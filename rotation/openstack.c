@@ -273,5 +273,6 @@ const struct cfr_rotation_provider cfr_rotation_openstack_provider = {
     .subject = subject,
     .build = build,
     .parse = cfr_rotation_openstack_parse,
+    .recognize = cfr_rotation_openstack_recognize,
     .trial = trial,
 };

@@ -65,6 +65,7 @@ static int read_list(const struct cfr_json *doc, int64_t now_s, struct cfr_rotat
         if (!read_key(one, &key))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has an application credential without a proper id");
         key.active = !cfr_rotation_rest_has_ended(one, "expires_at", now_s);
+        key.ends_s = cfr_rotation_rest_time(one, "expires_at");
         rc = cfr_rotation_rest_keep(&out->keys, &key, true, err);
     }
     return rc;
@@ -101,15 +102,15 @@ static int set_url(struct cfr_grant *g, struct cfr_view base, struct cfr_err *er
     return rc;
 }
 
-static int fill(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask, const struct cfr_json *made,
-                struct cfr_rotation_answer *out, struct cfr_err *err)
+static int fill(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask, struct cfr_view secret,
+                struct cfr_view project, struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     struct cfr_view region = cfr_rotation_admin_field(ask->admin, CFR_FIELD_OPENSTACK_REGION_NAME);
     const struct value values[] = {
         {CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_ID, cfr_view_of(out->made.id)},
-        {CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET, cfr_rotation_rest_text(made, "secret")},
+        {CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET, secret},
         {CFR_FIELD_OPENSTACK_USER_ID, cfr_rotation_openstack_user(c, ask)},
-        {CFR_FIELD_OPENSTACK_PROJECT_ID, cfr_rotation_rest_text(made, "project_id")},
+        {CFR_FIELD_OPENSTACK_PROJECT_ID, project},
         {CFR_FIELD_OPENSTACK_REGION_NAME, c->region_name != NULL ? cfr_view_of(c->region_name) : region},
         {CFR_FIELD_OPENSTACK_INTERFACE, cfr_rotation_admin_field(ask->admin, CFR_FIELD_OPENSTACK_INTERFACE)},
         {CFR_FIELD_OPENSTACK_CACERT, c->ca_file != NULL
@@ -138,7 +139,23 @@ static int read_made(const struct cfr_rotation_openstack *c, const struct cfr_ro
     if (secret.n == 0 || !cfr_view_printable(secret))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper secret");
     out->grant.expires_s = cfr_rotation_rest_time(made, "expires_at");
-    return fill(c, ask, made, out, err);
+    return fill(c, ask, secret, cfr_rotation_rest_text(made, "project_id"), out, err);
+}
+
+int cfr_rotation_openstack_recognize(const void *config, const struct cfr_rotation_ask *ask,
+                                     const struct cfr_grant *fields, struct cfr_rotation_answer *out,
+                                     struct cfr_err *err)
+{
+    struct cfr_view secret = cfr_grant_get(fields, CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET);
+    struct cfr_view id = cfr_grant_get(fields, CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_ID);
+
+    if (id.n == 0 && secret.n == 0)
+        return cfr_err_set(err, CFR_E_MISSING, "there is no application credential");
+    if (!cfr_rotation_rest_copy(out->made.id, sizeof out->made.id, id) || !is_id(out->made.id) || secret.n == 0 ||
+        !cfr_view_printable(secret))
+        return cfr_err_set(err, CFR_E_ANSWER, "the application credential has no proper %s",
+                           secret.n == 0 ? "application_credential_secret" : "application_credential_id");
+    return fill(config, ask, secret, (struct cfr_view){NULL, 0}, out, err);
 }
 
 /* ---- judging ---- */

@@ -33,9 +33,12 @@ extern const struct cfr_rotation_provider cfr_rotation_openstack_provider;
 struct cfr_view cfr_rotation_openstack_url(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask);
 struct cfr_view cfr_rotation_openstack_user(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask);
 
-/* rotation/openstack_answer.c: the provider's parse. */
+/* rotation/openstack_answer.c: the provider's parse and recognize. */
 int cfr_rotation_openstack_parse(const void *config, const struct cfr_rotation_ask *ask,
                                  const struct cfr_wire_reply *reply, struct cfr_rotation_answer *out,
                                  struct cfr_err *err);
+int cfr_rotation_openstack_recognize(const void *config, const struct cfr_rotation_ask *ask,
+                                     const struct cfr_grant *fields, struct cfr_rotation_answer *out,
+                                     struct cfr_err *err);
 
 #endif

@@ -35,6 +35,7 @@ struct cfr_rotation_key {
     int64_t ends_s;                     /* of a new one: when it ends by itself; 0 = it does not */
     bool active;
     bool foreign; /* made in a way that is not ours */
+    char hint[8]; /* how its secret begins, where the cloud's list says so; "" = it does not */
 };
 
 struct cfr_rotation_keys {
@@ -50,7 +51,7 @@ struct cfr_rotation_ask {
     int64_t now_s;
     const struct cfr_grant
         *admin; /* what the credential named `with` was granted, which authorises this; not for VERIFY */
-    const struct cfr_grant *fresh;    /* for VERIFY: what CREATE gave */
+    const struct cfr_grant *fresh;    /* for VERIFY: what CREATE gave, or recognize */
     size_t place;                     /* for VERIFY: which of the provider's places, from 0 */
     const char *(*env)(const char *); /* looks up an environment variable; NULL = there is none */
 };
@@ -106,6 +107,11 @@ struct cfr_rotation_provider {
      * that nothing was made follows from the status alone; see cfr_rotation_is_certain. */
     int (*parse)(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
                  struct cfr_rotation_answer *out, struct cfr_err *err);
+    /* Fills OUT's `made` and `grant`, as CREATE does, from what was found of a key that another program created; FIELDS
+     * are those of rotation/found.h. The id is "" where only the list tells: then the hint is set. CFR_E_MISSING:
+     * FIELDS have no key of this cloud; CFR_E_CONFLICT: it is another subject's. */
+    int (*recognize)(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_grant *fields,
+                     struct cfr_rotation_answer *out, struct cfr_err *err);
     /* Says how the key that is the ask's `fresh` is tried, in the zeroed OUT; NULL: by VERIFY. That it is not accepted
      * yet and that it never will be look the same: an error of any kind but LOCAL is a failed try. */
     int (*trial)(const void *config, const struct cfr_rotation_ask *ask, struct cfr_rotation_trial *out,

@@ -292,6 +292,75 @@ static bool tidy(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
     return false;
 }
 
+/* ---- a key that another program created ---- */
+
+/* The listed key that was found: by its id, else by how its secret begins, if only one does so. */
+static const struct cfr_rotation_key *find_found(const struct cfr_rotation_rotation *r,
+                                                 const struct cfr_rotation_facts *f)
+{
+    const struct cfr_rotation_key *found = NULL;
+
+    for (size_t i = 0; i < r->seen.count; i++) {
+        const struct cfr_rotation_key *key = &r->seen.key[i];
+        bool same = f->found_id[0] != '\0' ? strcmp(key->id, f->found_id) == 0
+                                           : key->hint[0] != '\0' && strcmp(key->hint, f->found_hint) == 0;
+
+        if (same && found != NULL)
+            return NULL;
+        found = same ? key : found;
+    }
+    return found;
+}
+
+/* Until it is listed as active, and was accepted everywhere, what was found may be anything. */
+static bool adopt(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
+{
+    const struct cfr_rotation_key *key;
+
+    r->unfit = CFR_ROTATION_FIT;
+    if (is_stale(r, f->now_s, LOOK_AGAIN_S)) {
+        act(out, CFR_ROTATION_ACT_LIST, NULL);
+        return false;
+    }
+    key = find_found(r, f);
+    r->unfit = key == NULL                          ? CFR_ROTATION_UNFIT_UNLISTED
+               : !key->active                       ? CFR_ROTATION_UNFIT_INACTIVE
+               : r->try_s != 0 && r->successes == 0 ? CFR_ROTATION_UNFIT_REFUSED
+                                                    : CFR_ROTATION_FIT;
+    if (r->unfit != CFR_ROTATION_FIT) {
+        wait_until(out, r->listed_s + FULL_S);
+        return false;
+    }
+    copy(r->suspect, sizeof r->suspect, key->id);
+    act(out, r->successes == 0 ? CFR_ROTATION_ACT_VERIFY : CFR_ROTATION_ACT_TAKE, r->suspect);
+    return false;
+}
+
+bool cfr_rotation_taken(struct cfr_rotation_rotation *r, const char *name, int64_t found_s, int64_t now_s)
+{
+    struct cfr_rotation_journal *j = &r->journal;
+    int64_t created_s = now_s;
+
+    j->known_count = 0;
+    j->minted_ends_s = 0;
+    for (size_t i = 0; i < r->seen.count; i++) {
+        const struct cfr_rotation_key *key = &r->seen.key[i];
+
+        copy(j->known[j->known_count++], CFR_ROTATION_ID_MAX, key->id);
+        if (strcmp(key->id, r->suspect) != 0)
+            continue;
+        created_s = key->created_s != 0 ? key->created_s : found_s != 0 ? found_s : now_s;
+        j->minted_ends_s = key->ends_s;
+    }
+    j->rotation++;
+    copy(j->name, sizeof j->name, name);
+    copy(j->minted, CFR_ROTATION_ID_MAX, r->suspect);
+    j->minted_s = created_s < now_s ? created_s : now_s;
+    j->late_use = false;
+    j->asked = false;
+    return enter(r, CFR_ROTATION_VERIFIED, now_s);
+}
+
 /* ---- rest ---- */
 
 static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
@@ -304,6 +373,8 @@ static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
 
     if (!tidied)
         return save;
+    if (f->found && !f->alone && r->journal.current[0] == '\0')
+        return adopt(r, f, out);
     /* Whatever waits has its answer first: a lookup that fails is not its failure. */
     if (f->alone && f->now_s >= lookup_s)
         return begin_lookup(r, out);
@@ -460,7 +531,11 @@ static bool verified(struct cfr_rotation_rotation *r, const struct cfr_rotation_
         act(out, CFR_ROTATION_ACT_PUBLISH, r->journal.minted);
     else if (f->new_published)
         act(out, CFR_ROTATION_ACT_ADOPT, r->journal.minted);
-    else
+    else if (is_known(&r->journal, r->journal.minted)) {
+        /* It was not created for this: where it was found, its secret is still to be had. */
+        r->journal.minted[0] = '\0';
+        return enter(r, CFR_ROTATION_REST, f->now_s);
+    } else
         wait_until(out, INT64_MAX);
     return false;
 }

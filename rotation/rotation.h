@@ -9,6 +9,8 @@
  *              v        v                       | v          |            |            |
  *            lost <- undoing                 intent <--------+------------+------------+ the published key is gone
  *
+ *   rest -> verified   a key that another program created is adopted: it is listed, and was tried
+ *
  * The published key must be listed as active before the old one is deactivated, and again before it is deleted. If it
  * was deleted or deactivated meanwhile, the old one is kept, and another key is made from `published`. In `lost`, a key
  * that may have been made is looked for: one that is ours for certain is deleted, any other is deactivated and put
@@ -110,6 +112,7 @@ struct cfr_rotation_rules {
 enum cfr_rotation_action {
     CFR_ROTATION_ACT_WAIT,    /* until `at_s`, or until a fact changes */
     CFR_ROTATION_ACT_LIST,    /* then cfr_rotation_listed */
+    CFR_ROTATION_ACT_TAKE,    /* the key `id` was found: store its secret (fsynced), then cfr_rotation_taken */
     CFR_ROTATION_ACT_CREATE,  /* then: store the answer (fsynced), cfr_rotation_made; or cfr_rotation_refused,
                              cfr_rotation_unknown */
     CFR_ROTATION_ACT_VERIFY,  /* one try in every place; then cfr_rotation_verified */
@@ -129,9 +132,13 @@ struct cfr_rotation_facts {
     bool pending;    /* a pending secret of journal->name is there */
     const char *pending_id;
     int64_t pending_ends_s;
-    bool new_published;   /* what is published is the key journal->minted */
-    int64_t grace_left_s; /* by a clock that cannot be set, as far as that is known; 0 = none */
-    bool used_by_all;     /* every consumer that acknowledges has `generation`, or there is none */
+    bool found;             /* a key that another program created is to be adopted, if none is published yet */
+    const char *found_id;   /* "" = only its hint is known */
+    const char *found_hint; /* how its secret begins */
+    int64_t found_s;        /* when it was put where it was found; 0 = not known */
+    bool new_published;     /* what is published is the key journal->minted */
+    int64_t grace_left_s;   /* by a clock that cannot be set, as far as that is known; 0 = none */
+    bool used_by_all;       /* every consumer that acknowledges has `generation`, or there is none */
 };
 
 struct cfr_rotation_todo {
@@ -139,6 +146,14 @@ struct cfr_rotation_todo {
     const char *id;    /* within the journal */
     int64_t at_s;      /* WAIT; INT64_MAX = for an event only */
     bool drop_pending; /* remove the pending secret before the action: it is published, or was undone */
+};
+
+/* Why a key that was found is not adopted. */
+enum cfr_rotation_unfit {
+    CFR_ROTATION_FIT,
+    CFR_ROTATION_UNFIT_UNLISTED,
+    CFR_ROTATION_UNFIT_INACTIVE,
+    CFR_ROTATION_UNFIT_REFUSED,
 };
 
 struct cfr_rotation_rotation {
@@ -154,13 +169,15 @@ struct cfr_rotation_rotation {
     int64_t verified_s; /* of the last of them */
     bool begun;         /* INTENT was written down by this run, and its CREATE was not reported on yet */
     bool judged;        /* the last use of the key in question is known */
+    enum cfr_rotation_unfit unfit;
     enum cfr_rotation_key_state key_state;
     bool looking_up;                   /* the LIST under way is a lookup of the published key, and for nothing else */
     unsigned misses;                   /* lists in a row without the published key as an active one */
     int64_t looked_s;                  /* when it was looked up last; 0 = not by this run */
     int64_t look_pause_s;              /* until the next lookup */
     char suspect[CFR_ROTATION_ID_MAX]; /* in LOST: the key that the last use was asked of, or that is being removed or
-                                          put aside; at REST: the one of those aside that is being retired */
+                                          put aside; at REST: the one of those aside that is being retired, or the
+                                          one that is being adopted */
 };
 
 /* The next action. It may change the journal: *SAVE is then true, the caller writes it down and asks again
@@ -182,6 +199,8 @@ bool cfr_rotation_must_replace(const struct cfr_rotation_rotation *r);
 enum cfr_rotation_key_state cfr_rotation_look_up(const struct cfr_rotation_keys *keys, const char *id);
 /* "active", "deactivated", "deleted"; NULL for UNKNOWN. */
 const char *cfr_rotation_key_state_name(enum cfr_rotation_key_state state);
+/* The secret of the key that was found is stored, under NAME; the last list has the key. */
+bool cfr_rotation_taken(struct cfr_rotation_rotation *r, const char *name, int64_t found_s, int64_t now_s);
 /* False for a key that was there before: such an answer is not one to our request. */
 bool cfr_rotation_is_new(const struct cfr_rotation_rotation *r, const char *id);
 bool cfr_rotation_made(struct cfr_rotation_rotation *r, const struct cfr_rotation_key *key, int64_t now_s);

@@ -95,6 +95,26 @@ static void describe_kept(const struct cfr_rotation_rotation *r, char out[CFR_RO
             j->current, cfr_rotation_key_state_name(r->key_state), j->old);
 }
 
+/* The key that was found is not adopted. */
+static void describe_unfit(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
+                           char out[CFR_ROTATION_WORDS_MAX])
+{
+    bool hint = f->found_id[0] == '\0';
+    bool unlisted = r->unfit == CFR_ROTATION_UNFIT_UNLISTED;
+
+    (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
+                   CFR_ROTATION_WAITS_OPERATOR
+                   "the key %.130s%s that was found %s%.90s%s; %s, or remove `adopt` to have another key created",
+                   hint ? f->found_hint : f->found_id, hint ? "..." : "",
+                   unlisted                                  ? "is none of "
+                   : r->unfit == CFR_ROTATION_UNFIT_INACTIVE ? "is deactivated"
+                                                             : "is refused by the cloud",
+                   unlisted ? r->journal.subject : "", unlisted && hint ? ", or not the only one that begins so" : "",
+                   unlisted                                  ? "check whose key it is"
+                   : r->unfit == CFR_ROTATION_UNFIT_INACTIVE ? "activate it"
+                                                             : "check its secret");
+}
+
 static bool is_kept(const struct cfr_rotation_rotation *r)
 {
     enum cfr_rotation_step step = r->journal.step;
@@ -114,7 +134,9 @@ void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_
     bool rests = j->step == CFR_ROTATION_REST || j->step == CFR_ROTATION_PUBLISHED;
 
     out[0] = '\0';
-    if (rests && r->listed_s != 0 && cfr_rotation_is_full(r)) {
+    if (j->step == CFR_ROTATION_REST && r->unfit != CFR_ROTATION_FIT && f->found) {
+        describe_unfit(r, f, out);
+    } else if (rests && r->listed_s != 0 && cfr_rotation_is_full(r)) {
         describe_room(r, out);
     } else if (is_kept(r)) {
         describe_kept(r, out);

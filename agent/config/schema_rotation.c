@@ -8,6 +8,11 @@ static const struct cfr_field mint_fields[] = {
     {FIELD(provider, ONE_OF), .variant = cfr_rotation_variant},
     {FIELD(with, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
      .doc = CFR_DOC("The credential of this file that may create and remove such keys. It need not be published.")},
+    {FIELD(adopt, STRING), .min = 1, .max = 4095,
+     .doc =
+         CFR_DOC("A key that another program created, which is taken over instead of creating the first one: `target` "
+                 "for the one that `publish` names now (a directory, a file, a Secret of the cluster), or the path of "
+                 "a mounted Secret or a file. It is replaced at its age in the cloud. Default: none.")},
     {FIELD_AS("expire_after", expire_after_ms, DURATION), .fallback = "720h", .min = CFR_MINUTE_MS,
      .max = 3650 * CFR_DAY_MS,
      .doc = CFR_DOC(

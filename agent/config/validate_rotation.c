@@ -13,6 +13,11 @@ int cfr_config_rules_mint(const void *node, struct cfr_err *err)
 
     if (c->provider.variant.key == NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "names no provider; write one such as `aws:` with its keys below it");
+    if (c->adopt != NULL && c->adopt[0] != '/' && strcmp(c->adopt, CFR_ADOPT_TARGET) != 0)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "adopt: must be `" CFR_ADOPT_TARGET "`, or the absolute path of a mounted Secret or a file, "
+                           "got \"%.200s\"",
+                           c->adopt);
     if (c->grace_most_ms < c->grace_ms)
         return cfr_err_set(err, CFR_E_CONFIG, "grace_most: must be as long as grace at least");
     if (c->expire_after_ms < 2 * c->grace_ms)

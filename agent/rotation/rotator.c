@@ -99,6 +99,7 @@ void cfr_rotator_close(struct cfr_rotator *m)
         return;
     cfr_rotator_hang_up(m);
     cfr_rotator_free_pending(&m->pending);
+    cfr_rotator_forget_found(m);
     free(m);
 }
 
@@ -107,6 +108,9 @@ void cfr_rotator_rebind(struct cfr_rotator *m, const struct cfr_config_credentia
     /* A try borrows the former copy; another one costs nothing. */
     if (m->call.trial != NULL)
         cfr_rotator_hang_up(m);
+    /* The owner ends its search. */
+    if (m->adoption.state == CFR_ADOPTION_UNDER_WAY)
+        m->adoption.state = CFR_ADOPTION_NEW;
     set_rules(m, config);
     m->deadline_boot_ms = 0;
 }
@@ -184,6 +188,12 @@ static void get_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out)
         .grace_left_s = held_ms > 0 ? (held_ms + 999) / 1000 : 0,
         .used_by_all = m->context.used_by_all(m->context.ctx),
     };
+    if (cfr_rotator_has_found(m)) {
+        out->found = true;
+        out->found_id = m->adoption.answer.made.id;
+        out->found_hint = m->adoption.answer.made.hint;
+        out->found_s = m->adoption.found.since_s;
+    }
     if (m->r.journal.step == CFR_ROTATION_VERIFIED && !out->pending)
         out->new_published = m->context.is_published(m->context.ctx, m->r.journal.minted);
 }
@@ -254,6 +264,19 @@ static void wait_until(struct cfr_rotator *m, int64_t at_s)
     m->deadline_boot_ms = at_s == INT64_MAX ? INT64_MAX : now.boot_ms + (at_s * 1000 - now.wall_ms);
 }
 
+/* The key that was found is not adopted. */
+static void refuse_found(struct cfr_rotator *m, const struct cfr_rotation_facts *facts)
+{
+    struct cfr_err err = {0};
+
+    cfr_rotation_words(&m->r, facts, m->words);
+    (void)cfr_err_set(&err, CFR_E_CONFIG, "the adoption waits for %s%s%s", m->words,
+                      m->r.unfit == CFR_ROTATION_UNFIT_REFUSED ? ": " : "",
+                      m->r.unfit == CFR_ROTATION_UNFIT_REFUSED ? m->error.text : "");
+    m->error = (struct cfr_err){0};
+    cfr_rotator_report(m, &err, -1);
+}
+
 static int call_for(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, struct cfr_err *err)
 {
     static const enum cfr_rotation_op ops[] = {
@@ -277,6 +300,15 @@ static bool may_begin(const struct cfr_rotator *m)
     return step == CFR_ROTATION_REST || (step == CFR_ROTATION_PUBLISHED && cfr_rotation_is_refused(&m->r));
 }
 
+/* `with` may come a moment later, at a start. */
+static bool comes_soon(struct cfr_rotator *m, const struct cfr_err *err)
+{
+    if (err->code != CFR_E_UNAVAILABLE || m->offer_retries++ >= OFFER_RETRIES)
+        return false;
+    m->deadline_boot_ms = cfr_clock_now().boot_ms + OFFER_RETRY_MS;
+    return true;
+}
+
 /* True if there is more to do now. */
 static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, const struct cfr_rotation_facts *facts)
 {
@@ -298,7 +330,9 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
             return false;
         /* Keys that are aside, and the lookup of the published one, need no waiter. */
         m->deadline_boot_ms = 0;
-        if (m->r.listed_s == 0 || !cfr_rotation_is_full(&m->r))
+        if (facts->found && m->r.unfit != CFR_ROTATION_FIT)
+            refuse_found(m, facts);
+        else if (m->r.listed_s == 0 || !cfr_rotation_is_full(&m->r))
             cfr_rotator_finish(m, &(struct cfr_source_exchange_result){.retry_after_s = -1});
         else
             full(m, facts);
@@ -306,14 +340,19 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     }
     if (*m->context.draining)
         return false;
+    if (todo->action == CFR_ROTATION_ACT_TAKE) {
+        bool taken = cfr_rotator_take(m, &err) == 0;
+
+        if (!taken)
+            cfr_rotator_trouble(m, &err, -1);
+        return taken;
+    }
     if (call_for(m, todo, &err) == 0) {
         m->offer_retries = 0;
         return false;
     }
-    if (err.code == CFR_E_UNAVAILABLE && m->offer_retries++ < OFFER_RETRIES) {
-        m->deadline_boot_ms = cfr_clock_now().boot_ms + OFFER_RETRY_MS; /* at a start it comes a moment later */
+    if (comes_soon(m, &err))
         return false;
-    }
     if (!m->r.looking_up) {
         cfr_rotator_trouble(m, &err, -1);
         return false;
@@ -354,6 +393,7 @@ static bool step(struct cfr_rotator *m)
     struct cfr_rotation_todo todo;
     struct cfr_err err = {0};
     int64_t now_s;
+    int looking;
     bool changed;
 
     if (save_changes(m, &err) != 0) {
@@ -363,6 +403,13 @@ static bool step(struct cfr_rotator *m)
     now_s = cfr_clock_now().wall_ms / 1000;
     if (is_idle(m, now_s)) {
         wait_until(m, *m->context.draining ? INT64_MAX : cfr_rotation_lookup_s(&m->r, now_s));
+        return false;
+    }
+    looking = cfr_rotator_look_for_key(m, &err);
+    if (looking != 0) {
+        m->deadline_boot_ms = INT64_MAX;
+        if (looking != 1 && !comes_soon(m, &err))
+            cfr_rotator_trouble(m, &err, -1);
         return false;
     }
     get_facts(m, &facts);
@@ -409,6 +456,12 @@ void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_f
     /* Once room was made, the rotation must not wait for the list to be old. */
     if (may_begin(m))
         m->r.listed_s = 0;
+    if (m->r.journal.step == CFR_ROTATION_REST) {
+        m->r.try_s = 0;
+        m->r.successes = 0;
+        m->r.unfit = CFR_ROTATION_FIT;
+        cfr_rotator_forget_found(m);
+    }
     /* The published key may be known to be gone. */
     if (wanted && m->r.misses == 0)
         m->r.looked_s = 0;

@@ -8,6 +8,7 @@
 #include "agent/loop/clock.h"
 #include "agent/config/config.h"
 #include "agent/source/exchange.h"
+#include "rotation/found.h"
 #include "agent/http/client.h"
 #include "serve/sdk/endpoint.h"
 #include "serve/api/status.h"
@@ -24,8 +25,11 @@ struct cfr_rotator_context {
     void *offer_ctx;
     bool (*used_by_all)(void *ctx);                  /* every consumer that acknowledges uses what is published */
     bool (*is_published)(void *ctx, const char *id); /* the key ID is what is published, everywhere */
+    /* Looks for the key that is to be adopted. 0: FOUND has what is there; 1: cfr_rotator_found follows; CFR_E_MISSING:
+     * there is none; or another error. */
+    int (*find)(void *ctx, struct cfr_rotation_found *found, struct cfr_err *err);
     void (*replan)(void *ctx); /* a deadline may have moved; not called from within the functions below */
-    void *ctx;                 /* of the latter three */
+    void *ctx;                 /* of the latter four */
 };
 
 /* Reads what an earlier run left; starts nothing. Every start reports what is wrong with the journal.
@@ -63,6 +67,11 @@ void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation);
 /* What DONE was given, or what is published already if it was given nothing: when it was minted, and its id; NULL if
  * there is none. */
 const char *cfr_rotator_fresh(const struct cfr_rotator *m, int64_t *minted_s);
+
+/* A key that another program created is to be adopted before anything else. */
+bool cfr_rotator_adopts(const struct cfr_rotator *m);
+/* What the context's find has found, later; FOUND is emptied. A step follows. */
+void cfr_rotator_found(struct cfr_rotator *m, int rc, struct cfr_rotation_found *found, struct cfr_err *err);
 
 /* The published key is deleted or deactivated in the cloud for certain. For NULL, too. */
 bool cfr_rotator_is_refused(const struct cfr_rotator *m);

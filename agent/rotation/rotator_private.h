@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the rotator's files share: rotator.c (lifecycle and steps), rotator_result.c (results of requests),
- * rotator_request.c (requests), rotator_store.c (journal and pending secret on disk). Private to them. */
+ * rotator_request.c (requests), rotator_adopt.c (keys that other programs created), rotator_store.c (journal and
+ * pending secret on disk). Private to them. */
 #ifndef CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 #define CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 
@@ -17,6 +18,14 @@ struct cfr_rotator_pending {
     struct cfr_grant grant;
     bool held;   /* in memory */
     bool stored; /* on disk, too */
+};
+
+/* A key that is to be adopted. */
+struct cfr_rotator_adoption {
+    enum { CFR_ADOPTION_NEW, CFR_ADOPTION_UNDER_WAY, CFR_ADOPTION_READ, CFR_ADOPTION_DONE } state;
+    struct cfr_rotation_found found;   /* READ */
+    struct cfr_rotation_answer answer; /* DONE: what was recognized; no grant: there is none */
+    struct cfr_err err;                /* READ: code 0 = it was found */
 };
 
 struct cfr_rotator_waiter {
@@ -44,6 +53,7 @@ struct cfr_rotator {
     const void *provider_config;
     struct cfr_rotation_rotation r;
     struct cfr_rotator_pending pending;
+    struct cfr_rotator_adoption adoption;
     struct cfr_rotator_waiter waiter;
     struct cfr_rotator_call call;
     struct cfr_err broken;      /* the journal cannot be used; code 0 = it can */
@@ -93,6 +103,19 @@ struct cfr_rotator_outcome {
 };
 /* rotator_result.c */
 void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o);
+
+/* rotator_request.c: recognizes in FIELDS a key for the adoption. */
+int cfr_rotator_recognize(struct cfr_rotator *m, const struct cfr_grant *fields, struct cfr_rotation_answer *out,
+                          struct cfr_err *err);
+
+/* rotator_adopt.c */
+/* Looks for the key that is to be adopted, if one is. 0: that is done; 1: it is under way; or an error. */
+int cfr_rotator_look_for_key(struct cfr_rotator *m, struct cfr_err *err);
+/* True if there is one; a step of the journal follows. */
+bool cfr_rotator_has_found(const struct cfr_rotator *m);
+/* Stores its secret as pending, and takes the step. */
+int cfr_rotator_take(struct cfr_rotator *m, struct cfr_err *err);
+void cfr_rotator_forget_found(struct cfr_rotator *m);
 
 /* rotator_store.c */
 int cfr_rotator_load(struct cfr_rotator *m, struct cfr_err *err);

@@ -18,7 +18,7 @@ static struct cfr_rotation_ask ask_of(const struct cfr_rotator *m, const struct 
         .name = m->r.journal.name,
         .now_s = cfr_clock_now().wall_ms / 1000,
         .admin = admin,
-        .fresh = &m->pending.grant,
+        .fresh = m->r.journal.step == CFR_ROTATION_REST ? &m->adoption.answer.grant : &m->pending.grant,
         .place = m->call.place,
         .env = cfr_env_get,
     };
@@ -74,6 +74,21 @@ static int send_request(struct cfr_rotator *m, struct cfr_err *err)
     /* Another key would be made, and its answer lost. */
     http.once = m->call.op == CFR_ROTATION_CREATE;
     return cfr_http_start(m->context.http, &http, on_answer, m, &m->call.handle, err);
+}
+
+int cfr_rotator_recognize(struct cfr_rotator *m, const struct cfr_grant *fields, struct cfr_rotation_answer *out,
+                          struct cfr_err *err)
+{
+    const struct cfr_grant *admin;
+    struct cfr_rotation_ask ask;
+    int rc;
+
+    m->call.op = CFR_ROTATION_LIST;
+    rc = find_admin(m, &admin, err);
+    if (rc != 0)
+        return rc;
+    ask = ask_of(m, admin);
+    return m->provider->recognize(m->provider_config, &ask, fields, out, err);
 }
 
 static void on_tried(void *ctx, struct cfr_source_exchange_result *result)

@@ -277,7 +277,7 @@ void cfr_worker_close(struct cfr_worker *w)
     cfr_publisher_close(w->targets);
     cfr_worker_drop_granted(&w->granted);
     cfr_worker_drop_granted(&w->held);
-    cfr_rotator_close(w->rotator);
+    cfr_worker_rotation_close(w);
     cfr_timer_heap_remove(&w->host->timers, &w->timer);
     cfr_worker_drop_kept(w);
     cfr_publish_record_free(&w->record);
@@ -331,7 +331,7 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
     if (w->exchange != NULL)
         cfr_source_exchange_rebind(w->exchange, config);
     if (w->rotator != NULL)
-        cfr_rotator_rebind(w->rotator, config);
+        cfr_worker_rotation_rebind(w);
     cfr_worker_review_kept(w);
     cfr_worker_wake(w);
     return 0;

@@ -8,6 +8,7 @@
 #include "agent/hook/hook.h"
 #include "agent/loop/file_watcher.h"
 #include "agent/loop/log_once.h"
+#include "agent/publish/found.h"
 #include "agent/publish/record.h"
 #include "agent/publish/render.h"
 #include "agent/publish/secret_target.h"
@@ -82,7 +83,8 @@ struct cfr_worker {
     struct cfr_publish_record record;
     struct cfr_worker_token token;
     struct cfr_exchange *exchange;
-    struct cfr_rotator *rotator; /* NULL: it is no rotated key */
+    struct cfr_publish_search *search; /* for a key that is adopted; NULL = none is under way */
+    struct cfr_rotator *rotator;       /* NULL: it is no rotated key */
     struct cfr_hooks *hooks;
     struct cfr_delivery *delivery;     /* NULL: no target in the cluster */
     struct cfr_worker_ack *ack;        /* NULL: no consumer acknowledges */
@@ -172,6 +174,9 @@ enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, int64_t issued_s);
 int cfr_worker_rotation_open(struct cfr_worker *w, struct cfr_err *err);
 /* Plans the next rotation. True if what is published is good until then, and none is under way. */
 bool cfr_worker_rotation_adopt(struct cfr_worker *w, struct cfr_now now);
+void cfr_worker_rotation_close(struct cfr_worker *w);
+/* w->config was replaced. */
+void cfr_worker_rotation_rebind(struct cfr_worker *w);
 /* DONE is called later, by a step of the rotator. */
 void cfr_worker_rotation_start(struct cfr_worker *w, cfr_source_exchange_fn *done);
 /* Takes what came of it. GRANTED, PUBLISHED, SAME or FAILED. */

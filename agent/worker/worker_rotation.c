@@ -16,6 +16,29 @@ static bool is_published(void *ctx, const char *id)
     return cfr_publisher_holds_key(w->targets, id);
 }
 
+static void end_search(struct cfr_worker *w)
+{
+    cfr_publish_search_end(w->search);
+    w->search = NULL;
+}
+
+static void on_found(void *ctx, int rc, struct cfr_rotation_found *found, struct cfr_err *err)
+{
+    struct cfr_worker *w = ctx;
+
+    end_search(w);
+    cfr_rotator_found(w->rotator, rc, found, err);
+    cfr_worker_wake(w);
+}
+
+static int find(void *ctx, struct cfr_rotation_found *found, struct cfr_err *err)
+{
+    struct cfr_worker *w = ctx;
+
+    end_search(w);
+    return cfr_publish_find(w->config, w->host->kube, on_found, w, &w->search, found, err);
+}
+
 static void replan(void *ctx)
 {
     cfr_worker_wake(ctx);
@@ -31,11 +54,24 @@ int cfr_worker_rotation_open(struct cfr_worker *w, struct cfr_err *err)
         .offer_ctx = w->host->offer_ctx,
         .used_by_all = used_by_all,
         .is_published = is_published,
+        .find = find,
         .replan = replan,
         .ctx = w,
     };
 
     return w->config->mint != NULL ? cfr_rotator_open(&context, w->config, w->spread, &w->rotator, err) : 0;
+}
+
+void cfr_worker_rotation_close(struct cfr_worker *w)
+{
+    end_search(w);
+    cfr_rotator_close(w->rotator);
+}
+
+void cfr_worker_rotation_rebind(struct cfr_worker *w)
+{
+    end_search(w);
+    cfr_rotator_rebind(w->rotator, w->config);
 }
 
 bool cfr_worker_rotation_adopt(struct cfr_worker *w, struct cfr_now now)
@@ -52,7 +88,7 @@ void cfr_worker_rotation_start(struct cfr_worker *w, cfr_source_exchange_fn *don
                  !cfr_publish_secret_lost(w->delivery);
 
     /* A rotation that was begun before this one was asked for does not count for it, and is followed by another. */
-    w->forced = w->rotate_wanted && cfr_rotator_counts(w->rotator);
+    w->forced = w->rotate_wanted && cfr_rotator_counts(w->rotator) && !cfr_rotator_adopts(w->rotator);
     if (w->rotate_wanted && !w->forced)
         cfr_lifecycle_try_again(&w->life);
     w->token_used = 0;

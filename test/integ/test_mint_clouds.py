@@ -2,7 +2,9 @@
 """Rotation of long-lived keys in the other clouds: keys of Google service accounts, client secrets of Azure applications, application
 credentials of OpenStack users. New ones are known late, as in the real ones."""
 import datetime
+import json
 import re
+import shutil
 import threading
 
 import pytest
@@ -113,3 +115,32 @@ def test_keys_that_end_by_themselves_are_rotated_before(agent):
             assert 17 < left_h(kind, "next_refresh") <= 19.3, agent.status(kind.credential)
         assert agent.stop() == 0
         agent.start()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_adoption(agent_factory, shared, kind):
+    """A key whose file is all that is left is adopted, also where the file does not say which key it is (Azure)."""
+    agent = agent_factory(shared)
+    agent.configure(*kind.configured(agent)).start()
+    eventually(lambda: mint_of(agent, kind).get("step") == "rest" and agent.generation(kind.name) == 1, lambda: agent.log, 60)
+    assert agent.stop() == 0
+    key = mint_key(agent, kind)
+    given = agent.dir / "given"
+    given.write_text((kind.directory(agent) / kind.publish["name"]).read_text())
+    shutil.rmtree(kind.directory(agent))
+    for path in agent.state.iterdir():
+        path.unlink()
+    shared.admin("/stats/reset", {})
+    agent.configure(*kind.configured(agent, adopt=str(given))).start()
+    eventually(lambda: mint_of(agent, kind).get("step") == "rest" and mint_of(agent, kind).get("key") == key,
+               lambda: f"{mint_of(agent, kind)}\n{agent.log}", 60)
+    assert kind.use(agent) == 200 and not shared.exchanges(kind.create)
+    done = agent.run("rotate", kind.name)
+    assert done.returncode == 0, done.stderr
+    eventually(lambda: mint_of(agent, kind).get("step") == "rest" and mint_of(agent, kind).get("key") != key,
+               lambda: f"{mint_of(agent, kind)}\n{agent.log}", 60)
+    assert kind.use(agent) == 200 and key not in kind.held(shared)
+
+
+def mint_key(agent, kind):
+    return json.loads((agent.state / f"{kind.name}+mint.json").read_text())["current"]

@@ -88,7 +88,7 @@ static struct key *add(struct lc_iam *iam, const char *user, const char *id)
         return NULL;
     }
     key = key == NULL ? &iam->keys[iam->count++] : key;
-    *key = (struct key){.made = lc_time_now(), .active = true};
+    *key = (struct key){.made = lc_time_now() - setting(iam, "made_before_s"), .active = true};
     (void)lc_random_text(tail, 16, upper);
     (void)snprintf(key->id, sizeof key->id, "%s%s", id == NULL ? "AKIA" : id, id == NULL ? tail : "");
     (void)snprintf(key->user, sizeof key->user, "%s", user);
@@ -416,7 +416,7 @@ static void handle(struct lc_cloud *cloud, const struct lc_request *request, str
 
 static json_t *check(struct lc_cloud *cloud, json_t *settings, struct lc_fail *fail)
 {
-    static const char *const known[] = {"account", "admins", "users", "new_key_s", "list_lag_s", NULL};
+    static const char *const known[] = {"account", "admins", "users", "new_key_s", "list_lag_s", "made_before_s", NULL};
     json_t *list_of = NULL;
     json_t *lags = NULL;
     double lag = 0;
@@ -427,6 +427,7 @@ static json_t *check(struct lc_cloud *cloud, json_t *settings, struct lc_fail *f
         lc_json_array(settings, "iam", "users", &list_of, fail) != 0 ||
         lc_json_object(settings, "iam", "new_key_s", &lags, fail) != 0 ||
         lc_json_number(settings, "iam", "list_lag_s", 0, 3600, &lag, fail) != 0 ||
+        lc_json_number(settings, "iam", "made_before_s", 0, 1e9, &lag, fail) != 0 ||
         lc_json_text(settings, "iam", "account", &account, fail) != 0) {
         return NULL;
     }

@@ -4,6 +4,8 @@
  *
  * The pending secret may be gone whenever the program starts.
  *
+ * A key that another program created may be adopted: it is published already where consumers read it.
+ *
  * At any time, an operator may delete or deactivate the published key, make a key by hand, activate that one again, and delete
  * what is aside.
  *
@@ -31,6 +33,7 @@ bool answered = false;    /* its answer came to a program that waits */
 byte made = NONE;         /* by the last request that arrived */
 byte removed = NONE;      /* by an operator, while it was published */
 byte foreign = NONE;      /* made by hand */
+byte found = NONE;        /* to be adopted, and published already */
 
 /* The disk. */
 mtype step = REST;
@@ -50,7 +53,7 @@ bool waits = false;       /* the program is waiting for an answer */
 byte suspect = NONE;      /* what it is putting aside: ids are never used again */
 
 #define ALIVE(k) (exists[k] && accepted[k])
-#define USED(k) (k == published || k == before || k == current || k == old || k == minted || k == pending || k == suspect || aside[k])
+#define USED(k) (k == published || k == before || k == current || k == old || k == minted || k == pending || k == suspect || k == found || aside[k])
 #define OURS(k) (!exists[k] || known[k] || current == k || old == k || aside[k])
 #define GO(from, to) atomic { assert(step == from); step = to }
 #define REMOVE(k) atomic { assert(k != foreign); exists[k] = false; accepted[k] = false; good[k] = false }
@@ -130,12 +133,13 @@ active proctype Program()
 
     /* AWS and Google, Azure and OpenStack, and one that can do nothing. */
     atomic { if :: deactivates = true :: names = true :: skip fi };
+    atomic { if :: foreign == NONE -> found = 0; APPEAR(0); good[0] = true; published = 0 :: skip fi };
 start:
     atomic { waits = false; answered = false; suspect = NONE; k = 0; gone = false; sure = false; if :: pending = NONE :: skip fi };
     do
     :: step == REST ->
         /* Nothing but what is published or aside, and nothing on its way. */
-        atomic { assert(!in_flight); assert(published == current); assert(old == NONE);
+        atomic { assert(!in_flight); assert(published == current || current == NONE); assert(old == NONE);
                  k = 0;
                  do
                  :: k < KEYS ->
@@ -144,6 +148,17 @@ start:
                  :: else -> k = 0; break
                  od };
         pending = NONE;
+        if
+        :: current == NONE && found != NONE && ALIVE(found) -> /* listed, and tried */
+            pending = found;
+            MAY_END;
+            atomic { k = 0; do :: k < KEYS -> known[k] = exists[k]; k++ :: else -> k = 0; break od; minted = found; GO(REST, VERIFIED) };
+            MAY_END;
+            goto start
+        :: atomic { current == NONE && found != NONE && !ALIVE(found) -> /* an operator has another one created instead */
+            exists[found] = false; good[found] = false; found = NONE }
+        :: else -> skip
+        fi;
         do
         :: k < KEYS && aside[k] && !exists[k] -> atomic { aside[k] = false; ours[k] = false; GO(REST, REST) }; MAY_END; k++
         :: k < KEYS && aside[k] && !ours[k] && deactivates && accepted[k] -> /* its user has activated it again */
@@ -212,7 +227,8 @@ start:
         if
         :: pending == minted && published != pending -> atomic { before = published; published = pending; grace_over = (before == NONE) }
         :: published == minted -> skip /* it was, before a crash; the pending may be gone */
-        :: pending != minted && published != minted -> pending = minted; goto start /* an operator restores it */
+        :: pending != minted && published != minted && !known[minted] -> pending = minted; goto start /* an operator restores it */
+        :: pending != minted && known[minted] -> atomic { minted = NONE; GO(VERIFIED, REST) }; goto start /* it is found again */
         fi;
         MAY_END;
         atomic {

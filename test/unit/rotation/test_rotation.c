@@ -39,6 +39,7 @@ struct world {
     char published_old[CFR_ROTATION_ID_MAX];
     int64_t replaced_s; /* when published_old was replaced */
     uint64_t generation;
+    char found[CFR_ROTATION_ID_MAX];   /* in a Secret of another program; "" = nothing is to be adopted */
     char removed[CFR_ROTATION_ID_MAX]; /* deleted or deactivated by an operator while it was published */
     int64_t removed_s;
     bool old_removed; /* so was published_old */
@@ -255,6 +256,18 @@ static void deactivate(struct world *w, const char *id)
         report(w, cfr_rotation_deactivated(&w->r, w->now_s));
 }
 
+static void take(struct world *w, const char *id)
+{
+    assert_string_equal(id, w->found);
+    assert_true(works(w, id));
+    if (dies(w))
+        return;
+    (void)snprintf(w->pending, sizeof w->pending, "%s", id);
+    (void)snprintf(w->backup, sizeof w->backup, "%s", id);
+    if (!dies(w))
+        report(w, cfr_rotation_taken(&w->r, "adopted", 0, w->now_s));
+}
+
 static void act(struct world *w, const struct cfr_rotation_todo *todo)
 {
     const struct cloud_key *k;
@@ -262,6 +275,8 @@ static void act(struct world *w, const struct cfr_rotation_todo *todo)
     switch (todo->action) {
     case CFR_ROTATION_ACT_WAIT:
         w->now_s += 1 + chance(w, 60);
+        /* What follows is another try. */
+        w->r.try_s = w->r.unfit != CFR_ROTATION_FIT ? 0 : w->r.try_s;
         /* Somebody restores the file. */
         if (w->r.journal.step == CFR_ROTATION_VERIFIED)
             (void)snprintf(w->pending, sizeof w->pending, "%s", w->backup);
@@ -273,7 +288,11 @@ static void act(struct world *w, const struct cfr_rotation_todo *todo)
         create(w);
         break;
     case CFR_ROTATION_ACT_VERIFY:
-        report(w, cfr_rotation_verified(&w->r, works(w, w->pending) && (!w->faults || chance(w, 5) != 0), w->now_s));
+        k = find(w, w->r.journal.step == CFR_ROTATION_REST ? todo->id : w->pending);
+        report(w, cfr_rotation_verified(&w->r, k != NULL && k->active && (!w->faults || chance(w, 5) != 0), w->now_s));
+        break;
+    case CFR_ROTATION_ACT_TAKE:
+        take(w, todo->id);
         break;
     case CFR_ROTATION_ACT_PUBLISH:
         publish(w);
@@ -381,6 +400,9 @@ static void turn(struct world *w)
                                    .wanted = w->faults && chance(w, 20) == 0,
                                    .pending = w->pending[0] != '\0',
                                    .pending_id = w->pending,
+                                   .found = w->found[0] != '\0',
+                                   .found_id = w->found,
+                                   .found_hint = "",
                                    .new_published = strcmp(w->published, w->r.journal.minted) == 0,
                                    .used_by_all = chance(w, 2) == 0};
     struct cfr_rotation_todo todo;
@@ -418,10 +440,18 @@ static void once(uint64_t seed, bool names, bool uses, bool deactivates, unsigne
         .now_s = 1700000000,
         .seed = seed};
     struct cloud_key *foreign;
+    struct cloud_key *found;
     unsigned turns = 0;
 
     w.journal.limit = 65536;
     foreign = chance(&w, 3) == 0 && most != 2 ? add_key(&w, "by hand", true) : NULL;
+    if (chance(&w, 3) == 0 && (most != 2 || foreign == NULL)) {
+        found = add_key(&w, "in a Secret", false);
+        found->proven = true;
+        found->used_s = w.now_s;
+        (void)snprintf(w.found, sizeof w.found, "%s", found->id);
+        w.makers = false;
+    }
     start(&w);
     for (; turns < TURNS / 4; turns++) {
         if (foreign != NULL && deactivates && chance(&w, 40) == 0 && most == 0) {
@@ -571,6 +601,61 @@ static void lists_that_disagree(void **state)
     }
 }
 
+/* What was found is adopted if it is listed as active and was tried; it has the age that the cloud says, and is
+ * published before anything is created. */
+static void a_key_that_was_found(void **state)
+{
+    const struct cfr_rotation_provider provider = {.verify_count = 3};
+    struct cfr_rotation_facts f = {
+        .now_s = START_S, .found = true, .found_id = "", .found_hint = "abc", .pending_id = "", .used_by_all = true};
+    struct cfr_rotation_rotation r = at_rest(&provider, 0, true);
+    struct cfr_rotation_keys keys = {.count = 2,
+                                     .key = {{.id = "one", .hint = "abc", .active = true, .created_s = START_S - 7},
+                                             {.id = "two", .hint = "abd", .active = true}}};
+    char words[CFR_ROTATION_WORDS_MAX];
+    struct cfr_rotation_todo todo;
+    bool changed;
+
+    (void)state;
+    r.journal = (struct cfr_rotation_journal){.subject = "aws/robot"};
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_LIST);
+    /* Two that begin so: neither. */
+    keys.key[1].hint[2] = 'c';
+    assert_false(cfr_rotation_listed(&r, &keys, START_S));
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+    cfr_rotation_words(&r, &f, words);
+    assert_non_null(strstr(words, "abc... that was found is none of aws/robot, or not the only one that begins so"));
+    /* Deactivated. */
+    keys.key[1].hint[2] = 'd';
+    keys.key[0].active = false;
+    assert_false(cfr_rotation_listed(&r, &keys, START_S));
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(r.unfit, CFR_ROTATION_UNFIT_INACTIVE);
+    keys.key[0].active = true;
+    assert_false(cfr_rotation_listed(&r, &keys, START_S));
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_VERIFY);
+    assert_string_equal(todo.id, "one");
+    /* Refused: not before another try. */
+    (void)cfr_rotation_verified(&r, false, START_S);
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(r.unfit, CFR_ROTATION_UNFIT_REFUSED);
+    r.try_s = 0;
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    (void)cfr_rotation_verified(&r, true, START_S);
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_TAKE);
+    assert_true(cfr_rotation_taken(&r, "credfresh-x", 0, START_S));
+    assert_int_equal(r.journal.step, CFR_ROTATION_VERIFIED);
+    assert_true(r.journal.minted_s == START_S - 7);
+    /* Its secret is lost before it was published: it is still where it was found. */
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_true(changed);
+    assert_int_equal(r.journal.step, CFR_ROTATION_REST);
+}
+
 static const char *const names[] = {
 #define X(name, text) #name,
     CFR_ROTATION_STEP_LIST(X)
@@ -606,6 +691,7 @@ int main(void)
         cmocka_unit_test(when_it_is_looked_up),
         cmocka_unit_test(a_key_that_was_removed),
         cmocka_unit_test(lists_that_disagree),
+        cmocka_unit_test(a_key_that_was_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
