@@ -23,6 +23,10 @@ _credfresh_command()
         options='--config --socket --all --reason --help'
         arguments='NAME...'
         ;;
+    forget)
+        options='--config --help'
+        arguments='NAME...'
+        ;;
     wait)
         options='--config --socket --timeout --help'
         arguments='NAME...'

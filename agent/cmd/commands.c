@@ -26,6 +26,7 @@ static const struct {
     {"doctor", cfr_doctor_run},
     {"status", cfr_cmd_status},
     {"rotate", cfr_cmd_rotate},
+    {"forget", cfr_cmd_forget},
     {"wait", cfr_cmd_wait},
     {"reload", cfr_cmd_reload},
     {"image-credential-provider", cfr_cmd_image},

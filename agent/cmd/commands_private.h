@@ -16,6 +16,7 @@ int cfr_cmd_run(const struct cfr_cli_options *o);
 int cfr_cmd_once(const struct cfr_cli_options *o);
 int cfr_cmd_status(const struct cfr_cli_options *o);
 int cfr_cmd_rotate(const struct cfr_cli_options *o);
+int cfr_cmd_forget(const struct cfr_cli_options *o);
 int cfr_cmd_reload(const struct cfr_cli_options *o);
 int cfr_cmd_wait(const struct cfr_cli_options *o);
 int cfr_cmd_image(const struct cfr_cli_options *o);

@@ -315,6 +315,19 @@ static void print_authority(const struct cfr_json *a, const struct paint *p, con
         print_note(l, p->bad, "%s", error.text);
 }
 
+static void print_forgotten(const struct cfr_json *list, const struct paint *p, const struct layout *l)
+{
+    for (size_t i = 0; i < cfr_json_count(list); i++) {
+        const struct cfr_json *one = cfr_json_at(list, i);
+        struct shown name = get_shown(one, "name", "");
+        struct shown subject = get_shown(one, "subject", "an unknown user");
+        struct shown keys = get_shown(one, "keys", "not known");
+
+        print_note(l, p->warn, "keys of %s, which is not in the configuration any more: %s of %s; `credfresh forget`",
+                   name.text, keys.text, subject.text);
+    }
+}
+
 /* Only what is not in force: the rest is as it should be. */
 static void print_sandbox(const struct cfr_json *parts, const struct paint *p)
 {
@@ -410,5 +423,6 @@ void cfr_cmd_status_print(const struct cfr_json *doc, const struct cfr_cli_optio
     if (!any && o->failed)
         (void)printf("no credential is in trouble\n");
     print_authority(cfr_json_get(doc, "service_ca"), p, &l, now_s);
+    print_forgotten(cfr_json_get(doc, "forgotten"), p, &l);
     print_sandbox(cfr_json_get(doc, "sandbox"), p);
 }

@@ -40,6 +40,8 @@ static void fill_status(struct cfr_daemon *a, struct cfr_api_status *out)
         .config_error = a->config_error,
         .stopping = a->stopping,
         .sandbox = a->sandbox.parts,
+        .forgotten = a->forgotten,
+        .forgotten_count = a->forgotten_count,
         .count = a->count,
         .get = get_credential,
         .get_endpoint = get_endpoint,

@@ -228,6 +228,7 @@ static void close_all(struct cfr_daemon *a)
     close_fd(&a->state_lock_fd);
     cfr_config_free(a->config);
     cfr_daemon_confine_free(&a->sandbox);
+    cfr_daemon_forgotten_free(a);
     free(a->config_error);
 }
 
@@ -437,6 +438,9 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
         if (a.options.config_path == NULL && a.options.gate == NULL)
             cfr_daemon_report_variables(a.config);
         rc = open_workers(&a, &err);
+    }
+    if (rc == 0) {
+        cfr_daemon_look_forgotten(&a);
     }
     if (rc != 0)
         cfr_log(CFR_LOG_ERROR, NULL, NULL, "cannot start: %s", err.text);

@@ -42,6 +42,8 @@ struct cfr_daemon {
     int64_t end_boot_ms; /* of once, or of what is still under way when the end has come */
     int64_t started_s;
     int64_t config_loaded_s;
+    struct cfr_api_status_forgotten *forgotten; /* keys of credentials that left the configuration */
+    size_t forgotten_count;
     char *config_error; /* why the last reload was refused, or NULL */
     struct {
         bool ready;
@@ -67,6 +69,11 @@ int cfr_daemon_turn(struct cfr_daemon *a, struct cfr_err *err);
 /* Logs for each credential of CONFIG, which comes from the environment, its files and the variables that lead SDKs to
  * them. */
 void cfr_daemon_report_variables(const struct cfr_config *config);
+
+/* forgotten.c */
+/* Looks which long-lived keys belong to no credential any more; logs those that were not known. */
+void cfr_daemon_look_forgotten(struct cfr_daemon *a);
+void cfr_daemon_forgotten_free(struct cfr_daemon *a);
 
 /* reconfigure.c */
 /* Takes the new configuration, or keeps the old one and says why not. */

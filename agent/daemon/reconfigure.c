@@ -187,6 +187,7 @@ static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *
         cfr_daemon_follow_reset(&a->exit_with);
     cfr_config_free(a->config);
     a->config = next;
+    cfr_daemon_look_forgotten(a);
     cfr_http_forget(a->host.http);
     cfr_daemon_set_log(a, next);
     cfr_worker_serve_queue(&a->host);

@@ -101,6 +101,7 @@ static void on_signals(struct cfr_daemon *a)
 static void on_tick(struct cfr_daemon *a)
 {
     a->host.moved = true;
+    cfr_daemon_look_forgotten(a);
     for (size_t i = 0; i < a->count; i++) {
         cfr_worker_on_tick(a->workers[i]);
         if (a->host.watch == NULL)

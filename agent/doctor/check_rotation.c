@@ -6,6 +6,7 @@
 
 #include "agent/doctor/mountinfo_private.h"
 #include "agent/loop/clock.h"
+#include "agent/rotation/leftover.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "files/file.h"
@@ -337,6 +338,39 @@ static void report_with(const struct look *l)
         report_unfit(l, "name one in `mint.with` that has credentials of that cloud",
                      "it has none of a cloud's credentials");
     cfr_source_inputs_free(&m);
+}
+
+/* ---- keys of credentials that left the configuration ---- */
+
+static void report_forgotten(void *ctx, const char *name, const struct cfr_rotation_journal *j,
+                             const struct cfr_err *err)
+{
+    struct cfr_doctor *d = ctx;
+    struct cfr_str keys = {.limit = (size_t)CFR_ROTATION_ID_MAX * (CFR_ROTATION_ASIDE_MAX + 4)};
+
+    if (j == NULL && !is_ours_to_read(d, "mint.forgotten", name, err))
+        return;
+    if (j != NULL)
+        cfr_rotator_leftover_keys(j, &keys);
+    cfr_doctor_report(d, CFR_FINDING_WARNING, "mint.forgotten",
+                      "delete them in the cloud if nothing uses them; then `credfresh forget` with its name",
+                      "%s is not in the configuration any more, and its keys work on: %s%s%s", name,
+                      j == NULL        ? "which, its journal does not tell: "
+                      : keys.p != NULL ? keys.p
+                                       : "",
+                      j != NULL ? " of " : "", j != NULL ? j->subject : err->text);
+    cfr_str_free(&keys);
+}
+
+void cfr_doctor_mint_forgotten(struct cfr_doctor *d, struct cfr_doctor_case *one)
+{
+    int fd = open(d->config->state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    (void)one;
+    if (fd < 0)
+        return;
+    (void)cfr_rotator_each_leftover(fd, d->config, report_forgotten, d, NULL);
+    (void)close(fd);
 }
 
 /* ---- all of it ---- */

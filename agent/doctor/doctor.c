@@ -25,6 +25,7 @@ static const struct cfr_doctor_check checks[] = {
     {"machine.state-dir", CFR_DOCTOR_ONCE, CFR_DOCTOR_SELECTED, cfr_doctor_state},
     {"machine", CFR_DOCTOR_ONCE, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_machine},
     {"agent", CFR_DOCTOR_ONCE, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_agent},
+    {"mint.forgotten", CFR_DOCTOR_ONCE, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_mint_forgotten},
     {"ca", CFR_DOCTOR_ONCE, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_ca},
     {"agent.credential", CFR_DOCTOR_OWN, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_agent_credential},
     {"publish", CFR_DOCTOR_OWN, CFR_DOCTOR_SELECTED, cfr_doctor_targets},

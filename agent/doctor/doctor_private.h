@@ -169,6 +169,7 @@ void cfr_doctor_machine(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_ca(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_issued(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* A rotated long-lived key. */
+void cfr_doctor_mint_forgotten(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_mint(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* The same key in its cloud. */
 void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *c);

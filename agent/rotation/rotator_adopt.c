@@ -45,6 +45,7 @@ void cfr_rotator_found(struct cfr_rotator *m, int rc, struct cfr_rotation_found 
 static int recognize(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_rotator_adoption *a = &m->adoption;
+    struct cfr_rotation_ask ask = {.now_s = cfr_clock_now().wall_ms / 1000};
     struct cfr_grant fields = {0};
     int rc = a->err.code;
 
@@ -53,7 +54,9 @@ static int recognize(struct cfr_rotator *m, struct cfr_err *err)
     else
         rc = cfr_rotation_found_fields(&a->found, &fields, err);
     if (rc == 0)
-        rc = cfr_rotator_recognize(m, &fields, &a->answer, err);
+        rc = cfr_rotator_find_admin(m, &ask.admin, err);
+    if (rc == 0)
+        rc = m->provider->recognize(m->provider_config, &ask, &fields, &a->answer, err);
     cfr_grant_free(&fields);
     if (rc != 0)
         cfr_rotation_answer_free(&a->answer);

@@ -104,9 +104,8 @@ struct cfr_rotator_outcome {
 /* rotator_result.c */
 void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o);
 
-/* rotator_request.c: recognizes in FIELDS a key for the adoption. */
-int cfr_rotator_recognize(struct cfr_rotator *m, const struct cfr_grant *fields, struct cfr_rotation_answer *out,
-                          struct cfr_err *err);
+/* rotator_admin.c: what the credential named `with` has, borrowed until the loop's next turn. CFR_E_UNAVAILABLE. */
+int cfr_rotator_find_admin(const struct cfr_rotator *m, const struct cfr_grant **out, struct cfr_err *err);
 
 /* rotator_adopt.c */
 /* Looks for the key that is to be adopted, if one is. 0: that is done; 1: it is under way; or an error. */

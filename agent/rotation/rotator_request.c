@@ -24,21 +24,11 @@ static struct cfr_rotation_ask ask_of(const struct cfr_rotator *m, const struct 
     };
 }
 
-/* The grant of the credential named `with`, which authorises the request; NULL to verify. */
+/* Nothing is needed to verify. */
 static int find_admin(const struct cfr_rotator *m, const struct cfr_grant **out, struct cfr_err *err)
 {
-    const char *name = m->config->mint->with;
-    struct cfr_offer offer = {.why = "it is not there"};
-
     *out = NULL;
-    if (m->call.op == CFR_ROTATION_VERIFY)
-        return 0;
-    if (m->context.offer(m->context.offer_ctx, name, &offer) && offer.grant != NULL) {
-        *out = offer.grant;
-        return 0;
-    }
-    return cfr_err_set(err, CFR_E_UNAVAILABLE, "the credential %s, which is to do it, has nothing to offer yet: %s",
-                       name, offer.why != NULL ? offer.why : "try again in a moment");
+    return m->call.op == CFR_ROTATION_VERIFY ? 0 : cfr_rotator_find_admin(m, out, err);
 }
 
 /* ---- sending ---- */
@@ -74,21 +64,6 @@ static int send_request(struct cfr_rotator *m, struct cfr_err *err)
     /* Another key would be made, and its answer lost. */
     http.once = m->call.op == CFR_ROTATION_CREATE;
     return cfr_http_start(m->context.http, &http, on_answer, m, &m->call.handle, err);
-}
-
-int cfr_rotator_recognize(struct cfr_rotator *m, const struct cfr_grant *fields, struct cfr_rotation_answer *out,
-                          struct cfr_err *err)
-{
-    const struct cfr_grant *admin;
-    struct cfr_rotation_ask ask;
-    int rc;
-
-    m->call.op = CFR_ROTATION_LIST;
-    rc = find_admin(m, &admin, err);
-    if (rc != 0)
-        return rc;
-    ask = ask_of(m, admin);
-    return m->provider->recognize(m->provider_config, &ask, fields, out, err);
 }
 
 static void on_tried(void *ctx, struct cfr_source_exchange_result *result)

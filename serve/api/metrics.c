@@ -313,11 +313,23 @@ static void add_authority(struct cfr_str *out, const struct cfr_api_status *s)
     cfr_str_addf(out, "credfresh_service_ca_consecutive_failures %u\n", a.failures);
 }
 
+static void add_forgotten(struct cfr_str *out, const struct cfr_api_status *s)
+{
+    head(out, "credfresh_forgotten_keys", "gauge",
+         "Long-lived keys that were created for a credential which is not in the configuration any more, and that work "
+         "until an operator deletes them.");
+    for (size_t i = 0; i < s->forgotten_count; i++) {
+        cfr_api_metrics_begin(out, "credfresh_forgotten_keys", s->forgotten[i].name, NULL, NULL);
+        cfr_api_metrics_end_count(out, s->forgotten[i].count);
+    }
+}
+
 void cfr_api_status_metrics(const struct cfr_api_status *s, struct cfr_str *out)
 {
     add_agent(out, s);
     add_sandbox(out, s);
     add_authority(out, s);
+    add_forgotten(out, s);
     add_endpoints(out, s);
     add_refused_connections(out, s);
     for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {

@@ -188,6 +188,23 @@ static void add_authority(struct cfr_writer *w, const struct cfr_api_status *s)
     cfr_writer_close(w);
 }
 
+static void add_forgotten(struct cfr_writer *w, const struct cfr_api_status *s)
+{
+    if (s->forgotten_count == 0)
+        return;
+    cfr_writer_array(w, "forgotten");
+    for (size_t i = 0; i < s->forgotten_count; i++) {
+        cfr_writer_object(w, NULL);
+        add_text(w, "name", s->forgotten[i].name);
+        add_text(w, "subject", s->forgotten[i].subject);
+        add_text(w, "keys", s->forgotten[i].keys);
+        cfr_writer_count(w, "count", s->forgotten[i].count);
+        add_text(w, "error", s->forgotten[i].error);
+        cfr_writer_close(w);
+    }
+    cfr_writer_close(w);
+}
+
 void cfr_api_status_json(const struct cfr_api_status *s, const char *only, struct cfr_str *out)
 {
     struct cfr_writer w = {.str = out};
@@ -197,6 +214,7 @@ void cfr_api_status_json(const struct cfr_api_status *s, const char *only, struc
     add_agent(&w, s);
     add_sandbox(&w, s);
     add_authority(&w, s);
+    add_forgotten(&w, s);
     cfr_writer_array(&w, "credentials");
     for (size_t i = 0; i < s->count && !out->failed; i++) {
         struct cfr_api_status_credential c = {0};

@@ -136,6 +136,15 @@ struct cfr_api_status_sandbox {
 
 #define CFR_API_SANDBOX_PARTS 4
 
+/* Long-lived keys of a credential that is not in the configuration any more. */
+struct cfr_api_status_forgotten {
+    char *name;    /* of the former credential */
+    char *subject; /* whose keys they are; NULL = not known */
+    char *keys;    /* in words; NULL = not known */
+    char *error;   /* why nothing is known, or NULL */
+    size_t count;  /* of keys, at least */
+};
+
 struct cfr_api_status {
     const char *version;
     int64_t now_s;
@@ -146,6 +155,8 @@ struct cfr_api_status {
     const char *config_error; /* why, or NULL */
     bool stopping;
     const struct cfr_api_status_sandbox *sandbox; /* of CFR_API_SANDBOX_PARTS; NULL = none */
+    const struct cfr_api_status_forgotten *forgotten;
+    size_t forgotten_count;
     size_t count;
     void (*get)(void *ctx, size_t index, struct cfr_api_status_credential *out);
     bool (*get_endpoint)(void *ctx, size_t index,

@@ -6,6 +6,7 @@ another one is published. Every point has a subject of its own in the cloud, so 
 import concurrent.futures
 import json
 import os
+import shutil
 import signal
 
 import pytest
@@ -17,7 +18,7 @@ from mint_kinds import Amazon, Azure, Google, OpenStack
 CALLS = ("renameat", "renameat2", "fsync", "unlinkat")
 LIMIT_S = 60
 AT_ONCE = 40
-SUBJECTS = 200
+SUBJECTS = 250
 FAULTS = [{"kind": "delay", "ms": 1000}, {"kind": "close"}, {"kind": "truncate", "bytes": 20}]
 
 
@@ -235,3 +236,55 @@ def test_killed_while_a_request_is_under_way(kind, cloud, tmp_path):
     cases = [(action, fault) for action in kind.requests for fault in FAULTS]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(lambda n: killed_during(kind, cloud, tmp_path, SUBJECTS // 2 + n, *cases[n]), range(len(cases))))
+
+
+# ---- a key that another program created is adopted ----
+
+def prepare_found(kind, cloud, directory, number):
+    """An agent that is to adopt a key whose file is all that is left; not running."""
+    agent = prepare(kind, cloud, directory, number)
+    given = agent.dir / "given"
+    given.write_text((agent.kind.directory(agent) / kind.publish["name"]).read_text())
+    agent.found = json.loads((agent.state / "robot+mint.json").read_text())["current"]
+    shutil.rmtree(agent.kind.directory(agent))
+    for path in agent.state.iterdir():
+        path.unlink()
+    return agent.configure(*agent.kind.configured(agent, grace="1s", inactive="1s", adopt=str(given)))
+
+
+def adopted(agent):
+    return agent.generation("robot") >= 1 and complete(agent)
+
+
+def adopted_at(kind, cloud, directory, number, point):
+    agent = prepare_found(kind, cloud, directory, number)
+    agent.start(wrapper=injected(*point, "signal=KILL"), wait=False)
+
+    def over():
+        assert agent.kind.held(cloud) == {agent.found: True}, f"{point}: {agent.log}"
+        return agent.process.poll() is not None or adopted(agent)
+
+    eventually(over, lambda: f"{point}: {agent.log}", LIMIT_S, pause_s=0.2)
+    killed = agent.process.poll() == -9
+    if not killed:
+        end(agent)
+    path = agent.state / "robot+mint.json"
+    step = step_of(agent) if path.exists() else "rest"
+    agent.start()
+    eventually(lambda: adopted(agent), lambda: f"{point}: {agent.log}", LIMIT_S, pause_s=0.2)
+    assert agent.kind.held(cloud) == {agent.found: True} and json.loads(path.read_text())["current"] == agent.found
+    assert agent.stop() == 0 and not list(agent.state.glob("*.pending"))
+    published_works(agent)
+    return step if killed else None
+
+
+@plain_binary
+def test_killed_while_a_key_is_adopted(kind, cloud, tmp_path):
+    """It is never lost, and no other one is created."""
+    needs("strace")
+    first = SUBJECTS - 45
+    points = points_of(prepare_found(kind, cloud, tmp_path, first), 1, lambda agent: None)
+    points = points[:: 1 + len(points) // 40]
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        steps = list(pool.map(lambda n: adopted_at(kind, cloud, tmp_path, first + n + 1, points[n]), range(len(points))))
+    assert {"rest", "verified"} <= set(steps), steps

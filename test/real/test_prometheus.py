@@ -17,7 +17,7 @@ import urllib.request
 import pytest
 import yaml
 
-from harness import Agent, LocalCloud, eventually, read_text
+from harness import Agent, LocalCloud, Mounted, eventually, read_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MONITORING = ROOT / "monitoring"
@@ -35,6 +35,11 @@ ALERTS = {rule["alert"] for group in RULES["groups"] for rule in group["rules"]}
 DASHBOARD = json.loads((MONITORING / "grafana-dashboard.json").read_text())
 KNOWN = {"$job": "credfresh", "$instance": ".*", "$credential": ".*", "$__rate_interval": "1m"}
 SPEED = 180
+ROOT_KEY = {"aws_access_key_id": "AKIAADMINADMINADMIN0", "aws_secret_access_key": "admin-secret"}
+# Of a key that there is not in the cloud.
+JOURNAL = json.dumps({"version": 1, "step": "rest", "rotation": "1", "subject": "aws/robot", "name": "", "current": "AKIAREMOVED000000000",
+                      "current_s": "1700000000", "minted": "", "minted_s": "0", "old": "", "intent_s": "0", "step_s": "0",
+                      "published_s": "0", "generation": "1", "late_use": False, "asked": False, "known": []})
 
 
 def promtool(*argv):
@@ -145,7 +150,9 @@ class Site:
     """A cloud whose hours last 20 seconds, two agents, and a Prometheus that does not know of them yet."""
 
     def __init__(self, directory):
-        self.cloud = LocalCloud(directory / "cloud", speed=SPEED)
+        self.cloud = LocalCloud(directory / "cloud", speed=SPEED, config={"iam_keys": [{
+            "access_key_id": ROOT_KEY["aws_access_key_id"], "secret_access_key": ROOT_KEY["aws_secret_access_key"],
+            "arn": "arn:aws:iam::123456789012:user/admin"}]})
         self.prometheus = Prometheus(directory / "prometheus")
         self.agents = [self.agent(directory / "one"), self.agent(directory / "two")]
 
@@ -181,6 +188,10 @@ class Site:
                          match={"role": self.exchange("skewed")["aws"]["role_arn"]},
                          headers={"Date": "Thu, 01 Jan 2026 00:00:00 GMT"})
         (agent.state / "kept+mint.json").write_text("{")
+        for name in ("former", "removed"):
+            (agent.state / f"{name}+mint.json").write_text(JOURNAL)
+        Mounted(agent.dir / "root").put(ROOT_KEY)
+        self.cloud.fault(kind="error", code="AccessDenied", status=403, count=-1, match={"action": "CreateAccessKey"})
         request = {"service_account": "demo", "namespace": "default", "kubeconfig": self.cloud.ready["kubeconfig"]}
         return [
             agent.credential("refused", exchange=self.exchange("nobody")),
@@ -192,6 +203,12 @@ class Site:
             agent.credential("stalled", token={"file": str(stalled / "token")}),
             agent.credential("asked", token={"file": str(agent.dir / "nothing"), "audience": "sts.amazonaws.com",
                                              "request": request}),
+            {"name": "root", "secret": {"directory": str(agent.dir / "root"), "pass_on": True}},
+            {"name": "removed", "mint": {"aws": {"user_name": "robot", "regions": ["us-east-1"], "ca_file": self.cloud.ca,
+                                                 "endpoint": self.cloud.sts.rstrip("/") + "/iam"},
+                                         "with": "root", "verify": False},
+             "publish": {"directory": str(agent.dir / "out-removed"),
+                         "files": [{"name": "credentials", "format": "aws-credentials"}]}},
             {"name": "kept", "mint": {"aws": {"user_name": "robot", "regions": ["us-east-1"]}, "with": "demo"},
              "publish": {"directory": str(agent.dir / "out-kept"),
                          "files": [{"name": "credentials", "format": "aws-credentials"}]}},
@@ -356,7 +373,7 @@ def test_every_other_alert_fires_at_its_trouble(site):
             ("refused", "CredfreshRefreshRefused"), ("refused", "CredfreshRefreshFailing"), ("skewed", "CredfreshClockSkew"),
             ("hooked", "CredfreshHookFailing"), ("behind", "CredfreshConsumerBehind"), ("applied", "CredfreshSecretBehind"),
             ("stalled", "CredfreshTokenNotRenewed"), ("asked", "CredfreshTokenRequested"),
-            ("kept", "CredfreshRotationFailing")]:
+            ("kept", "CredfreshRotationFailing"), ("removed", "CredfreshKeyRefused"), ("former", "CredfreshKeysForgotten")]:
         site.prometheus.wait(alert, instance=one.address, credential=credential)
     site.prometheus.wait("CredfreshServiceCAFailing", instance=one.address)
     site.prometheus.wait("CredfreshCredentialMissing", credential="refused", severity="critical")
