@@ -94,6 +94,22 @@ static void default_endpoints(struct cfr_config *config, struct cfr_config_diagn
     }
 }
 
+/* What rotates the keys of others is kept in memory for them. */
+static void mark_admins(struct cfr_config *config)
+{
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        const struct cfr_config_mint *mint = cfr_config_at(config, i)->mint;
+        struct cfr_config_credential *with =
+            mint != NULL && mint->with != NULL ? cfr_config_find(config, mint->with) : NULL;
+
+        if (with == NULL || with->admin)
+            continue;
+        with->admin = true;
+        with->admin_only = !with->served && with->publish.count == 0;
+        with->served = true;
+    }
+}
+
 /* Defaults that the tables cannot express, because they depend on other keys. */
 static void set_defaults(struct cfr_config *config, struct cfr_config_diagnostics *ps)
 {
@@ -105,8 +121,6 @@ static void set_defaults(struct cfr_config *config, struct cfr_config_diagnostic
         struct cfr_config_publish *targets = c->publish.items;
 
         c->served = c->served || c->allow != NULL;
-        if (c->mint != NULL && c->mint->with != NULL && cfr_config_find(config, c->mint->with) != NULL)
-            cfr_config_find(config, c->mint->with)->served = true;
         for (size_t j = 0; j < c->publish.count; j++) {
             if (targets[j].directory != NULL && targets[j].directory_mode == -1)
                 targets[j].directory_mode = DIRECTORY_MODE;
@@ -114,6 +128,7 @@ static void set_defaults(struct cfr_config *config, struct cfr_config_diagnostic
                 targets[j].files_mode = FILES_MODE;
         }
     }
+    mark_admins(config);
 }
 
 /* Whose keys they are decides the published bytes; when and how they are rotated does not. */

@@ -106,10 +106,16 @@ static void open_watch(struct cfr_daemon *a)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "%s; files are looked at once a minute instead", err.text);
 }
 
+static bool admin_needed(void *ctx, const char *name)
+{
+    return cfr_daemon_admin_needed(ctx, name);
+}
+
 static int open_engines(struct cfr_daemon *a, struct cfr_err *err)
 {
     a->host.config = a->config;
     a->host.offer = offer;
+    a->host.admin_needed = admin_needed;
     a->host.offer_ctx = a;
     a->host.hook_attempts = a->options.once ? ONCE_HOOK_ATTEMPTS : 0;
     a->host.state_fd = cfr_state_open(a->config->state_dir, &a->state_lock_fd, err);
@@ -242,6 +248,9 @@ static enum cfr_worker_outcome outcome(const struct cfr_daemon *a)
     for (size_t i = 0; i < a->count; i++) {
         enum cfr_worker_outcome one = cfr_worker_outcome(a->workers[i]);
 
+        /* It is there for a rotation that is not due. */
+        if (cfr_worker_config(a->workers[i])->admin_only && !cfr_worker_counts(a->workers[i]))
+            continue;
         bad = bad || one == CFR_WORKER_BAD;
         busy = busy || one == CFR_WORKER_BUSY;
     }

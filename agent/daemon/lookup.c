@@ -56,6 +56,15 @@ struct cfr_worker *cfr_daemon_worker(const struct cfr_daemon *a, const char *nam
     return NULL;
 }
 
+bool cfr_daemon_admin_needed(const struct cfr_daemon *a, const char *name)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        if (cfr_worker_needs_admin(a->workers[i], name))
+            return true;
+    }
+    return false;
+}
+
 bool cfr_daemon_offer(struct cfr_daemon *a, const char *name, struct cfr_offer *out)
 {
     struct cfr_worker *w = cfr_daemon_worker(a, name);

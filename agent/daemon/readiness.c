@@ -17,7 +17,7 @@
 static bool counts(const struct cfr_worker *w, const struct cfr_strings *wanted)
 {
     if (wanted == NULL || wanted->count == 0)
-        return cfr_worker_config(w)->required;
+        return cfr_worker_counts(w);
     for (size_t i = 0; i < wanted->count; i++) {
         if (strcmp(wanted->items[i], cfr_worker_config(w)->name) == 0)
             return true;

@@ -73,6 +73,9 @@ bool cfr_rotator_adopts(const struct cfr_rotator *m);
 /* What the context's find has found, later; FOUND is emptied. A step follows. */
 void cfr_rotator_found(struct cfr_rotator *m, int rc, struct cfr_rotation_found *found, struct cfr_err *err);
 
+/* What is under way, or due, needs the credential named `with`. */
+bool cfr_rotator_needs_admin(const struct cfr_rotator *m);
+
 /* The published key is deleted or deactivated in the cloud for certain. For NULL, too. */
 bool cfr_rotator_is_refused(const struct cfr_rotator *m);
 /* It is, and is to be replaced now, by a start. */

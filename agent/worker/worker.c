@@ -392,7 +392,7 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
                                          : w->source->name,
         .source = w->source->describe(w->config),
         .identity = w->record.identity,
-        .required = w->config->required,
+        .required = cfr_worker_counts(w),
         .published = w->life.published && !w->lost && delivered_ms != 0,
         .unserved = cfr_worker_lacks_served(w),
         .generation = w->record.generation,

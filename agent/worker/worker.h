@@ -36,8 +36,9 @@ struct cfr_host {
     bool (*offer)(void *ctx, const char *name,
                   struct cfr_offer *out); /* what the credential NAME has; false: there is none */
     void *offer_ctx;
-    unsigned hook_attempts;      /* 0 = never give up */
-    struct cfr_fair_queue turns; /* of workers, by provider */
+    bool (*admin_needed)(void *ctx, const char *name); /* a rotation needs what NAME has; CTX as of the former */
+    unsigned hook_attempts;                            /* 0 = never give up */
+    struct cfr_fair_queue turns;                       /* of workers, by provider */
     struct cfr_publisher_crew crew;
     bool draining;  /* the end is near: what is under way goes on, and nothing new is begun */
     unsigned begun; /* turns since memory was given back */
@@ -109,6 +110,10 @@ const struct cfr_config_credential *cfr_worker_config(const struct cfr_worker *w
 const char *cfr_worker_state_name(const struct cfr_worker *w);
 /* True if something that has not expired is published at every target, and in memory where an endpoint serves it. */
 bool cfr_worker_is_ready(const struct cfr_worker *w);
+/* It counts for readiness: it is required, and if it is there for rotations alone, one needs it now. */
+bool cfr_worker_counts(const struct cfr_worker *w);
+/* W is a rotated key, and what it does next needs the credential NAME. */
+bool cfr_worker_needs_admin(const struct cfr_worker *w, const char *name);
 /* Why it is not done, NULL if no error says so. Lives until the next event. */
 const char *cfr_worker_error(const struct cfr_worker *w);
 /* True while an exchange, work at the targets, a delivery or a hook is under way. */

@@ -52,6 +52,15 @@ void cfr_worker_drop_kept(struct cfr_worker *w)
     w->kept = NULL;
 }
 
+void cfr_worker_forget_admin(struct cfr_worker *w, int rc)
+{
+    if (rc != CFR_E_MISSING || !w->config->admin || w->config->secret == NULL || w->kept == NULL)
+        return;
+    cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+            "the Secret is gone, so its keys are forgotten: no rotation begins or goes on until it is back");
+    cfr_worker_drop_kept(w);
+}
+
 struct cfr_worker_kept *cfr_worker_take_kept(struct cfr_worker *w)
 {
     struct cfr_worker_kept *kept = w->kept;

@@ -173,6 +173,7 @@ static enum cfr_event acquire(struct cfr_worker *w)
         /* 3. It cannot be used: try later, sooner if it says when it can be. */
         int64_t delay_ms = cfr_lifecycle_failed(&w->life, now, cfr_err_class(in.err.code), -1, cfr_clock_chance());
 
+        cfr_worker_forget_admin(w, in.rc);
         if (in.wait_ms >= 0)
             cfr_lifecycle_retry_at(&w->life, now.boot_ms + in.wait_ms);
         cfr_worker_note_error(w, &in.err, w->life.state, in.wait_ms >= 0 ? in.wait_ms : delay_ms);
@@ -362,6 +363,7 @@ static void read_source(struct cfr_worker *w)
 
     w->look_boot_ms = INT64_MAX;
     cfr_worker_read(w, &r);
+    cfr_worker_forget_admin(w, r.rc);
     if (comes_soon(w, &r)) {
         cfr_log(CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "%s; it is looked at again soon", r.err.text);
     } else if (settled && r.rc != 0) {
@@ -373,6 +375,7 @@ static void read_source(struct cfr_worker *w)
         cfr_worker_clear_error(w);
         cfr_worker_note_token(w, &r.source);
         cfr_worker_note_request(w, &r.source);
+        cfr_worker_review_kept(w);
     } else if (r.rc != 0 || r.source.mark != w->token_used ||
                !(is_outage(w) || w->life.state == CFR_STATE_EXCHANGING || w->life.state == CFR_STATE_PUBLISHING)) {
         keep_inputs(w, &r);

@@ -10,6 +10,12 @@ bool cfr_worker_is_ready(const struct cfr_worker *w)
            !cfr_worker_lacks_served(w) && !cfr_rotator_is_refused(w->rotator);
 }
 
+bool cfr_worker_counts(const struct cfr_worker *w)
+{
+    return w->config->required &&
+           (!w->config->admin_only || w->host->admin_needed(w->host->offer_ctx, w->config->name));
+}
+
 const char *cfr_worker_error(const struct cfr_worker *w)
 {
     return w->error != NULL ? w->error : cfr_publish_secret_error(w->delivery);

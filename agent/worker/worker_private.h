@@ -203,6 +203,9 @@ void cfr_worker_note_request(struct cfr_worker *w, const struct cfr_source_input
 bool cfr_worker_lacks_served(const struct cfr_worker *w);
 /* The same, also where only a client asked for it. */
 bool cfr_worker_must_keep(const struct cfr_worker *w);
+/* The source of W could not be read for RC: where the Secret is gone that authorises rotations, its keys are forgotten
+ * at once. */
+void cfr_worker_forget_admin(struct cfr_worker *w, int rc);
 /* Moves GRANT, which lives LIFE_MS from now (SESSION_MS without the token that it came with), into memory where it is
  * to be served, or published with a new token. PUBLISHED: its identity may be in
  * the record by now. Unless it REPLACES what is there, however long that lives, it only takes the place of what ends

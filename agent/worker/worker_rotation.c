@@ -3,6 +3,7 @@
 #include "agent/worker/worker_private.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool used_by_all(void *ctx)
 {
@@ -66,6 +67,12 @@ void cfr_worker_rotation_close(struct cfr_worker *w)
 {
     end_search(w);
     cfr_rotator_close(w->rotator);
+}
+
+bool cfr_worker_needs_admin(const struct cfr_worker *w, const char *name)
+{
+    return w->rotator != NULL && strcmp(w->config->mint->with, name) == 0 &&
+           (w->rotate_wanted || w->record.generation == 0 || cfr_rotator_needs_admin(w->rotator));
 }
 
 void cfr_worker_rotation_rebind(struct cfr_worker *w)

@@ -90,7 +90,7 @@ def test_the_directory_of_an_agent_that_lost_its_state(configured):
     eventually(lambda: mint_of(agent).get("key") == key, lambda: agent.log)
     wait_complete(agent)
     assert not agent.cloud.exchanges("CreateAccessKey") and list(keys_of(agent.cloud)) == [key]
-    assert mint_of(agent)["minted"] == minted_s
+    assert mint_of(agent)["minted"] <= minted_s  # the cloud's date, and not that of the adoption
 
 
 def secret_target(agent, **over):
