@@ -20,8 +20,9 @@
 #define FIELD(member, kind) .key = #member, .type = CFR_FIELD_##kind, .offset = AT(member)
 static const struct cfr_field fields[] = {
     {FIELD(user_name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = USER_NAME_MAX,
-     .doc = CFR_DOC(
-         "The IAM user whose access keys these are. It has at most two, so it may have one that is not credfresh's.")},
+     .doc = CFR_DOC("The IAM user whose access keys these are. AWS allows two, and a rotation needs both for a while: "
+                    "the user must "
+                    "have no other key. `adopt` takes over one that it has.")},
     {FIELD(regions, STRINGS), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = REGIONS_MAX,
      .doc = CFR_DOC("Where consumers use the key. A new key takes effect in each at a different time, so it is tried "
                     "in all of them before it is published. The first is published as the region.")},
@@ -281,6 +282,11 @@ const struct cfr_rotation_provider cfr_rotation_aws_provider = {
     .doc = CFR_DOC("Access keys of an IAM user."),
     .deactivates = true,
     .tells_use = true,
+    /* IAM judges the rights before it looks for the key (reference of the local cloud's IAM: AccessDenied, then
+     * NoSuchEntity). */
+    .rights = {CFR_ROTATION_DELETE, CFR_ROTATION_DEACTIVATE, CFR_ROTATION_LAST_USED},
+    .right_count = 3,
+    .absent = "AKIACREDFRESHTRIES00",
     .most = 2,
     .verify_count = 3,
     .verify_wait_s = 10,

@@ -13,10 +13,11 @@
 #define CFR_ROTATION_NAME_MAX   96           /* of what we call it, where the cloud takes names */
 #define CFR_ROTATION_NAME_OURS  "credfresh-" /* how the names of our keys begin */
 #define CFR_ROTATION_MAKER_MAX  320          /* the creator, as the cloud names it */
-#define CFR_ROTATION_KEYS_MAX   64           /* that a list may hold; clouds allow 2 to 20 */
-#define CFR_ROTATION_NEXT_MAX   1024         /* of what names the next page of a list */
-#define CFR_ROTATION_BODY_MAX   65536        /* of a request */
-#define CFR_ROTATION_ANSWER_MAX 262144       /* of an answer: larger ones are refused while they arrive */
+#define CFR_ROTATION_RIGHTS_MAX 4
+#define CFR_ROTATION_KEYS_MAX   64     /* that a list may hold; clouds allow 2 to 20 */
+#define CFR_ROTATION_NEXT_MAX   1024   /* of what names the next page of a list */
+#define CFR_ROTATION_BODY_MAX   65536  /* of a request */
+#define CFR_ROTATION_ANSWER_MAX 262144 /* of an answer: larger ones are refused while they arrive */
 
 enum cfr_rotation_op {
     CFR_ROTATION_LIST,       /* every key that may be in the way, also those made by others */
@@ -91,9 +92,14 @@ struct cfr_rotation_provider {
     bool names;                    /* keys carry a name of ours, by which a lost one is found again */
     bool deactivates;              /* knows DEACTIVATE */
     bool tells_use;                /* knows LAST_USED */
-    unsigned most;                 /* keys that may exist at once; 0 = no limit is known */
-    unsigned verify_count;         /* successes in a row, in each place, before a new key is published */
-    int64_t verify_wait_s;         /* default of how long to wait after them */
+    /* Operations whose rights are tried before a key is created, by asking for ABSENT, a key that there is not, so that
+     * nothing changes: that it is gone is success. LAST_USED is asked of a listed key. */
+    enum cfr_rotation_op rights[CFR_ROTATION_RIGHTS_MAX];
+    size_t right_count;
+    const char *absent;
+    unsigned most;         /* keys that may exist at once; 0 = no limit is known */
+    unsigned verify_count; /* successes in a row, in each place, before a new key is published */
+    int64_t verify_wait_s; /* default of how long to wait after them */
     /* Whose keys these are, in the cloud's words: a user's name, an account's email; NULL = they are
      * those of the caller itself. Not secret. */
     const char *(*subject)(const void *config);

@@ -174,10 +174,21 @@ bool cfr_rotation_is_full(const struct cfr_rotation_rotation *r)
     return r->provider->most != 0 && r->seen.count >= r->provider->most;
 }
 
-static bool begin(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f)
+void cfr_rotation_permitted(struct cfr_rotation_rotation *r)
+{
+    r->permitted = true;
+}
+
+/* A right that is missing is found before there is a new key, not when the old one is to go. */
+static bool begin(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
     struct cfr_rotation_journal *j = &r->journal;
 
+    if (!r->permitted && r->provider->right_count != 0) {
+        act(out, CFR_ROTATION_ACT_RIGHTS, NULL);
+        return false;
+    }
+    r->permitted = false;
     j->rotation++;
     (void)snprintf(j->name, sizeof j->name, CFR_ROTATION_NAME_OURS "%.48s-%llu-%08lx", r->credential,
                    (unsigned long long)j->rotation, (unsigned long)f->chance);
@@ -395,7 +406,7 @@ static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
         wait_until(out, r->listed_s + FULL_S);
         return false;
     }
-    return begin(r, f);
+    return begin(r, f, out);
 }
 
 /* ---- a key that may or may not exist ---- */
@@ -554,7 +565,7 @@ static bool replace(struct cfr_rotation_rotation *r, const struct cfr_rotation_f
         return false;
     }
     if (!cfr_rotation_is_full(r))
-        return begin(r, f);
+        return begin(r, f, out);
     /* Nothing works with it, and the old one may be the last that does. */
     if (cfr_rotation_look_up(&r->seen, j->current) == CFR_ROTATION_KEY_DEACTIVATED)
         act(out, CFR_ROTATION_ACT_DELETE, j->current);
@@ -681,12 +692,34 @@ void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotatio
 
 /* ---- reports ---- */
 
+bool cfr_rotation_lacks_room(const struct cfr_rotation_rotation *r)
+{
+    return r->provider->most != 0 && r->others != 0 && r->others + 2 > r->provider->most;
+}
+
+static void count_others(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys)
+{
+    const struct cfr_rotation_journal *j = &r->journal;
+
+    r->others = 0;
+    for (size_t i = 0; i < keys->count; i++) {
+        const char *id = keys->key[i].id;
+
+        if (strcmp(id, j->current) == 0 || strcmp(id, j->old) == 0 || strcmp(id, j->minted) == 0 ||
+            find_aside(j, id) != j->aside_count)
+            continue;
+        r->others++;
+        copy(r->other, sizeof r->other, id);
+    }
+}
+
 bool cfr_rotation_listed(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys, int64_t now_s)
 {
     bool lookup = r->looking_up;
 
     r->looking_up = false;
     note_lookup(r, keys, now_s);
+    count_others(r, keys);
     if (!lookup) {
         r->seen = *keys;
         r->listed_s = now_s;
@@ -741,6 +774,7 @@ bool cfr_rotation_published(struct cfr_rotation_rotation *r, uint64_t generation
     j->minted[0] = '\0';
     j->published_s = now_s;
     j->generation = generation;
+    count_others(r, &r->seen);
     r->key_state = CFR_ROTATION_KEY_ACTIVE;
     r->misses = 0;
     r->looked_s = now_s;

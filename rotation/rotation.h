@@ -112,6 +112,7 @@ struct cfr_rotation_rules {
 enum cfr_rotation_action {
     CFR_ROTATION_ACT_WAIT,    /* until `at_s`, or until a fact changes */
     CFR_ROTATION_ACT_LIST,    /* then cfr_rotation_listed */
+    CFR_ROTATION_ACT_RIGHTS,  /* try the provider's `rights`; then cfr_rotation_permitted, or nothing after a refusal */
     CFR_ROTATION_ACT_TAKE,    /* the key `id` was found: store its secret (fsynced), then cfr_rotation_taken */
     CFR_ROTATION_ACT_CREATE,  /* then: store the answer (fsynced), cfr_rotation_made; or cfr_rotation_refused,
                              cfr_rotation_unknown */
@@ -169,7 +170,10 @@ struct cfr_rotation_rotation {
     int64_t verified_s; /* of the last of them */
     bool begun;         /* INTENT was written down by this run, and its CREATE was not reported on yet */
     bool judged;        /* the last use of the key in question is known */
+    bool permitted;     /* the rights that a rotation needs were tried, since the last one began */
     enum cfr_rotation_unfit unfit;
+    unsigned others;                 /* of the last list: keys that are neither ours nor aside */
+    char other[CFR_ROTATION_ID_MAX]; /* one of them */
     enum cfr_rotation_key_state key_state;
     bool looking_up;                   /* the LIST under way is a lookup of the published key, and for nothing else */
     unsigned misses;                   /* lists in a row without the published key as an active one */
@@ -201,6 +205,8 @@ enum cfr_rotation_key_state cfr_rotation_look_up(const struct cfr_rotation_keys 
 const char *cfr_rotation_key_state_name(enum cfr_rotation_key_state state);
 /* The secret of the key that was found is stored, under NAME; the last list has the key. */
 bool cfr_rotation_taken(struct cfr_rotation_rotation *r, const char *name, int64_t found_s, int64_t now_s);
+/* The rights that a rotation needs are there. */
+void cfr_rotation_permitted(struct cfr_rotation_rotation *r);
 /* False for a key that was there before: such an answer is not one to our request. */
 bool cfr_rotation_is_new(const struct cfr_rotation_rotation *r, const char *id);
 bool cfr_rotation_made(struct cfr_rotation_rotation *r, const struct cfr_rotation_key *key, int64_t now_s);
@@ -212,6 +218,8 @@ bool cfr_rotation_deactivated(struct cfr_rotation_rotation *r, int64_t now_s);
 bool cfr_rotation_used(struct cfr_rotation_rotation *r, int64_t used_s, int64_t now_s);
 bool cfr_rotation_deleted(struct cfr_rotation_rotation *r, int64_t now_s);
 
+/* By the last list, keys that are not ours take the room that the next rotation needs. */
+bool cfr_rotation_lacks_room(const struct cfr_rotation_rotation *r);
 /* By the last list the cloud has no room for another key. */
 bool cfr_rotation_is_full(const struct cfr_rotation_rotation *r);
 /* When the next rotation is due, Unix seconds; 0 = now, because nothing is published. */

@@ -142,6 +142,12 @@ void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_
         describe_kept(r, out);
     } else if (j->step == CFR_ROTATION_REST && j->aside_count != 0) {
         describe_aside(r, f, out);
+    } else if (j->step == CFR_ROTATION_REST && j->current[0] != '\0' && cfr_rotation_lacks_room(r)) {
+        (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
+                       CFR_ROTATION_WAITS_ROOM
+                       "the next rotation needs a second key next to %.40s, the cloud allows %u, and "
+                       "there is %.40s, which is not credfresh's: delete it",
+                       j->current, r->provider->most, r->other);
     } else if (j->step == CFR_ROTATION_MINTED && r->successes >= r->provider->verify_count) {
         left_s = r->verified_s + r->rules.verify_wait_s - f->now_s;
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX, "verify_wait, %s more: the cloud accepts the new key",

@@ -52,7 +52,7 @@ const struct cfr_cli_command cfr_cli_commands[] = {
      PARTS(ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REQUIRED | CFR_CLI_REPEATED | CFR_CLI_OR),
            OPTION_AS('a', CFR_CLI_REQUIRED), OPTION('r'), SOCKETS),
      CFR_CLI_AGENT, "credfresh rotate app --reason \"ticket 1234\""},
-    {"forget", "list keys of credentials that left the configuration, or drop what is known of them",
+    {"forget", "list keys of credentials that left the configuration",
      PARTS(ARGUMENT("NAME", CFR_CLI_TEXT, CFR_CLI_REPEATED), OPTION('c')), CFR_CLI_TOOLS, "credfresh forget"},
     {"wait", "wait until credentials are published and valid",
      PARTS(ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REPEATED), TIMEOUT("30s"), SOCKETS), CFR_CLI_AGENT,

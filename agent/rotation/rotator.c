@@ -284,7 +284,8 @@ static int call_for(struct cfr_rotator *m, const struct cfr_rotation_todo *todo,
         [CFR_ROTATION_ACT_VERIFY] = CFR_ROTATION_VERIFY,       [CFR_ROTATION_ACT_DEACTIVATE] = CFR_ROTATION_DEACTIVATE,
         [CFR_ROTATION_ACT_LAST_USED] = CFR_ROTATION_LAST_USED, [CFR_ROTATION_ACT_DELETE] = CFR_ROTATION_DELETE,
     };
-    int rc = cfr_rotator_call(m, ops[todo->action], todo->id, err);
+    int rc = todo->action == CFR_ROTATION_ACT_RIGHTS ? cfr_rotator_try_rights(m, err)
+                                                     : cfr_rotator_call(m, ops[todo->action], todo->id, err);
 
     /* Nothing was sent. */
     if (rc != 0 && todo->action == CFR_ROTATION_ACT_CREATE)
@@ -456,6 +457,7 @@ void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_f
     /* Once room was made, the rotation must not wait for the list to be old. */
     if (may_begin(m))
         m->r.listed_s = 0;
+    m->r.permitted = false;
     if (m->r.journal.step == CFR_ROTATION_REST) {
         m->r.try_s = 0;
         m->r.successes = 0;

@@ -39,6 +39,8 @@ struct cfr_rotator_call {
     enum cfr_rotation_op op;
     char id[CFR_ROTATION_ID_MAX];
     size_t place;
+    size_t right; /* how many of the rights that are being tried were found; only while `rights` */
+    bool rights;  /* they are being tried */
     unsigned pages;
     struct cfr_wire_request request;
     struct cfr_rotation_answer answer; /* of the pages so far */
@@ -65,6 +67,7 @@ struct cfr_rotator {
     int64_t retry_boot_ms; /* not before then */
     int64_t deadline_boot_ms;
     int64_t published_boot_ms;      /* 0 = not by this run */
+    bool room_warned;               /* that the next rotation lacks room was logged */
     bool found_refused;             /* the key was found refused, and no start has followed yet */
     struct cfr_log_once lookup_log; /* of lookups of the key that failed */
     char words[CFR_ROTATION_WORDS_MAX];
@@ -92,6 +95,8 @@ void cfr_rotator_lookup_failed(struct cfr_rotator *m, const struct cfr_err *err)
 
 /* rotator_request.c: starts the request for OP; ID as in struct cfr_rotation_ask. */
 int cfr_rotator_call(struct cfr_rotator *m, enum cfr_rotation_op op, const char *id, struct cfr_err *err);
+/* Tries the provider's rights, one after the other; the outcome is the first refusal, or that of the last. */
+int cfr_rotator_try_rights(struct cfr_rotator *m, struct cfr_err *err);
 void cfr_rotator_hang_up(struct cfr_rotator *m);
 bool cfr_rotator_is_calling(const struct cfr_rotator *m);
 /* What came of it; rc 0, or an error with err set. STATUS 0: no answer came. */

@@ -100,6 +100,31 @@ int cfr_rotator_call(struct cfr_rotator *m, enum cfr_rotation_op op, const char 
     return rc;
 }
 
+/* The next of the rights. */
+static int try_right(struct cfr_rotator *m, struct cfr_err *err)
+{
+    const struct cfr_rotation_provider *p = m->provider;
+    const struct cfr_rotation_keys *seen = &m->r.seen;
+
+    m->call.op = p->rights[m->call.right];
+    (void)snprintf(m->call.id, sizeof m->call.id, "%s",
+                   m->call.op == CFR_ROTATION_LAST_USED && seen->count != 0 ? seen->key[0].id : p->absent);
+    return send_request(m, err);
+}
+
+int cfr_rotator_try_rights(struct cfr_rotator *m, struct cfr_err *err)
+{
+    int rc;
+
+    cfr_rotator_hang_up(m);
+    m->call.rights = true;
+    m->call.right = 0;
+    rc = try_right(m, err);
+    if (rc != 0)
+        cfr_rotator_hang_up(m);
+    return rc;
+}
+
 bool cfr_rotator_is_calling(const struct cfr_rotator *m)
 {
     return m->call.handle != NULL || m->call.trial != NULL;
@@ -111,15 +136,18 @@ void cfr_rotator_hang_up(struct cfr_rotator *m)
     m->call.trial = NULL;
     cfr_http_cancel(m->context.http, m->call.handle);
     m->call.handle = NULL;
+    m->call.rights = false;
     cfr_wire_request_free(&m->call.request);
     cfr_rotation_answer_free(&m->call.answer);
 }
 
 /* ---- answers ---- */
 
-/* True if another request is wanted before there is an outcome: the next page, or the next place. */
+/* True if another request is wanted before there is an outcome: the next page, place or right. */
 static bool wants_more(struct cfr_rotator *m)
 {
+    if (m->call.rights)
+        return ++m->call.right < m->provider->right_count;
     if (m->call.op == CFR_ROTATION_LIST)
         return m->call.answer.next[0] != '\0';
     if (m->call.op != CFR_ROTATION_VERIFY)
@@ -162,7 +190,7 @@ static void on_answer(void *ctx, const struct cfr_http_answer *answer)
     m->duration_s += answer->duration_s;
     o.rc = read_answer(m, answer, &o.err);
     if (o.rc == 0 && wants_more(m)) {
-        o.rc = send_request(m, &o.err);
+        o.rc = m->call.rights ? try_right(m, &o.err) : send_request(m, &o.err);
         if (o.rc == 0)
             return;
     }

@@ -88,6 +88,21 @@ static void report_aside(const struct cfr_rotator *m, const struct cfr_rotation_
     }
 }
 
+/* Before the first key is created, not when the next one has no room. */
+static void warn_of_room(struct cfr_rotator *m)
+{
+    bool lacks = cfr_rotation_lacks_room(&m->r) && !cfr_rotator_has_found(m);
+
+    if (lacks && !m->room_warned)
+        cfr_log(
+            CFR_LOG_WARN, m->config->name, NULL,
+            "%s has the key %s, which is not credfresh's: the cloud allows %u keys, and a rotation needs 2 of them for "
+            "a "
+            "while, so the next one will wait; delete that key, or take it over with `adopt` before the first rotation",
+            m->r.journal.subject, m->r.other, m->provider->most);
+    m->room_warned = lacks;
+}
+
 static void on_listed(struct cfr_rotator *m, int64_t now_s)
 {
     const struct cfr_rotation_journal before = m->r.journal;
@@ -97,6 +112,7 @@ static void on_listed(struct cfr_rotator *m, int64_t now_s)
     m->unsaved = cfr_rotation_listed(&m->r, &m->call.answer.keys, now_s) || m->unsaved;
     m->lookup_log = (struct cfr_log_once){0};
     report_aside(m, &before);
+    warn_of_room(m);
     if (m->r.key_state == state)
         return;
     if (cfr_rotator_is_refused(m)) {
@@ -174,15 +190,32 @@ static void on_deactivated(struct cfr_rotator *m, int64_t now_s)
     m->unsaved = cfr_rotation_deactivated(&m->r, now_s) || m->unsaved;
 }
 
+/* Where there is no key to ask the last use of, a refusal may only mean that. */
+static void on_rights(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
+{
+    bool unsure = m->call.op == CFR_ROTATION_LAST_USED && m->r.seen.count == 0;
+
+    if (o->rc != 0 && (!unsure || o->rc != CFR_E_DENIED)) {
+        (void)cfr_err_prefix(&o->err, "no key is created, because the rotation could not be finished");
+        cfr_rotator_trouble(m, &o->err, o->retry_after_s);
+        return;
+    }
+    if (o->rc != 0)
+        cfr_log(CFR_LOG_WARN, m->config->name, NULL, "%s [%s]", o->err.text, cfr_err_name(o->err.code));
+    cfr_rotation_permitted(&m->r);
+}
+
 void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
 {
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
     bool lookup = m->call.op == CFR_ROTATION_LIST && m->r.looking_up;
-    bool own = lookup || m->call.op == CFR_ROTATION_CREATE || m->call.op == CFR_ROTATION_VERIFY;
+    bool own = lookup || m->call.rights || m->call.op == CFR_ROTATION_CREATE || m->call.op == CFR_ROTATION_VERIFY;
 
     if (o->rc == 0 && !own)
         all_well(m);
-    if (m->call.op == CFR_ROTATION_CREATE)
+    if (m->call.rights)
+        on_rights(m, o);
+    else if (m->call.op == CFR_ROTATION_CREATE)
         on_created(m, o, now_s);
     else if (m->call.op == CFR_ROTATION_VERIFY)
         on_verified(m, o, now_s);

@@ -340,7 +340,8 @@ static int judge(struct lc_call *call, const struct lc_caller *caller, const cha
     bool needs_user = strcmp(action, "GetAccessKeyLastUsed") != 0;
 
     /* What GetSessionToken gives cannot call IAM. */
-    if (!is_admin(iam, caller) || (caller->session && !caller->temporary)) {
+    if (!is_admin(iam, caller) || (caller->session && !caller->temporary) ||
+        lc_json_holds(json_object_get(iam->settings, "deny"), action)) {
         return lc_refuse(&call->refusal, 403, "AccessDenied",
                          "User: %.200s is not authorized to perform: iam:%s on resource: user %.140s because "
                          "no identity-based "
@@ -416,7 +417,8 @@ static void handle(struct lc_cloud *cloud, const struct lc_request *request, str
 
 static json_t *check(struct lc_cloud *cloud, json_t *settings, struct lc_fail *fail)
 {
-    static const char *const known[] = {"account", "admins", "users", "new_key_s", "list_lag_s", "made_before_s", NULL};
+    static const char *const known[] = {"account",    "admins",        "users", "new_key_s",
+                                        "list_lag_s", "made_before_s", "deny",  NULL};
     json_t *list_of = NULL;
     json_t *lags = NULL;
     double lag = 0;
@@ -425,6 +427,7 @@ static json_t *check(struct lc_cloud *cloud, json_t *settings, struct lc_fail *f
     if (lc_json_keys(settings, "iam", known, fail) != 0 ||
         lc_json_array(settings, "iam", "admins", &list_of, fail) != 0 ||
         lc_json_array(settings, "iam", "users", &list_of, fail) != 0 ||
+        lc_json_array(settings, "iam", "deny", &list_of, fail) != 0 ||
         lc_json_object(settings, "iam", "new_key_s", &lags, fail) != 0 ||
         lc_json_number(settings, "iam", "list_lag_s", 0, 3600, &lag, fail) != 0 ||
         lc_json_number(settings, "iam", "made_before_s", 0, 1e9, &lag, fail) != 0 ||
