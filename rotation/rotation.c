@@ -99,7 +99,10 @@ int64_t cfr_rotation_lookup_s(const struct cfr_rotation_rotation *r, int64_t now
 /* Keys that are aside are looked at more often, so that what an operator does with them is noticed soon. */
 static int64_t lookup_pause_s(const struct cfr_rotation_rotation *r)
 {
-    return r->journal.aside_count != 0 ? FULL_S : LOOKUP_S - (int64_t)(r->rules.spread * LOOKUP_S / 10);
+    int64_t pause_s = r->rules.lookup_s != 0 ? r->rules.lookup_s : LOOKUP_S;
+
+    pause_s -= (int64_t)(r->rules.spread * (double)pause_s / 10);
+    return r->journal.aside_count != 0 && pause_s > FULL_S ? FULL_S : pause_s;
 }
 
 /* Whether a list without the published key says something: it does not while the key is young, nor right after the
@@ -124,7 +127,7 @@ static void note_lookup(struct cfr_rotation_rotation *r, const struct cfr_rotati
         r->misses++;
         if (r->misses > 1)
             r->key_state = found;
-        r->look_pause_s = r->misses > 1 ? FULL_S : LOOK_AGAIN_S;
+        r->look_pause_s = r->misses < 2 ? LOOK_AGAIN_S : lookup_pause_s(r) < FULL_S ? lookup_pause_s(r) : FULL_S;
     }
     r->looked_s = now_s;
 }

@@ -104,9 +104,10 @@ struct cfr_rotation_rules {
                               deactivated this long before it is deleted */
     int64_t settle_s; /* how long after INTENT a key whose answer was lost may still turn up; a key is not looked up
                          before it is that old */
+    int64_t lookup_s; /* between lookups of the published key; 0 = an hour */
     bool replace;     /* a published key that was deleted or deactivated is replaced at once */
-    double spread;    /* 0 to 1, stable for a credential: up to a tenth of expire_after earlier, and of an hour
-                         between lookups, so that fleets spread */
+    double spread;    /* 0 to 1, stable for a credential: up to a tenth of expire_after earlier, and of the
+                         time between lookups, so that fleets spread */
 };
 
 enum cfr_rotation_action {

@@ -183,6 +183,7 @@ struct cfr_config_mint {
     int64_t inactive_ms;
     int64_t verify_wait_ms;
     int64_t verify_timeout_ms;
+    int64_t verify_every_ms;
     bool verify; /* a published key that was deleted or deactivated in the cloud is replaced at once */
 };
 

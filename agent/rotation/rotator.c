@@ -31,6 +31,7 @@ static void set_rules(struct cfr_rotator *m, const struct cfr_config_credential 
         .verify_most_s = (c->verify_timeout_ms + 999) / 1000,
         .inactive_s = (c->inactive_ms + 999) / 1000,
         .settle_s = (c->settle_ms + 999) / 1000,
+        .lookup_s = (c->verify_every_ms + 999) / 1000,
         .replace = c->verify,
         .spread = m->r.rules.spread,
     };

@@ -111,3 +111,14 @@ def test_a_cloud_that_cannot_be_asked(agent):
     assert status["ready"] and status["mint"]["state"] == "UPDATE_COMPLETE" and status["mint"]["key_state"] is None
     assert agent.log.count("cannot look up the published key") == 1
     assert not agent.cloud.exchanges("CreateAccessKey") and status["generation"] == 1
+
+
+def test_it_is_looked_up_as_often_as_is_said(agent):
+    """Without a restart, and without a command."""
+    kind = AMAZON
+    agent.configure(*kind.configured(agent, settle="1s", verify_every="10s")).start()
+    agent.wait_generation(1, kind.credential)
+    eventually(lambda: mint_of(agent, kind).get("key_state") == "active", lambda: agent.log, 30)
+    kind.delete(agent.cloud, key_of(agent, kind))
+    agent.wait_generation(2, kind.credential, 60)
+    assert "deleted in the cloud, and not by credfresh" in agent.log and kind.use(agent) == 200

@@ -549,6 +549,11 @@ static void when_it_is_looked_up(void **state)
     assert_int_equal(next_of(&r, START_S + 3900, true).action, CFR_ROTATION_ACT_LIST);
     list_one(&r, START_S + 3900, true, true);
     assert_true(next_of(&r, START_S + 3900, true).at_s == START_S + 3900 + 3240);
+    /* As often as is configured. */
+    r.rules.lookup_s = 100;
+    assert_int_equal(next_of(&r, START_S + 8000, true).action, CFR_ROTATION_ACT_LIST);
+    list_one(&r, START_S + 8000, true, true);
+    assert_true(next_of(&r, START_S + 8000, true).at_s == START_S + 8090);
 }
 
 /* One list without it proves nothing; two in a row do, and are a reason to replace it. */
