@@ -185,7 +185,7 @@ static int add_parameters(const struct cfr_rotation_aws *c, const struct cfr_rot
     if (rc == 0)
         rc = cfr_form_add(body, "Version", cfr_view_of(iam ? IAM_VERSION : STS_VERSION), err);
     if (rc == 0 && iam && ask->op != CFR_ROTATION_LAST_USED)
-        rc = cfr_form_add(body, "UserName", cfr_view_of(c->user_name), err);
+        rc = cfr_form_add(body, "UserName", cfr_view_of(ask->owner != NULL ? ask->owner : c->user_name), err);
     if (rc == 0 && one && ask->id != NULL)
         rc = cfr_form_add(body, "AccessKeyId", cfr_view_of(ask->id), err);
     if (rc == 0 && ask->op == CFR_ROTATION_DEACTIVATE)
@@ -290,6 +290,7 @@ const struct cfr_rotation_provider cfr_rotation_aws_provider = {
     .most = 2,
     .verify_count = 3,
     .verify_wait_s = 10,
+    .asks_owner = true,
     .subject = subject,
     .places = places,
     .build = build,

@@ -143,7 +143,7 @@ static const char *graph_of(const struct cfr_rotation_azure *c)
 static void put_url(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask, struct cfr_str *url)
 {
     cfr_rotation_rest_base(url, c->endpoint != NULL ? c->endpoint : graph_of(c));
-    cfr_str_addf(url, "/v1.0/applications(appId='%s')%s", c->client_id,
+    cfr_str_addf(url, "/v1.0/applications(appId='%s')%s", ask->owner != NULL ? ask->owner : c->client_id,
                  ask->op == CFR_ROTATION_LIST     ? "?$select=appId,passwordCredentials"
                  : ask->op == CFR_ROTATION_CREATE ? "/addPassword"
                                                   : "/removePassword");
@@ -232,6 +232,7 @@ const struct cfr_rotation_provider cfr_rotation_azure_provider = {
     .names = true,
     .verify_count = 3,
     .verify_wait_s = 30,
+    .asks_owner = true,
     .subject = subject,
     .build = build,
     .parse = cfr_rotation_azure_parse,

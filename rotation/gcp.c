@@ -96,17 +96,20 @@ const struct cfr_table cfr_rotation_gcp_table = {
 
 static void put_url(const struct cfr_rotation_gcp *c, const struct cfr_rotation_ask *ask, struct cfr_str *url)
 {
+    const char *account = ask->owner != NULL ? ask->owner : c->service_account;
+    struct cfr_view project = project_of(account);
+
     if (c->endpoint != NULL)
         cfr_rotation_rest_base(url, c->endpoint);
     else
         cfr_str_addf(url, "https://iam.%s", c->universe_domain != NULL ? c->universe_domain : UNIVERSE);
     cfr_str_addz(url, "/v1/projects/");
-    if (c->project != NULL)
+    if (c->project != NULL && ask->owner == NULL)
         cfr_rotation_rest_part(url, c->project);
     else
-        cfr_str_add(url, project_of(c->service_account));
+        cfr_str_add(url, project.n != 0 ? project : cfr_view_of("-"));
     cfr_str_addz(url, "/serviceAccounts/");
-    cfr_rotation_rest_part(url, c->service_account);
+    cfr_rotation_rest_part(url, account);
     cfr_str_addz(url, "/keys");
     if (ask->op == CFR_ROTATION_LIST)
         cfr_str_addz(url, "?keyTypes=USER_MANAGED");
@@ -189,6 +192,7 @@ const struct cfr_rotation_provider cfr_rotation_gcp_provider = {
     .most = 10,
     .verify_count = 3,
     .verify_wait_s = 60,
+    .asks_owner = true,
     .subject = subject,
     .build = build,
     .parse = cfr_rotation_gcp_parse,

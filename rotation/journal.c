@@ -37,6 +37,19 @@ static void put_text(struct cfr_writer *w, const char *key, const char *value)
     cfr_writer_string(w, key, cfr_view_of(value));
 }
 
+static void put_former(struct cfr_writer *w, const struct cfr_rotation_journal *j)
+{
+    cfr_writer_array(w, "former");
+    for (size_t i = 0; i < j->former_count; i++) {
+        cfr_writer_object(w, NULL);
+        put_text(w, "subject", j->former[i].subject);
+        put_text(w, "id", j->former[i].id);
+        put_number(w, "off_s", j->former[i].off_s);
+        cfr_writer_close(w);
+    }
+    cfr_writer_close(w);
+}
+
 int cfr_rotation_journal_write(const struct cfr_rotation_journal *j, struct cfr_str *out)
 {
     struct cfr_writer w = {.str = out};
@@ -74,6 +87,8 @@ int cfr_rotation_journal_write(const struct cfr_rotation_journal *j, struct cfr_
         cfr_writer_close(&w);
     }
     cfr_writer_close(&w);
+    if (j->former_count != 0)
+        put_former(&w, j);
     cfr_writer_close(&w);
     cfr_writer_text(&w, "\n");
     return out->failed ? CFR_E_NOMEM : 0;
@@ -169,6 +184,23 @@ static void get_aside(struct reader *r, struct cfr_rotation_journal *out)
     }
 }
 
+static void get_former(struct reader *r, struct cfr_rotation_journal *out)
+{
+    const struct cfr_json *former = cfr_json_get(r->doc, "former");
+    size_t count = cfr_json_count(former);
+
+    r->good = r->good && cfr_json_is_array(former) && count <= CFR_ROTATION_FORMER_MAX;
+    for (out->former_count = 0; r->good && out->former_count < count; out->former_count++) {
+        struct cfr_rotation_former *one = &out->former[out->former_count];
+        struct reader item = {cfr_json_at(former, out->former_count), true};
+
+        get_text(&item, "subject", one->subject, sizeof one->subject);
+        get_text(&item, "id", one->id, sizeof one->id);
+        one->off_s = get_time(&item, "off_s");
+        r->good = item.good && one->id[0] != '\0' && !is_current(out, one->id);
+    }
+}
+
 static void decode(struct reader *r, struct cfr_rotation_journal *out)
 {
     const struct cfr_json *known = cfr_json_get(r->doc, "known");
@@ -204,6 +236,8 @@ static void decode(struct reader *r, struct cfr_rotation_journal *out)
         get_text(r, "maker", out->maker, sizeof out->maker);
     if (cfr_json_get(r->doc, "aside") != NULL)
         get_aside(r, out);
+    if (cfr_json_get(r->doc, "former") != NULL)
+        get_former(r, out);
 }
 
 int cfr_rotation_journal_read(struct cfr_view text, struct cfr_rotation_journal *out, struct cfr_err *err)

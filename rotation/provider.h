@@ -47,8 +47,9 @@ struct cfr_rotation_keys {
 /* What is asked for; borrowed for one call. */
 struct cfr_rotation_ask {
     enum cfr_rotation_op op;
-    const char *id;   /* for DEACTIVATE, LAST_USED and DELETE */
-    const char *name; /* for CREATE: what the new key is to be called */
+    const char *id;    /* for DEACTIVATE, LAST_USED and DELETE */
+    const char *owner; /* for DEACTIVATE and DELETE: whose key it is; NULL = the configured subject's */
+    const char *name;  /* for CREATE: what the new key is to be called */
     int64_t now_s;
     const struct cfr_grant
         *admin; /* what the credential named `with` was granted, which authorises this; not for VERIFY */
@@ -91,6 +92,7 @@ struct cfr_rotation_provider {
     const char *const *grants;     /* the fields of a key that was made, NULL-terminated */
     bool names;                    /* keys carry a name of ours, by which a lost one is found again */
     bool deactivates;              /* knows DEACTIVATE */
+    bool asks_owner;               /* the ask's `owner` is looked at */
     bool tells_use;                /* knows LAST_USED */
     /* Operations whose rights are tried before a key is created, by asking for ABSENT, a key that there is not, so that
      * nothing changes: that it is gone is success. LAST_USED is asked of a listed key. */

@@ -384,6 +384,7 @@ static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
     bool save = tidy(r, f, out, &tidied);
     bool due = f->wanted || f->now_s >= due_s || cfr_rotation_must_replace(r);
     int64_t lookup_s = cfr_rotation_lookup_s(r, f->now_s);
+    int64_t former_s = cfr_rotation_former_due_s(r);
 
     if (!tidied)
         return save;
@@ -392,8 +393,18 @@ static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
     /* Whatever waits has its answer first: a lookup that fails is not its failure. */
     if (f->alone && f->now_s >= lookup_s)
         return begin_lookup(r, out);
+    if (f->alone && f->now_s >= former_s && r->key_state == CFR_ROTATION_KEY_ACTIVE &&
+        (f->used_by_all || f->now_s >= r->journal.published_s + r->rules.grace_most_s)) {
+        act(out,
+            r->provider->deactivates && r->journal.former[0].off_s == 0 ? CFR_ROTATION_ACT_DEACTIVATE_FORMER
+                                                                        : CFR_ROTATION_ACT_DELETE_FORMER,
+            r->journal.former[0].id);
+        return false;
+    }
     if (f->alone || !due) {
         r->listed_s = 0;
+        if (f->alone && former_s > f->now_s && former_s < lookup_s)
+            lookup_s = former_s;
         if (f->alone && lookup_s < cfr_rotation_aside_due_s(r)) {
             wait_until(out, lookup_s);
             return false;

@@ -58,6 +58,15 @@ struct cfr_rotation_aside {
     bool ours; /* it was published once, and is deleted in the end; any other may be another user's, and never is */
 };
 
+/* A key of the owner that was configured before: it is removed once the present owner's is published and its grace is
+ * over. */
+#define CFR_ROTATION_FORMER_MAX 4
+struct cfr_rotation_former {
+    char subject[CFR_ROTATION_SUBJECT_MAX];
+    char id[CFR_ROTATION_ID_MAX];
+    int64_t off_s; /* when it was deactivated; 0 = it was not */
+};
+
 /* What the cloud's list says of the published key; certain once two lists in a row, with a pause between them, agree.
  */
 enum cfr_rotation_key_state {
@@ -92,6 +101,8 @@ struct cfr_rotation_journal {
     bool late_use;                          /* the old key was used in the second half of the grace */
     bool asked;                             /* the present or last rotation was begun on request */
     char subject[CFR_ROTATION_SUBJECT_MAX]; /* whose keys these are */
+    struct cfr_rotation_former former[CFR_ROTATION_FORMER_MAX];
+    size_t former_count;
 };
 
 struct cfr_rotation_rules {
@@ -120,9 +131,12 @@ enum cfr_rotation_action {
     CFR_ROTATION_ACT_VERIFY,  /* one try in every place; then cfr_rotation_verified */
     CFR_ROTATION_ACT_PUBLISH, /* the pending secret; then cfr_rotation_published */
     CFR_ROTATION_ACT_ADOPT, /* the new key is published already, its pending secret gone; then cfr_rotation_published */
-    CFR_ROTATION_ACT_DEACTIVATE, /* `id`; then cfr_rotation_deactivated */
-    CFR_ROTATION_ACT_LAST_USED,  /* of `id`; then cfr_rotation_used */
-    CFR_ROTATION_ACT_DELETE,     /* `id`; then cfr_rotation_deleted */
+    CFR_ROTATION_ACT_DEACTIVATE,        /* `id`; then cfr_rotation_deactivated */
+    CFR_ROTATION_ACT_LAST_USED,         /* of `id`; then cfr_rotation_used */
+    CFR_ROTATION_ACT_DELETE,            /* `id`; then cfr_rotation_deleted */
+    CFR_ROTATION_ACT_DEACTIVATE_FORMER, /* `id` of the first of `former`; then cfr_rotation_former_retired, or _failed
+                                         */
+    CFR_ROTATION_ACT_DELETE_FORMER,
 };
 
 /* What is seen at this moment. */
@@ -168,10 +182,11 @@ struct cfr_rotation_rotation {
     int64_t listed_s;              /* 0 = not in this step */
     int64_t try_s;                 /* not before then */
     unsigned successes;
-    int64_t verified_s; /* of the last of them */
-    bool begun;         /* INTENT was written down by this run, and its CREATE was not reported on yet */
-    bool judged;        /* the last use of the key in question is known */
-    bool permitted;     /* the rights that a rotation needs were tried, since the last one began */
+    int64_t verified_s;   /* of the last of them */
+    bool begun;           /* INTENT was written down by this run, and its CREATE was not reported on yet */
+    bool judged;          /* the last use of the key in question is known */
+    bool permitted;       /* the rights that a rotation needs were tried, since the last one began */
+    int64_t former_try_s; /* a former owner's key is not tried again before then */
     enum cfr_rotation_unfit unfit;
     unsigned others;                 /* of the last list: keys that are neither ours nor aside */
     char other[CFR_ROTATION_ID_MAX]; /* one of them */
@@ -206,6 +221,13 @@ enum cfr_rotation_key_state cfr_rotation_look_up(const struct cfr_rotation_keys 
 const char *cfr_rotation_key_state_name(enum cfr_rotation_key_state state);
 /* The secret of the key that was found is stored, under NAME; the last list has the key. */
 bool cfr_rotation_taken(struct cfr_rotation_rotation *r, const char *name, int64_t found_s, int64_t now_s);
+/* The configured owner is SUBJECT now: another one's keys become former ones. True if they did. */
+bool cfr_rotation_change_owner(struct cfr_rotation_journal *j, const char *subject);
+/* When the next key of a former owner is to be retired; INT64_MAX if there is none. */
+int64_t cfr_rotation_former_due_s(const struct cfr_rotation_rotation *r);
+bool cfr_rotation_former_retired(struct cfr_rotation_rotation *r, bool deleted, int64_t now_s);
+/* It could not be, which is no failure of the rotation: it is tried again after an hour. */
+void cfr_rotation_former_failed(struct cfr_rotation_rotation *r, int64_t now_s);
 /* The rights that a rotation needs are there. */
 void cfr_rotation_permitted(struct cfr_rotation_rotation *r);
 /* False for a key that was there before: such an answer is not one to our request. */

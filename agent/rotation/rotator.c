@@ -57,11 +57,19 @@ static void check_subject(struct cfr_rotator *m)
     char subject[CFR_ROTATION_SUBJECT_MAX];
 
     cfr_config_mint_subject(m->config->mint, subject);
-    if (j->subject[0] != '\0' && strcmp(j->subject, subject) != 0) {
-        cfr_rotator_report_leftover(m);
-        *j = (struct cfr_rotation_journal){.step = CFR_ROTATION_REST};
+    if (j->subject[0] == '\0' || strcmp(j->subject, subject) == 0) {
+        (void)snprintf(j->subject, sizeof j->subject, "%s", subject);
+        return;
     }
-    (void)snprintf(j->subject, sizeof j->subject, "%s", subject);
+    if (j->current[0] != '\0')
+        cfr_log(CFR_LOG_WARN, m->config->name, NULL,
+                "the owner is %.200s now: the key %s of %.200s is removed once the new owner's is published and its "
+                "grace is "
+                "over",
+                subject, j->current, j->subject);
+    else
+        cfr_rotator_report_leftover(m);
+    m->unsaved = cfr_rotation_change_owner(j, subject);
 }
 
 /* Also when what was broken may have been repaired. */
@@ -220,8 +228,9 @@ static bool is_idle(const struct cfr_rotator *m, int64_t now_s)
     enum cfr_rotation_step step = m->r.journal.step;
 
     return step == CFR_ROTATION_REST &&
-           (*m->context.draining || (m->waiter.done == NULL && !m->pending.stored && m->r.journal.aside_count == 0 &&
-                                     now_s < cfr_rotation_lookup_s(&m->r, now_s)));
+           (*m->context.draining ||
+            (m->waiter.done == NULL && !m->pending.stored && m->r.journal.aside_count == 0 &&
+             now_s < cfr_rotation_former_due_s(&m->r) && now_s < cfr_rotation_lookup_s(&m->r, now_s)));
 }
 
 static void publish(struct cfr_rotator *m)
@@ -342,6 +351,15 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     }
     if (*m->context.draining)
         return false;
+    if (todo->action == CFR_ROTATION_ACT_DEACTIVATE_FORMER || todo->action == CFR_ROTATION_ACT_DELETE_FORMER) {
+        bool off = todo->action == CFR_ROTATION_ACT_DEACTIVATE_FORMER;
+
+        if (cfr_rotator_call_former(m, off ? CFR_ROTATION_DEACTIVATE : CFR_ROTATION_DELETE, &err) != 0) {
+            cfr_rotator_former_failed(m, &err);
+            return true;
+        }
+        return false;
+    }
     if (todo->action == CFR_ROTATION_ACT_TAKE) {
         bool taken = cfr_rotator_take(m, &err) == 0;
 
@@ -386,6 +404,14 @@ static void log_progress(struct cfr_rotator *m, enum cfr_rotation_step before, s
         undone(m);
 }
 
+static int64_t next_look_s(const struct cfr_rotation_rotation *r, int64_t now_s)
+{
+    int64_t lookup_s = cfr_rotation_lookup_s(r, now_s);
+    int64_t former_s = cfr_rotation_former_due_s(r);
+
+    return former_s < lookup_s ? former_s : lookup_s;
+}
+
 /* True if there is more to do now. */
 static bool step(struct cfr_rotator *m)
 {
@@ -404,7 +430,7 @@ static bool step(struct cfr_rotator *m)
     }
     now_s = cfr_clock_now().wall_ms / 1000;
     if (is_idle(m, now_s)) {
-        wait_until(m, *m->context.draining ? INT64_MAX : cfr_rotation_lookup_s(&m->r, now_s));
+        wait_until(m, *m->context.draining ? INT64_MAX : next_look_s(&m->r, now_s));
         return false;
     }
     looking = cfr_rotator_look_for_key(m, &err);
@@ -557,7 +583,9 @@ void cfr_rotator_status(struct cfr_rotator *m, struct cfr_api_status_mint *out)
     *out = (struct cfr_api_status_mint){
         .state = cfr_rotation_state(j, m->failed || stuck),
         .step = cfr_rotation_step_name(j->step),
-        .waits_for = m->words[0] != '\0' ? m->words : NULL,
+        .waits_for = m->words[0] != '\0'                            ? m->words
+                     : j->former_count != 0 && m->former[0] != '\0' ? m->former
+                                                                    : NULL,
         .error = m->broken.code != 0         ? m->broken.text
                  : m->error.code != 0        ? m->error.text
                  : cfr_rotator_is_refused(m) ? m->refused

@@ -11,7 +11,7 @@
 bool cfr_rotator_adopts(const struct cfr_rotator *m)
 {
     return m->config->mint->adopt != NULL && m->broken.code == 0 && m->r.journal.step == CFR_ROTATION_REST &&
-           m->r.journal.current[0] == '\0';
+           m->r.journal.current[0] == '\0' && m->r.journal.former_count == 0;
 }
 
 bool cfr_rotator_has_found(const struct cfr_rotator *m)

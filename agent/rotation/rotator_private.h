@@ -38,6 +38,8 @@ struct cfr_rotator_waiter {
 struct cfr_rotator_call {
     enum cfr_rotation_op op;
     char id[CFR_ROTATION_ID_MAX];
+    const char *owner; /* NULL = the configured subject */
+    bool former;       /* the key is one of a former owner */
     size_t place;
     size_t right; /* how many of the rights that are being tried were found; only while `rights` */
     bool rights;  /* they are being tried */
@@ -66,10 +68,11 @@ struct cfr_rotator {
     struct cfr_log_once logged;
     int64_t retry_boot_ms; /* not before then */
     int64_t deadline_boot_ms;
-    int64_t published_boot_ms;      /* 0 = not by this run */
-    bool room_warned;               /* that the next rotation lacks room was logged */
-    bool found_refused;             /* the key was found refused, and no start has followed yet */
-    struct cfr_log_once lookup_log; /* of lookups of the key that failed */
+    int64_t published_boot_ms;                 /* 0 = not by this run */
+    char former[2 * CFR_ROTATION_SUBJECT_MAX]; /* why a former owner's key stays, in words; "" = it does not */
+    bool room_warned;                          /* that the next rotation lacks room was logged */
+    bool found_refused;                        /* the key was found refused, and no start has followed yet */
+    struct cfr_log_once lookup_log;            /* of lookups of the key that failed */
     char words[CFR_ROTATION_WORDS_MAX];
     const char *put_aside[CFR_ROTATION_ASIDE_MAX];                          /* for status */
     char refused[2 * CFR_ROTATION_ID_MAX + CFR_ROTATION_SUBJECT_MAX + 160]; /* that it is, in words */
@@ -97,6 +100,10 @@ void cfr_rotator_lookup_failed(struct cfr_rotator *m, const struct cfr_err *err)
 int cfr_rotator_call(struct cfr_rotator *m, enum cfr_rotation_op op, const char *id, struct cfr_err *err);
 /* Tries the provider's rights, one after the other; the outcome is the first refusal, or that of the last. */
 int cfr_rotator_try_rights(struct cfr_rotator *m, struct cfr_err *err);
+/* Starts OP for the first of the former owners' keys; CFR_E_CONFIG if its owner cannot be asked. */
+int cfr_rotator_call_former(struct cfr_rotator *m, enum cfr_rotation_op op, struct cfr_err *err);
+/* It could not be retired: reports why. */
+void cfr_rotator_former_failed(struct cfr_rotator *m, const struct cfr_err *err);
 void cfr_rotator_hang_up(struct cfr_rotator *m);
 bool cfr_rotator_is_calling(const struct cfr_rotator *m);
 /* What came of it; rc 0, or an error with err set. STATUS 0: no answer came. */

@@ -5,6 +5,7 @@
 #include "agent/loop/env.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define REQUEST_TIMEOUT_MS 30000
 
@@ -15,6 +16,7 @@ static struct cfr_rotation_ask ask_of(const struct cfr_rotator *m, const struct 
     return (struct cfr_rotation_ask){
         .op = m->call.op,
         .id = m->call.id,
+        .owner = m->call.owner,
         .name = m->r.journal.name,
         .now_s = cfr_clock_now().wall_ms / 1000,
         .admin = admin,
@@ -100,6 +102,26 @@ int cfr_rotator_call(struct cfr_rotator *m, enum cfr_rotation_op op, const char 
     return rc;
 }
 
+int cfr_rotator_call_former(struct cfr_rotator *m, enum cfr_rotation_op op, struct cfr_err *err)
+{
+    const struct cfr_rotation_former *one = &m->r.journal.former[0];
+    size_t n = strlen(m->provider->name);
+    int rc;
+
+    if (strncmp(one->subject, m->provider->name, n) != 0 || one->subject[n] != '/' || !m->provider->asks_owner)
+        return cfr_err_set(err, CFR_E_CONFIG, "the credential %s cannot be asked to remove keys of %.200s",
+                           m->config->mint->with, one->subject);
+    cfr_rotator_hang_up(m);
+    m->call.op = op;
+    m->call.former = true;
+    m->call.owner = one->subject + n + 1;
+    (void)snprintf(m->call.id, sizeof m->call.id, "%s", one->id);
+    rc = send_request(m, err);
+    if (rc != 0)
+        cfr_rotator_hang_up(m);
+    return rc;
+}
+
 /* The next of the rights. */
 static int try_right(struct cfr_rotator *m, struct cfr_err *err)
 {
@@ -137,6 +159,8 @@ void cfr_rotator_hang_up(struct cfr_rotator *m)
     cfr_http_cancel(m->context.http, m->call.handle);
     m->call.handle = NULL;
     m->call.rights = false;
+    m->call.former = false;
+    m->call.owner = NULL;
     cfr_wire_request_free(&m->call.request);
     cfr_rotation_answer_free(&m->call.answer);
 }

@@ -205,15 +205,45 @@ static void on_rights(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
     cfr_rotation_permitted(&m->r);
 }
 
+void cfr_rotator_former_failed(struct cfr_rotator *m, const struct cfr_err *err)
+{
+    const struct cfr_rotation_former *one = &m->r.journal.former[0];
+    bool news = m->former[0] == '\0';
+
+    (void)snprintf(m->former, sizeof m->former, "the key %.130s of the former owner %.200s stays: %.200s", one->id,
+                   one->subject, err->text);
+    cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL, "%s [%s]; delete it in the cloud", m->former,
+            cfr_err_name(err->code));
+    cfr_rotation_former_failed(&m->r, cfr_clock_now().wall_ms / 1000);
+}
+
+static void on_former(struct cfr_rotator *m, const struct cfr_rotator_outcome *o, int64_t now_s)
+{
+    const struct cfr_rotation_former *one = &m->r.journal.former[0];
+    bool deleted = m->call.op == CFR_ROTATION_DELETE;
+
+    if (o->rc != 0) {
+        cfr_rotator_former_failed(m, &o->err);
+        return;
+    }
+    m->former[0] = '\0';
+    cfr_log(CFR_LOG_INFO, m->config->name, NULL, "%s the key %s of the former owner %s",
+            deleted ? "removed" : "deactivated", one->id, one->subject);
+    m->unsaved = cfr_rotation_former_retired(&m->r, deleted, now_s) || m->unsaved;
+}
+
 void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
 {
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
     bool lookup = m->call.op == CFR_ROTATION_LIST && m->r.looking_up;
-    bool own = lookup || m->call.rights || m->call.op == CFR_ROTATION_CREATE || m->call.op == CFR_ROTATION_VERIFY;
+    bool own = lookup || m->call.rights || m->call.former || m->call.op == CFR_ROTATION_CREATE ||
+               m->call.op == CFR_ROTATION_VERIFY;
 
     if (o->rc == 0 && !own)
         all_well(m);
-    if (m->call.rights)
+    if (m->call.former)
+        on_former(m, o, now_s);
+    else if (m->call.rights)
         on_rights(m, o);
     else if (m->call.op == CFR_ROTATION_CREATE)
         on_created(m, o, now_s);

@@ -507,9 +507,70 @@ static void what_ends_by_itself_is_replaced_before(void **state)
     assert_int_equal(cfr_rotation_due_s(&r.journal, &rules), now_s + rules.expire_after_s);
 }
 
+/* Another owner: its predecessor's keys are written down, retired once the new key is active and its grace is over, and
+ * not before an hour after a refusal. */
+static void another_owner(void **state)
+{
+    const struct cfr_rotation_provider provider = {.deactivates = true};
+    struct cfr_rotation_rotation r = {
+        .provider = &provider,
+        .credential = "robot",
+        .rules = {.expire_after_s = 1000000, .grace_s = 100, .grace_most_s = 200, .inactive_s = 50, .settle_s = 1},
+        .journal = {.step = CFR_ROTATION_PUBLISHED, .subject = "aws/a", .current = "one", .old = "two", .rotation = 3}};
+    struct cfr_rotation_facts f = {.now_s = 1700000000, .alone = true, .pending_id = "", .used_by_all = true};
+    struct cfr_rotation_keys keys = {.count = 1, .key = {{.id = "new", .active = true}}};
+    struct cfr_str text = {.limit = 65536};
+    struct cfr_rotation_todo todo;
+    struct cfr_err err = {0};
+    bool changed;
+
+    (void)state;
+    assert_false(cfr_rotation_change_owner(&r.journal, "aws/a"));
+    assert_true(cfr_rotation_change_owner(&r.journal, "aws/b"));
+    assert_int_equal(cfr_rotation_journal_write(&r.journal, &text), 0);
+    assert_int_equal(cfr_rotation_journal_read(cfr_str_view(&text), &r.journal, &err), 0);
+    cfr_str_free(&text);
+    assert_int_equal(r.journal.former_count, 2);
+    assert_string_equal(r.journal.former[1].id, "two");
+    assert_string_equal(r.journal.former[1].subject, "aws/a");
+    assert_string_equal(r.journal.subject, "aws/b");
+    assert_int_equal(r.journal.step, CFR_ROTATION_REST);
+    assert_true(cfr_rotation_former_due_s(&r) == INT64_MAX);
+    (void)snprintf(r.journal.current, sizeof r.journal.current, "new");
+    r.journal.current_s = r.journal.published_s = f.now_s - 10;
+    /* Looked up, and in its grace. */
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_LIST);
+    assert_false(cfr_rotation_listed(&r, &keys, f.now_s));
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+    assert_true(todo.at_s == f.now_s + 90);
+    f.now_s += 90;
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_DEACTIVATE_FORMER);
+    assert_string_equal(todo.id, "one");
+    cfr_rotation_former_failed(&r, f.now_s);
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+    r.former_try_s = 0;
+    assert_true(cfr_rotation_former_retired(&r, false, f.now_s));
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_true(todo.action == CFR_ROTATION_ACT_WAIT && todo.at_s == f.now_s + 50);
+    f.now_s += 50;
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_DELETE_FORMER);
+    /* Not while the new one is gone. */
+    r.key_state = CFR_ROTATION_KEY_DELETED;
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+    assert_true(cfr_rotation_former_retired(&r, true, f.now_s));
+    assert_string_equal(r.journal.former[0].id, "two");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_owner),
         cmocka_unit_test(a_verified_key_without_its_pending_secret_is_left_alone),
         cmocka_unit_test(what_is_not_ours_for_certain_is_put_aside),
         cmocka_unit_test(what_cannot_be_deactivated_is_left),

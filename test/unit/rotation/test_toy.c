@@ -230,6 +230,8 @@ static void act(struct world *w, const struct cfr_rotation_todo *todo)
         assert_int_equal(call(w, CFR_ROTATION_DELETE, todo->id, &answer), 0);
         (void)cfr_rotation_deleted(&w->r, w->now_s);
         break;
+    case CFR_ROTATION_ACT_DEACTIVATE_FORMER:
+    case CFR_ROTATION_ACT_DELETE_FORMER:
     case CFR_ROTATION_ACT_RIGHTS:
     case CFR_ROTATION_ACT_TAKE:
     case CFR_ROTATION_ACT_ADOPT:

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""Another owner of the rotated key: the former owner's is removed after the grace, or the reason is shown why it is not."""
+import json
+import signal
+
+from conftest import eventually
+from minting import (IAM, admin, call, cloud, configured, iam_cloud, keys_of, mint_of, minted, published_key,  # noqa: F401
+                     wait_complete)
+
+BOTH = {**IAM, "users": ["robot", "other"]}
+
+
+def change_owner(agent):
+    """An agent that had published robot's key, and was told to rotate those of other: robot's key."""
+    for key in keys_of(agent.cloud, "other"):
+        agent.cloud.admin("/iam/key", {"access_key_id": key, "delete": True})
+    agent.cloud.admin("/service/iam", BOTH)
+    agent.start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    key = published_key(agent)
+    agent.configure(minted(agent, user="other", mint={"verify_every": "10s", "settle": "1s"}), admin(agent))
+    agent.process.send_signal(signal.SIGHUP)
+    agent.wait_generation(2, "robot")
+    return key
+
+
+def test_it_is_removed_after_the_grace(configured):
+    agent = configured
+    key = change_owner(agent)
+    assert list(keys_of(agent.cloud, "other")) == [published_key(agent)] and call(agent).endswith(":user/other")
+    assert f"the key {key} of aws/robot is removed once the new owner's is published" in agent.log
+    assert "AWS" not in (mint_of(agent)["waits_for"] or "")
+    eventually(lambda: not keys_of(agent.cloud), lambda: f"{mint_of(agent)}\n{agent.log}", 60)
+    assert f"deactivated the key {key} of the former owner aws/robot" in agent.log
+    eventually(lambda: f"removed the key {key} of the former owner aws/robot" in agent.log, lambda: agent.log)
+    wait_complete(agent)
+    assert "former" not in json.loads((agent.state / "robot+mint.json").read_text())
+    assert list(keys_of(agent.cloud, "other")) == [published_key(agent)] and agent.status("robot")["ready"]
+
+
+def test_it_survives_a_restart_and_says_why_it_cannot(configured):
+    agent = configured
+    key = change_owner(agent)
+    agent.cloud.fault(kind="error", code="AccessDenied", status=403, count=-1,
+                      match={"action": "UpdateAccessKey", "role": "robot"})
+    agent.stop()
+    agent.start()
+    eventually(lambda: f"the key {key} of the former owner aws/robot stays: UpdateAccessKey" in (mint_of(agent)["waits_for"] or ""),
+               lambda: f"{mint_of(agent)}\n{agent.log}", 60)
+    assert mint_of(agent)["state"] == "UPDATE_COMPLETE" and agent.status("robot")["ready"]
+    assert list(keys_of(agent.cloud)) == [key]
+    agent.cloud.clear_faults()
+    agent.stop()
+    agent.start()
+    eventually(lambda: not keys_of(agent.cloud), lambda: f"{mint_of(agent)}\n{agent.log}", 60)
