@@ -36,9 +36,11 @@ static const struct cfr_field mint_fields[] = {
          "`gcp`, 30s for `azure`, whose new keys take effect late in some places, 10s for the others.")},
     {FIELD_AS("verify_timeout", verify_timeout_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS, .max = CFR_DAY_MS,
      .doc = CFR_DOC("A new key that is not accepted everywhere by then is removed, and the old one stays.")},
-    {FIELD_AS("verify_every", verify_every_ms, DURATION), .fallback = "1h", .min = 10 * CFR_SECOND_MS, .max = CFR_DAY_MS,
-     .doc = CFR_DOC("How often the published key is looked up in the cloud, up to a tenth earlier, so that a fleet does "
-                    "not ask at once. Each lookup is one request with the rights of `with`.")},
+    {FIELD_AS("verify_every", verify_every_ms, DURATION), .fallback = "1h", .min = 10 * CFR_SECOND_MS,
+     .max = CFR_DAY_MS,
+     .doc =
+         CFR_DOC("How often the published key is looked up in the cloud, up to a tenth earlier, so that a fleet does "
+                 "not ask at once. Each lookup is one request with the rights of `with`.")},
     {FIELD(verify, BOOL), .fallback = "true",
      .doc = CFR_DOC("Whether a published key that was deleted or deactivated in the cloud is replaced at once. In any "
                     "case it is looked up at start and each `verify_every`, and a missing one is reported.")},
