@@ -115,6 +115,7 @@ def test_the_same_key_again_keeps_the_old_one(agent, kube):
     first = held(kube)
     agent.cloud.fault(kind="truncate", bytes=10, count=1, match={"action": "kube.secret.apply"})
     rotate(agent, "one")
+    agent.wait_generation(2, "robot", 60)
     wait_complete(agent, 60)
     assert held(kube)["credentials.old"] == first["credentials"]
 
