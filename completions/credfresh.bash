@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # bash completion of credfresh: made by credfresh-gen from the grammar of the command line.
 
-_credfresh_commands='run once status rotate wait reload quit check doctor inspect exec env get image-credential-provider oidc reference completion version help'
+_credfresh_commands='run once status rotate forget wait reload quit check doctor inspect exec env get image-credential-provider oidc reference completion version help'
 
 # _credfresh_command COMMAND: its options, and what its arguments are.
 _credfresh_command()
@@ -85,7 +85,7 @@ _credfresh_command()
         ;;
     help)
         options='--help'
-        arguments='run|once|status|rotate|wait|reload|quit|check|doctor|inspect|exec|env|get|image-credential-provider|oidc|reference|completion|version|help VERB'
+        arguments='run|once|status|rotate|forget|wait|reload|quit|check|doctor|inspect|exec|env|get|image-credential-provider|oidc|reference|completion|version|help VERB'
         ;;
     *) return 1 ;;
     esac
@@ -103,6 +103,7 @@ _credfresh_value()
     'once --log-format') value='text|json' ;;
     'status --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'rotate --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'forget --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'wait --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'reload --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'quit --to') value='[s3@REGION:|blob:|gcs:]URL' ;;

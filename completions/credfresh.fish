@@ -76,6 +76,11 @@ complete -c credfresh -n '__credfresh_is rotate' -l reason -x -d 'renew at most 
 complete -c credfresh -n '__credfresh_is rotate' -s h -l help -d 'print this command\'s usage'
 complete -c credfresh -n '__credfresh_is rotate' -x -a '(__credfresh_names)'
 
+complete -c credfresh -n '__credfresh_at 0' -a forget -d 'list keys of credentials that left the configuration'
+complete -c credfresh -n '__credfresh_is forget' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
+complete -c credfresh -n '__credfresh_is forget' -s h -l help -d 'print this command\'s usage'
+complete -c credfresh -n '__credfresh_is forget' -x -a '(__credfresh_names)'
+
 complete -c credfresh -n '__credfresh_at 0' -a wait -d 'wait until credentials are published and valid'
 complete -c credfresh -n '__credfresh_is wait' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
 complete -c credfresh -n '__credfresh_is wait' -s s -l socket -r -F -d 'the control socket of the running agent; default: $CREDFRESH_SOCKET, else the configuration\'s'
@@ -194,5 +199,5 @@ complete -c credfresh -n '__credfresh_is version' -s h -l help -d 'print this co
 
 complete -c credfresh -n '__credfresh_at 0' -a help -d 'list the commands, or explain one'
 complete -c credfresh -n '__credfresh_is help' -s h -l help -d 'print this command\'s usage'
-complete -c credfresh -n '__credfresh_is help; and __credfresh_at 1' -x -a 'run once status rotate wait reload quit check doctor inspect exec env get image-credential-provider oidc reference completion version help'
+complete -c credfresh -n '__credfresh_is help; and __credfresh_at 1' -x -a 'run once status rotate forget wait reload quit check doctor inspect exec env get image-credential-provider oidc reference completion version help'
 complete -c credfresh -n '__credfresh_is help; and __credfresh_at 2' -x
