@@ -103,6 +103,18 @@ size_t cfr_view_utf8_len(struct cfr_view a)
     return k;
 }
 
+bool cfr_view_is_utf8(struct cfr_view a)
+{
+    while (a.n != 0) {
+        size_t n = cfr_view_utf8_len(a);
+
+        if (n == 0)
+            return false;
+        a = (struct cfr_view){a.p + n, a.n - n};
+    }
+    return true;
+}
+
 /* Characters that have no place of their own, but change where others are shown, or end the line: U+200B to U+200F,
  * U+2028 to U+202E, U+2060 to U+206F, and U+FEFF. */
 static bool is_invisible(const unsigned char *p)

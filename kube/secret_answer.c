@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers of the API server about a Secret: may it be written, is it as it was, and conflicts of field managers. */
+/* Answers of the API server about a Secret or ConfigMap: may it be written, is it as it was, and conflicts of field
+ * managers. */
 #include "kube/secret_apply.h"
 
 #include "base/base64.h"
@@ -50,11 +51,12 @@ static int check_identity(const struct cfr_k8s_secret_object *o, const struct cf
 {
     const struct cfr_json *metadata = cfr_json_get(doc, "metadata");
 
-    if (!cfr_view_is(text_at(doc, "kind"), "Secret") || !cfr_view_is(text_at(doc, "apiVersion"), "v1"))
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer is not a Secret; check the API server's address");
+    if (!cfr_view_is(text_at(doc, "kind"), o->kind->name) || !cfr_view_is(text_at(doc, "apiVersion"), "v1"))
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer is not a %s; check the API server's address", o->kind->name);
     if (!cfr_view_is(text_at(metadata, "name"), o->name) ||
         !cfr_view_is(text_at(metadata, "namespace"), o->namespace_name))
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer is another Secret than %s/%s", o->namespace_name, o->name);
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer is another %s than %s/%s", o->kind->name, o->namespace_name,
+                           o->name);
     return 0;
 }
 
@@ -67,22 +69,22 @@ static int check_state(const struct cfr_k8s_secret_object *o, const struct cfr_j
     bool immutable = false;
 
     if (text_at(metadata, "deletionTimestamp").n != 0)
-        return cfr_err_set(err, CFR_E_UNAVAILABLE, "the Secret %s/%s is still being deleted", o->namespace_name,
-                           o->name);
+        return cfr_err_set(err, CFR_E_UNAVAILABLE, "the %s %s/%s is still being deleted", o->kind->name,
+                           o->namespace_name, o->name);
     if (cfr_json_bool(cfr_json_get(doc, "immutable"), &immutable) && immutable)
-        return cfr_err_set(err, CFR_E_CONFLICT,
-                           "the Secret %s/%s is immutable: delete it, or publish under another name", o->namespace_name,
-                           o->name);
+        return cfr_err_set(err, CFR_E_CONFLICT, "the %s %s/%s is immutable: delete it, or publish under another name",
+                           o->kind->name, o->namespace_name, o->name);
     if (!is_managed_by_us(metadata) && !adopt)
         return cfr_err_set(err, CFR_E_CONFLICT,
-                           "the Secret %s/%s was not made by credfresh: publish under another name, or set "
+                           "the %s %s/%s was not made by credfresh: publish under another name, or set "
                            "adopt: true",
-                           o->namespace_name, o->name);
-    if (!cfr_view_is(type, o->type))
+                           o->kind->name, o->namespace_name, o->name);
+    if (!o->kind->is_public && !cfr_view_is(type, o->type))
         return cfr_err_set(err, CFR_E_CONFLICT,
-                           "the Secret %s/%s has the type \"%.*s\", which cannot be changed to %s: delete it, or "
+                           "the %s %s/%s has the type \"%.*s\", which cannot be changed to %s: delete it, or "
                            "publish under another name",
-                           o->namespace_name, o->name, SHOWN_MAX, cfr_redact(type, NULL, 0, shown), o->type);
+                           o->kind->name, o->namespace_name, o->name, SHOWN_MAX, cfr_redact(type, NULL, 0, shown),
+                           o->type);
     return 0;
 }
 
@@ -144,15 +146,14 @@ static int check_key(const struct cfr_k8s_secret_object *o, const struct cfr_jso
     char shown[CFR_REDACT_MAX];
 
     if (cfr_json_get(cfr_json_get(doc, "data"), key) == NULL)
-        return cfr_err_set(err, CFR_E_MISSING,
-                           "the key \"%s\" was removed from the Secret %s/%s: it is published again", key,
-                           o->namespace_name, o->name);
+        return cfr_err_set(err, CFR_E_MISSING, "the key \"%s\" was removed from the %s %s/%s: it is published again",
+                           key, o->kind->name, o->namespace_name, o->name);
     if (find_owner(metadata, key, true) != NULL)
         return 0;
     other = find_owner(metadata, key, false);
     return cfr_err_set(err, CFR_E_MISSING,
-                       "the key \"%s\" of the Secret %s/%s was overwritten by \"%.*s\": it is published again", key,
-                       o->namespace_name, o->name, SHOWN_MAX,
+                       "the key \"%s\" of the %s %s/%s was overwritten by \"%.*s\": it is published again", key,
+                       o->kind->name, o->namespace_name, o->name, SHOWN_MAX,
                        other != NULL ? cfr_redact(text_at(other, "manager"), NULL, 0, shown) : "?");
 }
 
@@ -167,20 +168,20 @@ static int check_held(const struct cfr_k8s_secret_object *o, const struct cfr_js
 
     (void)snprintf(wanted, sizeof wanted, "%" PRIu64, o->generation);
     if (text_at(metadata, "deletionTimestamp").n != 0)
-        return cfr_err_set(err, CFR_E_MISSING, "the Secret %s/%s is being deleted: it is published again",
+        return cfr_err_set(err, CFR_E_MISSING, "the %s %s/%s is being deleted: it is published again", o->kind->name,
                            o->namespace_name, o->name);
     if (!cfr_view_is(text_at(annotations, "credfresh.io/credential"), o->credential) ||
         !cfr_view_is(generation, wanted))
         return cfr_err_set(err, CFR_E_MISSING,
-                           "the Secret %s/%s was written by somebody else (by its annotations it holds generation "
+                           "the %s %s/%s was written by somebody else (by its annotations it holds generation "
                            "\"%.*s\", not %s of %s): it is published again",
-                           o->namespace_name, o->name, SHOWN_MAX, cfr_redact(generation, NULL, 0, shown), wanted,
-                           o->credential);
+                           o->kind->name, o->namespace_name, o->name, SHOWN_MAX, cfr_redact(generation, NULL, 0, shown),
+                           wanted, o->credential);
     for (size_t i = 0; rc == 0 && i < o->key_count; i++)
         rc = check_key(o, doc, o->keys[i].key, err);
     if (rc == 0 && o->key_count == 0 && !owns_data(metadata))
-        rc = cfr_err_set(err, CFR_E_MISSING, "the keys of the Secret %s/%s were overwritten: it is published again",
-                         o->namespace_name, o->name);
+        rc = cfr_err_set(err, CFR_E_MISSING, "the keys of the %s %s/%s were overwritten: it is published again",
+                         o->kind->name, o->namespace_name, o->name);
     return rc;
 }
 
@@ -262,7 +263,7 @@ static size_t write_owners(const struct cfr_json *causes, char *out, size_t room
 int cfr_k8s_secret_apply_conflict(const struct cfr_k8s_secret_object *o, struct cfr_view body, struct cfr_err *err)
 {
     static const char *const path[] = {"details", "causes", NULL};
-    struct cfr_k8s_asked asked = {.what = "the Secret"};
+    struct cfr_k8s_asked asked = {.what = o->kind->name};
     char owners[NAMED_MAX * 96];
     struct cfr_json *doc = NULL;
     int64_t retry_after_s;
@@ -275,7 +276,7 @@ int cfr_k8s_secret_apply_conflict(const struct cfr_k8s_secret_object *o, struct 
     if (count == 0)
         return cfr_k8s_refusal(409, body, &asked, &retry_after_s, err);
     return cfr_err_set(err, CFR_E_CONFLICT,
-                       "the Secret %.63s/%.100s: %s%s: remove the fields there, publish under another name, or set "
+                       "the %s %.63s/%.100s: %s%s: remove the fields there, publish under another name, or set "
                        "adopt: true",
-                       o->namespace_name, o->name, owners, count > NAMED_MAX ? " and more" : "");
+                       o->kind->name, o->namespace_name, o->name, owners, count > NAMED_MAX ? " and more" : "");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Secrets for server-side apply: path, checks and body. */
+/* Secrets and ConfigMaps for server-side apply: path, checks and body. */
 #include "kube/secret_apply.h"
 
 #include "base/base64.h"
@@ -14,8 +14,11 @@
 
 #define TYPE_MAX 253
 
-bool cfr_k8s_secret_apply_path(const char *namespace_name, const char *name, enum cfr_k8s_secret_path purpose,
-                               char out[CFR_K8S_SECRET_PATH_MAX])
+const struct cfr_k8s_kind cfr_k8s_kind_secret = {.name = "Secret", .resource = "secrets"};
+const struct cfr_k8s_kind cfr_k8s_kind_configmap = {.name = "ConfigMap", .resource = "configmaps", .is_public = true};
+
+bool cfr_k8s_secret_apply_path(const struct cfr_k8s_kind *kind, const char *namespace_name, const char *name,
+                               enum cfr_k8s_secret_path purpose, char out[CFR_K8S_SECRET_PATH_MAX])
 {
     static const char *const queries[] = {
         [CFR_K8S_SECRET_READ] = "",
@@ -26,7 +29,7 @@ bool cfr_k8s_secret_apply_path(const char *namespace_name, const char *name, enu
     out[0] = '\0';
     if (!cfr_k8s_name_is_label(namespace_name) || !cfr_k8s_name_is_subdomain(name))
         return false;
-    (void)snprintf(out, CFR_K8S_SECRET_PATH_MAX, "/api/v1/namespaces/%s/secrets/%s%s", namespace_name, name,
+    (void)snprintf(out, CFR_K8S_SECRET_PATH_MAX, "/api/v1/namespaces/%s/%s/%s%s", namespace_name, kind->resource, name,
                    queries[purpose]);
     return true;
 }
@@ -64,7 +67,7 @@ static bool is_key_char(char c)
            c == '.';
 }
 
-static int check_key(const char *key, struct cfr_err *err)
+static int check_key(const struct cfr_k8s_kind *kind, const char *key, struct cfr_err *err)
 {
     size_t n = strlen(key);
     bool good = n != 0 && n <= CFR_K8S_SECRET_KEY_MAX && strcmp(key, ".") != 0 && strncmp(key, "..", 2) != 0;
@@ -74,9 +77,9 @@ static int check_key(const char *key, struct cfr_err *err)
     if (good)
         return 0;
     return cfr_err_set(err, CFR_E_CONFIG,
-                       "\"%.64s\" cannot be a key of a Secret: use letters, digits, `-`, `_` and `.`, at most %d, not "
+                       "\"%.64s\" cannot be a key of a %s: use letters, digits, `-`, `_` and `.`, at most %d, not "
                        "beginning with `..`",
-                       cfr_view_printable(cfr_view_of(key)) ? key : "?", CFR_K8S_SECRET_KEY_MAX);
+                       cfr_view_printable(cfr_view_of(key)) ? key : "?", kind->name, CFR_K8S_SECRET_KEY_MAX);
 }
 
 static bool has_key(const char *const *keys, size_t count, const char *key)
@@ -104,7 +107,23 @@ static int check_rule(const struct type_rule *rule, const char *const *keys, siz
                        first ? rule->second : rule->first);
 }
 
-/* The part of the check that needs no values: the type, and which KEYS it needs. */
+/* Each key of the object, which are KEYS. */
+static int check_keys(const struct cfr_k8s_secret_object *o, const char *const *keys, struct cfr_err *err)
+{
+    if (o->key_count == 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "a %s without any key would be of no use", o->kind->name);
+    for (size_t i = 0; i < o->key_count; i++) {
+        int rc = check_key(o->kind, keys[i], err);
+
+        if (rc != 0)
+            return rc;
+        if (has_key(keys, i, keys[i]))
+            return cfr_err_set(err, CFR_E_CONFIG, "the key \"%s\" occurs twice in the %s", keys[i], o->kind->name);
+    }
+    return 0;
+}
+
+/* The part of the check of a type that needs no values: which KEYS it needs. */
 static int check_type(const char *type, const char *const *keys, size_t key_count, struct cfr_err *err)
 {
     struct cfr_view text = cfr_view_of(type);
@@ -114,16 +133,6 @@ static int check_type(const char *type, const char *const *keys, size_t key_coun
                            "the type of a Secret must be a name such as Opaque or kubernetes.io/dockerconfigjson");
     if (strcmp(type, "kubernetes.io/service-account-token") == 0 || strcmp(type, "bootstrap.kubernetes.io/token") == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "Secrets of the type %s belong to Kubernetes itself: use Opaque", type);
-    if (key_count == 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "a Secret without any key would be of no use");
-    for (size_t i = 0; i < key_count; i++) {
-        int rc = check_key(keys[i], err);
-
-        if (rc != 0)
-            return rc;
-        if (has_key(keys, i, keys[i]))
-            return cfr_err_set(err, CFR_E_CONFIG, "the key \"%s\" occurs twice in the Secret", keys[i]);
-    }
     return find_rule(type) != NULL ? check_rule(find_rule(type), keys, key_count, err) : 0;
 }
 
@@ -149,6 +158,16 @@ static int check_value(const struct type_rule *rule, const struct cfr_k8s_secret
     return rule->json ? check_json(k, err) : 0;
 }
 
+/* What `data` of a public kind can hold. */
+static int check_text(const struct cfr_k8s_secret_key *k, struct cfr_err *err)
+{
+    return cfr_view_is_utf8(k->value) && (k->value.n == 0 || memchr(k->value.p, 0, k->value.n) == NULL)
+               ? 0
+               : cfr_err_set(err, CFR_E_CONFIG,
+                             "the value of \"%s\" is not text in UTF-8, which a ConfigMap holds: publish a Secret",
+                             k->key);
+}
+
 int cfr_k8s_secret_apply_check(const struct cfr_k8s_secret_object *o, struct cfr_err *err)
 {
     const char *keys[CFR_K8S_SECRET_KEYS_MAX] = {NULL};
@@ -156,21 +175,25 @@ int cfr_k8s_secret_apply_check(const struct cfr_k8s_secret_object *o, struct cfr
     int rc;
 
     if (!cfr_k8s_name_is_label(o->namespace_name))
-        return cfr_err_set(err, CFR_E_CONFIG, "the namespace of the Secret is missing or cannot be one (RFC 1123)");
+        return cfr_err_set(err, CFR_E_CONFIG, "the namespace of the %s is missing or cannot be one (RFC 1123)",
+                           o->kind->name);
     if (!cfr_k8s_name_is_subdomain(o->name))
-        return cfr_err_set(err, CFR_E_CONFIG, "the name of the Secret is missing or cannot be one (RFC 1123)");
+        return cfr_err_set(err, CFR_E_CONFIG, "the name of the %s is missing or cannot be one (RFC 1123)",
+                           o->kind->name);
     if (o->key_count > CFR_K8S_SECRET_KEYS_MAX)
-        return cfr_err_set(err, CFR_E_LIMIT, "the Secret would have %zu keys, more than %d", o->key_count,
+        return cfr_err_set(err, CFR_E_LIMIT, "the %s would have %zu keys, more than %d", o->kind->name, o->key_count,
                            CFR_K8S_SECRET_KEYS_MAX);
     for (size_t i = 0; i < o->key_count; i++)
         keys[i] = o->keys[i].key;
-    rc = check_type(o->type, keys, o->key_count, err);
+    rc = check_keys(o, keys, err);
+    if (rc == 0 && !o->kind->is_public)
+        rc = check_type(o->type, keys, o->key_count, err);
     for (size_t i = 0; rc == 0 && i < o->key_count; i++) {
         if (o->keys[i].value.n > CFR_K8S_SECRET_TOTAL_MAX - total)
-            return cfr_err_set(err, CFR_E_LIMIT, "the values of the Secret have more than %d bytes together",
+            return cfr_err_set(err, CFR_E_LIMIT, "the values of the %s have more than %d bytes together", o->kind->name,
                                CFR_K8S_SECRET_TOTAL_MAX);
         total += o->keys[i].value.n;
-        rc = check_value(find_rule(o->type), &o->keys[i], err);
+        rc = o->kind->is_public ? check_text(&o->keys[i], err) : check_value(find_rule(o->type), &o->keys[i], err);
     }
     return rc;
 }
@@ -202,11 +225,16 @@ int cfr_k8s_secret_apply_body(const struct cfr_k8s_secret_object *o, struct cfr_
 
     cfr_writer_object(&w, NULL);
     cfr_writer_string(&w, "apiVersion", cfr_view_of("v1"));
-    cfr_writer_string(&w, "kind", cfr_view_of("Secret"));
+    cfr_writer_string(&w, "kind", cfr_view_of(o->kind->name));
     write_metadata(o, &w);
-    cfr_writer_string(&w, "type", cfr_view_of(o->type));
+    if (!o->kind->is_public)
+        cfr_writer_string(&w, "type", cfr_view_of(o->type));
     cfr_writer_object(&w, "data");
     for (size_t i = 0; i < o->key_count; i++) {
+        if (o->kind->is_public) {
+            cfr_writer_string(&w, o->keys[i].key, o->keys[i].value);
+            continue;
+        }
         cfr_writer_raw(&w, o->keys[i].key, cfr_view_of("\""));
         if (w.rc == 0)
             w.rc = cfr_base64_encode(o->keys[i].value, out, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A Kubernetes Secret as a target: whether it may be written, and the body of its server-side apply. Pure.
- * Source: core/v1 Secret, and server-side apply. */
+/* A Kubernetes Secret or ConfigMap as a target: whether it may be written, and the body of its server-side apply. Pure.
+ * Source: core/v1 Secret and ConfigMap, and server-side apply. */
 #ifndef CFR_KUBE_SECRET_APPLY_H
 #define CFR_KUBE_SECRET_APPLY_H
 
@@ -18,15 +18,26 @@
 /* Of a body; and of the answer to a GET, which has fields that others added. */
 #define CFR_K8S_SECRET_BODY_MAX 2097152
 
+/* A kind of object that is written. */
+struct cfr_k8s_kind {
+    const char *name;     /* "Secret" */
+    const char *resource; /* "secrets", as in paths and rules */
+    bool is_public;       /* everyone may read it: it has no type, and `data` is UTF-8 text instead of base64 */
+};
+
+extern const struct cfr_k8s_kind cfr_k8s_kind_secret;
+extern const struct cfr_k8s_kind cfr_k8s_kind_configmap;
+
 struct cfr_k8s_secret_key {
     const char *key;
     struct cfr_view value;
 };
 
 struct cfr_k8s_secret_object {
+    const struct cfr_k8s_kind *kind;
     const char *namespace_name;
     const char *name;
-    const char *type; /* "Opaque", "kubernetes.io/dockerconfigjson" ... */
+    const char *type; /* "Opaque", "kubernetes.io/dockerconfigjson" ...; of a kind with a type */
     const struct cfr_k8s_secret_key *keys;
     size_t key_count;
     const char *credential; /* goes into an annotation, with GENERATION and EXPIRES_S */
@@ -41,26 +52,26 @@ enum cfr_k8s_secret_path {
 };
 
 /* The path of the object with the query for its purpose. False for names that are not valid in Kubernetes. */
-bool cfr_k8s_secret_apply_path(const char *namespace_name, const char *name, enum cfr_k8s_secret_path purpose,
-                               char out[CFR_K8S_SECRET_PATH_MAX]);
-/* Checks the API server's rules beforehand: names, keys, total size, the keys and values that TYPE needs.
- * CFR_E_CONFIG, CFR_E_LIMIT, CFR_E_NOMEM. */
+bool cfr_k8s_secret_apply_path(const struct cfr_k8s_kind *kind, const char *namespace_name, const char *name,
+                               enum cfr_k8s_secret_path purpose, char out[CFR_K8S_SECRET_PATH_MAX]);
+/* Checks the API server's rules beforehand: names, keys, total size, the keys and values that TYPE needs,
+ * text in a public kind. CFR_E_CONFIG, CFR_E_LIMIT, CFR_E_NOMEM. */
 int cfr_k8s_secret_apply_check(const struct cfr_k8s_secret_object *o, struct cfr_err *err);
 /* Reads the answer (200) to a GET of the object: CFR_E_CONFLICT if it must not be written: immutable, of
  * another type, or not made by credfresh (without its managed-by label or field manager) unless ADOPT.
- * CFR_E_UNAVAILABLE: it is being deleted, try again. CFR_E_ANSWER: it is not a Secret, or another one. */
+ * CFR_E_UNAVAILABLE: it is being deleted, try again. CFR_E_ANSWER: it is not of the kind, or another one. */
 int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_view body, bool adopt,
                              struct cfr_err *err);
 /* Reads the answer (200) to a GET of the object that was applied earlier; its values are not looked at. CFR_E_MISSING
  * if it is not as it was: not of this credential and generation, or one of the keys is not the field manager's any more
- * (of no KEYS: all of them), or it is being deleted; ERR names the manager. CFR_E_ANSWER: it is not a Secret, or
+ * (of no KEYS: all of them), or it is being deleted; ERR names the manager. CFR_E_ANSWER: it is not of the kind, or
  * another. */
 int cfr_k8s_secret_apply_held(const struct cfr_k8s_secret_object *o, struct cfr_view body, struct cfr_err *err);
-/* Reads from the answer (200) to a GET of the object the values of COUNT KEYS into VALUES, which it initialises and the
+/* Reads from the answer (200) to a GET of the Secret the values of COUNT KEYS into VALUES, which it initialises and the
  * caller frees also after an error; THERE says which of the keys exist. CFR_E_ANSWER, CFR_E_NOMEM. */
 int cfr_k8s_secret_apply_values(struct cfr_view body, const char *const *keys, size_t count, struct cfr_secret *values,
                                 bool *there, struct cfr_err *err);
-/* Appends the apply configuration as JSON: `data` in base64, label app.kubernetes.io/managed-by, annotations
+/* Appends the apply configuration as JSON: `data` as the kind needs it, label app.kubernetes.io/managed-by, annotations
  * credfresh.io/credential, /generation and (unless it never expires) /expires. */
 int cfr_k8s_secret_apply_body(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err);
 /* Reads a 409 of an apply: names the field managers that own the fields. Sets ERR, returns CFR_E_CONFLICT; a

@@ -116,19 +116,19 @@ struct cfr_config_file {
     bool in_place;              /* single file only */
 };
 
-/* A Secret of the cluster as a target. */
+/* A Secret or a ConfigMap of the cluster as a target. */
 struct cfr_config_secret {
     struct cfr_node node;
     char *namespace_name; /* NULL: as in a token request */
     char *name;
-    char *type;
+    char *type;           /* NULL: a ConfigMap, which has none */
     struct cfr_list keys; /* of struct cfr_config_file with .name; none = every key of a mounted Secret */
-    bool adopt;           /* take over a Secret that another program made */
+    bool adopt;           /* take over one that another program made */
     char *kubeconfig;
     char *context;
 };
 
-/* One target: a directory with files, or a single file, or a Secret of the cluster, or one of a registered kind. */
+/* One target: a directory with files, or a single file, or an object of the cluster, or one of a registered kind. */
 struct cfr_config_publish {
     struct cfr_node node;
     char *directory;
@@ -140,6 +140,7 @@ struct cfr_config_publish {
     struct cfr_config_file *file; /* with .path */
     struct cfr_list kind;         /* of struct cfr_one_of: a target of a registered kind (agent/config/kinds.h) */
     struct cfr_config_secret *secret;
+    struct cfr_config_secret *configmap;
 };
 
 /* A kind of hook, as far as the configuration has to know it. CONFIG is a struct of the variant's table. */
@@ -327,6 +328,8 @@ const struct cfr_sts_provider *cfr_config_exchange_provider(const struct cfr_con
                                                             void **provider_config);
 /* The provider and its configuration, or NULL when the credential has no exchange (or its Secret decides). */
 const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c, const void **provider_config);
+/* The Secret or ConfigMap that P is; NULL for a target on this machine. */
+const struct cfr_config_secret *cfr_config_cluster_object(const struct cfr_config_publish *p);
 
 /* The provider and its configuration; NULL only while the configuration is being checked. */
 const struct cfr_rotation_provider *cfr_config_mint_provider(const struct cfr_config_mint *c,

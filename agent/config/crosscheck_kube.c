@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules of the configuration about Secrets of the cluster, each of which has one writer, and about image credentials.
+/* Rules of the configuration about objects of the cluster, each of which has one writer, and about image credentials.
  */
 #include "agent/config/crosscheck_private.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A Secret, and who writes it. */
+/* A Secret or ConfigMap, and who writes it. */
 struct target {
     const struct cfr_config_secret *secret;
     const struct cfr_config_credential *credential;
@@ -23,7 +23,10 @@ static int compare_texts(const char *a, const char *b)
 /* Two ways to one API server, or to one namespace, cannot be distinguished before they are used. */
 static int compare_places(const struct target *a, const struct target *b)
 {
-    int order = compare_texts(a->secret->name, b->secret->name);
+    int order = (int)(a->secret->type == NULL) - (int)(b->secret->type == NULL);
+
+    if (order == 0)
+        order = compare_texts(a->secret->name, b->secret->name);
 
     if (order == 0)
         order = compare_texts(a->secret->namespace_name, b->secret->namespace_name);
@@ -46,8 +49,10 @@ static void collect(const struct cfr_config_credential *c, struct target *all, s
     for (size_t i = 0; i < c->publish.count; i++) {
         const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
 
-        if (p->secret != NULL && p->secret->name != NULL)
-            all[(*count)++] = (struct target){p->secret, c};
+        const struct cfr_config_secret *object = cfr_config_cluster_object(p);
+
+        if (object != NULL && object->name != NULL)
+            all[(*count)++] = (struct target){object, c};
     }
 }
 
@@ -73,10 +78,10 @@ void cfr_config_check_cluster(const struct cfr_config *config, struct cfr_config
         if (compare_places(t, &all[i - 1]) == 0)
             cfr_config_diagnostics_add(
                 problems, t->secret->node.line,
-                "credential %.63s: publish.secret: %.100s is also written on line %d; choose another name, or "
+                "credential %.63s: publish.%s: %.100s is also written on line %d; choose another name, or "
                 "put the keys of both into one",
-                t->credential->name != NULL ? t->credential->name : "without name", t->secret->name,
-                all[i - 1].secret->node.line);
+                t->credential->name != NULL ? t->credential->name : "without name",
+                t->secret->type != NULL ? "secret" : "configmap", t->secret->name, all[i - 1].secret->node.line);
     }
     free(all);
 }

@@ -225,6 +225,7 @@ static void check_formats(const struct cfr_config_credential *c, struct cfr_conf
 {
     for (size_t i = 0; i < c->publish.count; i++) {
         const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
+        const struct cfr_config_secret *object = cfr_config_cluster_object(p);
         struct cfr_config_target_use use = {.format = -1};
         const void *config;
         const struct cfr_config_target_kind *kind = cfr_config_target_kind(p, &config);
@@ -241,10 +242,10 @@ static void check_formats(const struct cfr_config_credential *c, struct cfr_conf
         if (use.format >= 0)
             check_format(c, &(struct cfr_config_file){.node = {use.line}, .format = use.format}, NULL,
                          kind->variant.key, ps);
-        for (size_t j = 0; p->secret != NULL && j < p->secret->keys.count; j++) {
-            const struct cfr_config_file *f = (const struct cfr_config_file *)p->secret->keys.items + j;
+        for (size_t j = 0; object != NULL && j < object->keys.count; j++) {
+            const struct cfr_config_file *f = (const struct cfr_config_file *)object->keys.items + j;
 
-            check_format(c, f, NULL, "secret.keys", ps);
+            check_format(c, f, NULL, object->type != NULL ? "secret.keys" : "configmap.keys", ps);
         }
         check_all_keys(c, p, ps);
     }

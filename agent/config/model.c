@@ -197,6 +197,11 @@ static bool may_mint(const struct cfr_config_mint *mint, const char *needs)
     return provider == NULL || provider->grants[i] != NULL;
 }
 
+const struct cfr_config_secret *cfr_config_cluster_object(const struct cfr_config_publish *p)
+{
+    return p->secret != NULL ? p->secret : p->configmap;
+}
+
 bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs)
 {
     const struct cfr_sts_provider *provider = cfr_config_provider(c, NULL);

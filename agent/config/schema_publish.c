@@ -109,17 +109,30 @@ static const struct cfr_field key_fields[] = {
 #undef AT
 
 static const struct cfr_table key_table = {
-    .name = "key of a Secret",
+    .name = "key of a Secret or ConfigMap",
     .size = sizeof(struct cfr_config_file),
     .fields = key_fields,
     .check = cfr_config_rules_file,
-    .doc = CFR_DOC("One key of the Secret. All of them change in one step."),
+    .doc = CFR_DOC("One key of the Secret or ConfigMap. All of them change in one step."),
 };
 
 #define AT(member) offsetof(struct cfr_config_secret, member)
+#define NAMESPACE_FIELD                                                                                                \
+    {                                                                                                                  \
+        FIELD_AS("namespace", namespace_name, STRING),                                                                 \
+            .min = 1, .max = 63,                                                                                       \
+            .doc = CFR_DOC(                                                                                            \
+                "Its namespace. Default: that of the kubeconfig's context, or of the pod that credfresh runs in.")     \
+    }
+#define REACH_FIELDS                                                                                                   \
+    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,                                                               \
+     .doc = CFR_DOC("How to reach the API server. Default: as the pod that credfresh runs in.")},                      \
+    {                                                                                                                  \
+        FIELD(context, STRING), .min = 1, .max = 253,                                                                  \
+                                .doc = CFR_DOC("Which context of `kubeconfig`. Default: its current one.")             \
+    }
 static const struct cfr_field secret_fields[] = {
-    {FIELD_AS("namespace", namespace_name, STRING), .min = 1, .max = 63,
-     .doc = CFR_DOC("Its namespace. Default: that of the kubeconfig's context, or of the pod that credfresh runs in.")},
+    NAMESPACE_FIELD,
     {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253, .doc = CFR_DOC("Its name.")},
     {FIELD(type, STRING), .fallback = "Opaque", .min = 1, .max = 253,
      .doc = CFR_DOC(
@@ -132,10 +145,20 @@ static const struct cfr_field secret_fields[] = {
                     "owns. Default: both "
                     "are "
                     "refused.")},
-    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
-     .doc = CFR_DOC("How to reach the API server. Default: as the pod that credfresh runs in.")},
-    {FIELD(context, STRING), .min = 1, .max = 253,
-     .doc = CFR_DOC("Which context of `kubeconfig`. Default: its current one.")},
+    REACH_FIELDS,
+    {.key = NULL},
+};
+
+static const struct cfr_field configmap_fields[] = {
+    NAMESPACE_FIELD,
+    {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253, .doc = CFR_DOC("Its name.")},
+    {FIELD(keys, LIST), .table = &key_table, .flags = CFR_FIELD_REQUIRED, .min = 1, .max = CFR_CONFIG_FILES_MAX,
+     .doc = CFR_DOC("What it holds, in formats that hold no secret: aws-config, ca.crt, ca-bundle, certificate, "
+                    "namespace, and field and template of fields that are not secret.")},
+    {FIELD(adopt, BOOL), .fallback = "false",
+     .doc = CFR_DOC("Take over a ConfigMap that another program created, and credfresh's fields that another manager "
+                    "owns. Default: both are refused.")},
+    REACH_FIELDS,
     {.key = NULL},
 };
 #undef AT
@@ -150,6 +173,16 @@ static const struct cfr_table secret_table = {
         "field manager `credfresh`. An immutable one, one of another type, and one that another program made are "
         "refused. Requires the verbs get and patch on it, and create if it does not exist yet; resourceNames may limit "
         "all three."),
+};
+
+static const struct cfr_table configmap_table = {
+    .name = "ConfigMap of the cluster",
+    .size = sizeof(struct cfr_config_secret),
+    .fields = configmap_fields,
+    .check = cfr_config_rules_configmap,
+    .doc = CFR_DOC(
+        "A ConfigMap of the cluster, for what is public: written, checked and put back as a Secret is. Requires the "
+        "verbs get and patch on it, and create if it does not exist yet; resourceNames may limit all three."),
 };
 
 #define AT(member) offsetof(struct cfr_config_publish, member)
@@ -175,6 +208,7 @@ static const struct cfr_field publish_fields[] = {
     {FIELD(file, MAP), .table = &single_table, .doc = CFR_DOC("A single file.")},
     {FIELD(kind, ANY_OF), .variant = cfr_config_target_variant},
     {FIELD(secret, MAP), .table = &secret_table, .doc = CFR_DOC("A Secret of the cluster.")},
+    {FIELD(configmap, MAP), .table = &configmap_table, .doc = CFR_DOC("A ConfigMap of the cluster.")},
     {.key = NULL},
 };
 #undef AT
@@ -184,5 +218,6 @@ const struct cfr_table cfr_config_publish_table = {
     .size = sizeof(struct cfr_config_publish),
     .fields = publish_fields,
     .check = cfr_config_rules_publish,
-    .doc = CFR_DOC("Where it is written: exactly one of `directory` (with `files`), `file`, `profile` and `secret`."),
+    .doc = CFR_DOC("Where it is written: exactly one of `directory` (with `files`), `file`, `profile`, `secret` and "
+                   "`configmap`."),
 };

@@ -26,6 +26,7 @@ int cfr_config_rules_token(const void *node, struct cfr_err *err);
 int cfr_config_rules_exchange(const void *node, struct cfr_err *err);
 /* agent/config/validate_publish.c */
 int cfr_config_rules_secret(const void *node, struct cfr_err *err);
+int cfr_config_rules_configmap(const void *node, struct cfr_err *err);
 int cfr_config_rules_publish(const void *node, struct cfr_err *err);
 int cfr_config_rules_file(const void *node, struct cfr_err *err);
 int cfr_config_rules_hook(const void *node, struct cfr_err *err);

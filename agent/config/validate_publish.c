@@ -2,6 +2,7 @@
 /* Rules across the fields of what says where a credential is written. */
 #include "agent/config/validate_private.h"
 
+#include "agent/config/config_private.h"
 #include "agent/config/schema_private.h"
 #include "agent/config/kinds.h"
 #include "files/format/format.h"
@@ -175,6 +176,38 @@ int cfr_config_rules_secret(const void *node, struct cfr_err *err)
     return check_names("keys", &s->keys, err);
 }
 
+/* The first secret field that F is made of, as users name it, or its format; NULL if all of it is public. */
+static const char *find_secret_part(const struct cfr_config_file *f)
+{
+    const struct cfr_format *format = &cfr_formats[f->format];
+    const struct cfr_grant_name *row;
+
+    if (!format->is_public)
+        return format->name;
+    for (size_t i = 0; (row = cfr_config_file_field(f, i)) != NULL; i++) {
+        if (!row->shown)
+            return cfr_grant_public_name(row->field);
+    }
+    return NULL;
+}
+
+int cfr_config_rules_configmap(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_secret *s = node;
+
+    for (size_t i = 0; i < s->keys.count; i++) {
+        const struct cfr_config_file *f = file_at(&s->keys, i);
+        const char *part = find_secret_part(f);
+
+        if (part != NULL)
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "keys: %.64s, on line %d: %.64s holds a secret, which every reader of a ConfigMap sees; "
+                               "publish it by `secret`",
+                               f->name != NULL ? f->name : "without name", f->node.line, part);
+    }
+    return cfr_config_rules_secret(node, err);
+}
+
 static int check_directory(const struct cfr_config_publish *p, struct cfr_err *err)
 {
     if (p->directory == NULL && p->files.count != 0)
@@ -200,13 +233,16 @@ static struct cfr_variant key_at(size_t index)
     v = cfr_config_target_variant(index - 2);
     if (v.key == NULL && (index == 2 || cfr_config_target_variant(index - 3).key != NULL))
         v.key = "secret";
+    else if (v.key == NULL && (index == 3 || cfr_config_target_variant(index - 4).key != NULL))
+        v.key = "configmap";
     return v;
 }
 
 int cfr_config_rules_publish(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_publish *p = node;
-    size_t kinds = (size_t)(p->directory != NULL) + (p->file != NULL) + (p->secret != NULL) + p->kind.count;
+    size_t kinds = (size_t)(p->directory != NULL) + (p->file != NULL) + (p->secret != NULL) + (p->configmap != NULL) +
+                   p->kind.count;
     char keys[CFR_CONFIG_KEYS_MAX];
     int rc = 0;
 

@@ -200,7 +200,8 @@ void cfr_doctor_publish(struct cfr_doctor *d, struct cfr_doctor_case *c)
     rehearse(d, c);
     for (size_t i = 0; i < one->publish.count; i++) {
         const struct cfr_config_publish *t = (const struct cfr_config_publish *)one->publish.items + i;
-        const struct cfr_list *files = t->secret != NULL ? &t->secret->keys : &t->files;
+        const struct cfr_config_secret *object = cfr_config_cluster_object(t);
+        const struct cfr_list *files = object != NULL ? &object->keys : &t->files;
 
         if (t->file != NULL)
             check_file(d, c, t, t->file);

@@ -5,5 +5,5 @@
 #include <stddef.h>
 
 const struct cfr_target_ops *const cfr_publish_kinds[] = {
-    &cfr_publish_directory, &cfr_publish_file, &cfr_publish_profile, &cfr_publish_secret, NULL,
+    &cfr_publish_directory, &cfr_publish_file, &cfr_publish_profile, &cfr_publish_secret, &cfr_publish_configmap, NULL,
 };

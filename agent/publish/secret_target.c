@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Target kind `secret`: Secrets of the cluster, and the queue that applies them. */
+/* Target kinds `secret` and `configmap`: objects of the cluster, and the queue that applies them. */
 #include "agent/publish/secret_target.h"
 
 #include "agent/publish/previous_private.h"
@@ -27,10 +27,11 @@ enum purpose {
     APPLY
 };
 
-/* One Secret. */
+/* One Secret or ConfigMap. */
 struct target {
     struct cfr_delivery *all;
     const struct cfr_config_secret *config;
+    const struct cfr_k8s_kind *kind;
     char name[NAME_MAX_BYTES]; /* "Secret NAMESPACE/NAME", for people */
     char namespace_name[254];  /* empty until it is known */
     uint64_t wanted;
@@ -41,7 +42,7 @@ struct target {
     struct cfr_secret values[CFR_CONFIG_FILES_MAX];
     size_t key_count;
     size_t own_count; /* of these, those that are rendered; the others are what the Secret held before, KEY.old */
-    bool minted;      /* it is a rotated key, the last of those rendered being when that was minted */
+    bool minted;      /* it is a rotated key in a Secret, the last of those rendered being when that was minted */
     bool loaded;      /* the values are there, to be applied */
     struct cfr_kube_call *call;
     struct cfr_secret body; /* of the call */
@@ -83,8 +84,13 @@ static size_t count_targets(const struct cfr_config_credential *c)
     size_t n = 0;
 
     for (size_t i = 0; i < c->publish.count; i++)
-        n += publish_at(c, i)->secret != NULL;
+        n += cfr_config_cluster_object(publish_at(c, i)) != NULL;
     return n;
+}
+
+static const struct cfr_k8s_kind *kind_of(const struct cfr_config_secret *c)
+{
+    return c->type != NULL ? &cfr_k8s_kind_secret : &cfr_k8s_kind_configmap;
 }
 
 static void bind_targets(struct cfr_delivery *d)
@@ -92,9 +98,12 @@ static void bind_targets(struct cfr_delivery *d)
     size_t n = 0;
 
     for (size_t i = 0; i < d->config->publish.count; i++) {
-        if (publish_at(d->config, i)->secret == NULL)
+        const struct cfr_config_secret *object = cfr_config_cluster_object(publish_at(d->config, i));
+
+        if (object == NULL)
             continue;
-        d->targets[n].config = publish_at(d->config, i)->secret;
+        d->targets[n].config = object;
+        d->targets[n].kind = kind_of(object);
         d->targets[n++].all = d;
     }
 }
@@ -102,8 +111,8 @@ static void bind_targets(struct cfr_delivery *d)
 /* NAMESPACE_NAME is empty while it is not known. */
 static void name_secret(const struct cfr_config_secret *c, const char *namespace_name, char name[NAME_MAX_BYTES])
 {
-    (void)snprintf(name, NAME_MAX_BYTES, "Secret %.90s%s%.253s", namespace_name, namespace_name[0] != '\0' ? "/" : "",
-                   c->name);
+    (void)snprintf(name, NAME_MAX_BYTES, "%s %.90s%s%.253s", kind_of(c)->name, namespace_name,
+                   namespace_name[0] != '\0' ? "/" : "", c->name);
 }
 
 int cfr_publish_secret_open(const struct cfr_config_credential *c, struct cfr_kube *kube, cfr_publish_secret_fn *ended,
@@ -229,6 +238,7 @@ static struct cfr_k8s_secret_object object_of(const struct target *t,
     for (size_t i = 0; i < t->key_count; i++)
         keys[i] = (struct cfr_k8s_secret_key){t->keys[i], cfr_secret_view(&t->values[i])};
     return (struct cfr_k8s_secret_object){
+        .kind = t->kind,
         .namespace_name = t->namespace_name[0] != '\0' ? t->namespace_name : "default",
         .name = t->config->name,
         .type = t->config->type,
@@ -244,9 +254,10 @@ static struct cfr_k8s_secret_object object_of(const struct target *t,
 static int check_object(const struct cfr_target *t, const struct cfr_publish_render *job,
                         const struct cfr_target_content *content, struct cfr_err *err)
 {
-    const struct cfr_config_secret *c = t->config->secret;
+    const struct cfr_config_secret *c = cfr_config_cluster_object(t->config);
     struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
     struct cfr_k8s_secret_object o = {
+        .kind = kind_of(c),
         .namespace_name = c->namespace_name != NULL ? c->namespace_name : "default",
         .name = c->name,
         .type = c->type,
@@ -275,13 +286,13 @@ static int add_minted(const struct cfr_publish_minted *minted, struct cfr_target
 static int render_secret(const struct cfr_target *t, const struct cfr_publish_render *job,
                          struct cfr_target_content *out, struct cfr_err *err)
 {
-    const struct cfr_config_secret *c = t->config->secret;
+    const struct cfr_config_secret *c = cfr_config_cluster_object(t->config);
     char name[NAME_MAX_BYTES];
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < c->keys.count; i++)
         rc = cfr_publish_content_file(out, job, cfr_publish_file_at(&c->keys, i), err);
-    if (rc == 0 && job->from->minted != NULL)
+    if (rc == 0 && job->from->minted != NULL && t->config->secret != NULL)
         rc = add_minted(job->from->minted, out, err);
     if (rc == 0 && c->keys.count == 0) {
         cfr_publish_content_keys(out, job, 0);
@@ -326,7 +337,7 @@ static int queue_secret(const struct cfr_target *target, const struct cfr_publis
 
     (void)hash;
     for (size_t i = 0; d != NULL && i < d->count; i++) {
-        if (d->targets[i].config == target->config->secret)
+        if (d->targets[i].config == cfr_config_cluster_object(target->config))
             t = &d->targets[i];
     }
     if (t == NULL)
@@ -344,7 +355,7 @@ static int queue_secret(const struct cfr_target *target, const struct cfr_publis
     memcpy(t->values, fresh.values, sizeof t->values);
     t->key_count = fresh.key_count;
     t->own_count = fresh.key_count;
-    t->minted = job->render.from->minted != NULL;
+    t->minted = job->render.from->minted != NULL && !t->kind->is_public;
     t->loaded = true;
     t->wanted = job->render.generation;
     t->wanted_expires_ms = job->expires_ms;
@@ -359,15 +370,30 @@ static bool is_secret(const struct cfr_config_publish *t)
     return t->secret != NULL;
 }
 
+static bool is_configmap(const struct cfr_config_publish *t)
+{
+    return t->configmap != NULL;
+}
+
 static void inspect_secret(const struct cfr_target *t, const struct cfr_publish_inspection *i)
 {
-    i->cluster(i->ctx, &(struct cfr_kube_where){t->config->secret->kubeconfig, t->config->secret->context});
+    const struct cfr_config_secret *c = cfr_config_cluster_object(t->config);
+
+    i->cluster(i->ctx, &(struct cfr_kube_where){c->kubeconfig, c->context});
 }
 
 const struct cfr_target_ops cfr_publish_secret = {
     .inspect = inspect_secret,
     .is_remote = true,
     .is_configured = is_secret,
+    .render = render_secret,
+    .publish = queue_secret,
+};
+
+const struct cfr_target_ops cfr_publish_configmap = {
+    .inspect = inspect_secret,
+    .is_remote = true,
+    .is_configured = is_configmap,
     .render = render_secret,
     .publish = queue_secret,
 };
@@ -384,7 +410,7 @@ static void restore_keys(struct target *t)
         cfr_secret_init(&t->values[i], 0);
         t->key_count = i + 1;
     }
-    if (t->all->config->mint == NULL)
+    if (t->all->config->mint == NULL || t->kind->is_public)
         return;
     t->keys[t->key_count] = strdup(CFR_ROTATION_FILE);
     cfr_secret_init(&t->values[t->key_count], 0);
@@ -483,7 +509,7 @@ static int refuse(const struct target *t, const struct cfr_kube_answer *answer, 
         .verb = t->purpose != APPLY ? "get"
                 : t->absent         ? "create"
                                     : "patch",
-        .resource = "secrets",
+        .resource = t->kind->resource,
         .name = t->config->name,
         .namespace_name = t->namespace_name,
         .secrets = answer->secrets,
@@ -670,8 +696,8 @@ static int send(struct target *t, enum purpose purpose, struct cfr_err *err)
     int rc = 0;
 
     t->purpose = purpose;
-    if (!cfr_k8s_secret_apply_path(t->namespace_name, t->config->name, use, path))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s cannot be the name of a Secret", t->name);
+    if (!cfr_k8s_secret_apply_path(t->kind, t->namespace_name, t->config->name, use, path))
+        return cfr_err_set(err, CFR_E_CONFIG, "%s cannot be the name of a %s", t->name, t->kind->name);
     if (apply) {
         rc = make_body(t, err);
         request.content_type = CFR_K8S_SECRET_APPLY_TYPE;

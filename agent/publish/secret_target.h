@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Delivery of a credential to Kubernetes Secrets: queued by cfr_publish, applied by server-side apply, and retried
- * until each Secret holds the newest generation.
+/* Delivery of a credential to Kubernetes Secrets and ConfigMaps, here both called Secrets: queued by cfr_publish,
+ * applied by server-side apply, and retried until each Secret holds the newest generation.
  *
  * A rotated key is applied with what the Secret held before, as KEY.old, and the time of its minting.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Interface of a target kind: directory, file, profile, secret. A new kind is a file with a struct cfr_target_ops,
- * which also brings its key of the configuration, and its row in kinds.c.
+/* Interface of a target kind: directory, file, profile, secret, configmap. A new kind is a file with a struct
+ * cfr_target_ops, which also brings its key of the configuration, and its row in kinds.c.
  *
  * targets.c decides when all targets of a credential are rendered and published; a kind knows where and how. All of it
  * blocks on disk, never on the network. Everything is borrowed for the call but a struct cfr_target_content, which
@@ -79,6 +79,7 @@ extern const struct cfr_target_ops cfr_publish_directory;
 extern const struct cfr_target_ops cfr_publish_file;
 extern const struct cfr_target_ops cfr_publish_profile;
 extern const struct cfr_target_ops cfr_publish_secret;
+extern const struct cfr_target_ops cfr_publish_configmap;
 
 /* The kinds, NULL-terminated: agent/publish/kinds.c. */
 extern const struct cfr_target_ops *const cfr_publish_kinds[];

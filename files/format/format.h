@@ -86,6 +86,7 @@ struct cfr_format {
     unsigned options;      /* enum cfr_format_option, those that it takes */
     bool profile;          /* can be merged as a profile */
     bool config_file;      /* its sections are those of an AWS config file: [profile NAME] */
+    bool is_public;        /* nothing that it writes is secret; of `field` and `template`, their fields decide */
     bool holds_token;      /* the subject token is in what it writes */
     bool is_token;         /* and nothing else */
     bool needs_token_path; /* names the token's file; without a token_path that of the directory's file with is_token */

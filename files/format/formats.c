@@ -15,7 +15,7 @@
     X("aws-config", .render = cfr_format_aws_config,                                                                   \
       .options = CFR_FORMAT_ROLE_ARN | CFR_FORMAT_SESSION_NAME | CFR_FORMAT_TOKEN_PATH | CFR_FORMAT_REGION |           \
                  CFR_FORMAT_COMMAND | CFR_FORMAT_STS_ENDPOINTS,                                                        \
-      .profile = true, .config_file = true, .passes_on = true, .sdk_variable = "AWS_CONFIG_FILE",                      \
+      .profile = true, .config_file = true, .is_public = true, .passes_on = true, .sdk_variable = "AWS_CONFIG_FILE",   \
       .doc = CFR_DOC("a profile of an AWS config file that makes SDKs use a published token, or run a command"))       \
     X("aws-credential-process", .render = cfr_format_aws_credential_process, .needs = CFR_FIELD_AWS_ACCESS_KEY_ID,     \
       .doc = CFR_DOC("the JSON that AWS SDKs expect of a credential_process"))                                         \
@@ -62,24 +62,24 @@
       .doc = CFR_DOC("everything that is known, as one JSON object"))                                                  \
     X("secret-key", .render = cfr_format_secret_key, .options = CFR_FORMAT_KEY, .needs = CFR_FIELD_SECRET_PREFIX,      \
       .passes_on = true, .doc = CFR_DOC("one key of a mounted Secret that is passed on, as it is"))                    \
-    X("field", .render = cfr_format_field, .options = CFR_FORMAT_FIELD, .passes_on = true,                             \
+    X("field", .render = cfr_format_field, .options = CFR_FORMAT_FIELD, .is_public = true, .passes_on = true,          \
       .doc = CFR_DOC("one value alone, without a line feed: the one that `field` names"))                              \
-    X("template", .render = cfr_format_template, .options = CFR_FORMAT_TEMPLATE, .passes_on = true,                    \
+    X("template", .render = cfr_format_template, .options = CFR_FORMAT_TEMPLATE, .is_public = true, .passes_on = true, \
       .doc = CFR_DOC("the text of `template`, with the values of the fields that it names"))                           \
-    X("ca.crt", .render = cfr_format_kube_ca, .needs = CFR_FIELD_KUBERNETES_CA,                                        \
+    X("ca.crt", .render = cfr_format_kube_ca, .needs = CFR_FIELD_KUBERNETES_CA, .is_public = true,                     \
       .doc = CFR_DOC("what clients verify the API server by from which the token was requested, in PEM form"))         \
-    X("namespace", .render = cfr_format_kube_namespace, .needs = CFR_FIELD_KUBERNETES_NAMESPACE,                       \
+    X("namespace", .render = cfr_format_kube_namespace, .needs = CFR_FIELD_KUBERNETES_NAMESPACE, .is_public = true,    \
       .doc = CFR_DOC("the namespace of the requested token's service account, without a line feed"))                   \
     X("kubeconfig", .render = cfr_format_kubeconfig, .options = CFR_FORMAT_TOKEN_PATH | CFR_FORMAT_SERVER,             \
       .needs = CFR_FIELD_TOKEN, .holds_token = true, .needs_token_path = true, .sdk_variable = "KUBECONFIG",           \
       .doc = CFR_DOC("a kubeconfig, in JSON, by which clients use the token; with the token's path where there is "    \
                      "one, so that clients notice a new token"))                                                       \
-    X("certificate", .render = cfr_format_certificate, .needs = CFR_FIELD_SERVICE_CERTIFICATE,                         \
+    X("certificate", .render = cfr_format_certificate, .needs = CFR_FIELD_SERVICE_CERTIFICATE, .is_public = true,      \
       .doc = CFR_DOC(                                                                                                  \
           "a serving certificate of the service CA in PEM form, with the certificates that lead to older CAs"))        \
     X("private-key", .render = cfr_format_private_key, .needs = CFR_FIELD_SERVICE_KEY,                                 \
       .doc = CFR_DOC("the certificate's key in PEM form (PKCS#8)"))                                                    \
-    X("ca-bundle", .render = cfr_format_ca_bundle, .needs = CFR_FIELD_SERVICE_BUNDLE,                                  \
+    X("ca-bundle", .render = cfr_format_ca_bundle, .needs = CFR_FIELD_SERVICE_BUNDLE, .is_public = true,               \
       .doc = CFR_DOC("the certificates by which clients verify what the service CA issues, in PEM form"))
 
 const struct cfr_format cfr_formats[] = {

@@ -50,7 +50,8 @@ static void refusal(long status, struct cfr_view body)
 static void secret(bool adopt, bool conflict, struct cfr_view body)
 {
     const struct cfr_k8s_secret_key key = {"token", {"FAKE", 4}};
-    struct cfr_k8s_secret_object o = {.namespace_name = "ns-a",
+    struct cfr_k8s_secret_object o = {.kind = &cfr_k8s_kind_secret,
+                                      .namespace_name = "ns-a",
                                       .name = "cloud-creds",
                                       .type = "Opaque",
                                       .keys = &key,

@@ -19,8 +19,8 @@ class Kube:
         self.cloud = cloud
         self.trust = ssl.create_default_context(cafile=cloud.ca)
 
-    def call(self, method, name, body=None, query="", content="application/json"):
-        url = f"{self.cloud.ready['kube_url']}/api/v1/namespaces/default/secrets" + (f"/{name}" if name else "") + query
+    def call(self, method, name, body=None, query="", content="application/json", kind="secrets"):
+        url = f"{self.cloud.ready['kube_url']}/api/v1/namespaces/default/{kind}" + (f"/{name}" if name else "") + query
         headers = {"Authorization": "Bearer demo-kube-token", "Content-Type": content}
         data = None if body is None else json.dumps(body).encode()
         try:
@@ -255,3 +255,46 @@ def test_forbidden_says_which_rule_is_missing(agent):
     start(agent, target(agent, "creds", namespace="kube-system"))
     wait_failed(agent, "kube-system")
     assert "secrets" in delivery(agent)["error"] and "demo-kube-token" not in agent.log
+
+
+def configmap(agent, name, *keys, **over):
+    return {"configmap": {"namespace": "default", "name": name, "kubeconfig": agent.cloud.ready["kubeconfig"],
+                          "keys": list(keys), **over}}
+
+
+ACCOUNT = {"name": "account", "format": "field", "field": "aws_account_id"}
+
+
+def test_a_configmap_is_applied_put_back_and_adopted_like_a_secret(agent, kube):
+    start(agent, configmap(agent, "public", ACCOUNT, {"name": "config", "format": "aws-config", "region": "eu-west-1",
+                                                  "role_arn": "arn:aws:iam::123456789012:role/demo", "token_path": "/t"}),
+          target(agent, "public"))
+    eventually(lambda: [d.get("result") for d in agent.status().get("deliveries") or []] == ["ok", "ok"], agent.log)
+    made = kube.call("GET", "public", kind="configmaps")
+    assert made["kind"] == "ConfigMap" and "type" not in made and made["data"]["account"].isdigit(), made
+    assert "eu-west-1" in made["data"]["config"]
+    assert made["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "credfresh"
+    assert delivery(agent)["name"] == "ConfigMap default/public"
+    agent.stop()
+    kube.call("DELETE", "public", kind="configmaps")
+    agent.start()
+    eventually(lambda: "ConfigMap default/public was deleted: it is published again" in agent.log, agent.log)
+    eventually(lambda: kube.call("GET", "public", kind="configmaps")["kind"] == "ConfigMap", agent.log)
+    agent.stop()
+    assert kube.call("POST", "", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs"},
+                                  "data": {"account": "old"}}, kind="configmaps")["kind"] == "ConfigMap"
+    start(agent, configmap(agent, "theirs", ACCOUNT))
+    wait_failed(agent, "the ConfigMap default/theirs was not made by credfresh")
+
+
+@pytest.mark.parametrize("key, part", [
+    ({"name": "c", "format": "aws-credentials"}, "aws-credentials"),
+    ({"name": "c", "format": "token"}, "token"),
+    ({"name": "c", "format": "field", "field": "aws_session_token"}, "aws_session_token"),
+    ({"name": "c", "format": "template", "template": "a ${aws_account_id} ${aws_secret_access_key}"},
+     "aws_secret_access_key"),
+])
+def test_a_configmap_takes_nothing_secret(agent, key, part):
+    agent.configure(agent.credential(publish=[configmap(agent, "public", ACCOUNT, key)]))
+    done = agent.run("check")
+    assert done.returncode != 0 and f"{part} holds a secret" in done.stdout + done.stderr, done.stdout + done.stderr

@@ -122,7 +122,7 @@ static const struct lc_action *find(const struct lc_request *request, unsigned *
     if (strcmp(path.kind, "serviceaccounts") == 0 && path.name[0] != '\0' && strcmp(path.subresource, "token") == 0) {
         return strcmp(request->method, "POST") == 0 ? &actions[0] : &other_method;
     }
-    if (strcmp(path.kind, "secrets") == 0 && path.subresource[0] == '\0') {
+    if ((strcmp(path.kind, "secrets") == 0 || strcmp(path.kind, "configmaps") == 0) && path.subresource[0] == '\0') {
         return secret_action(request, path.name[0] != '\0');
     }
     return &other;

@@ -14,6 +14,7 @@ struct lc_kube {
     json_t *accounts;     /* {"namespace", "name", "uid"} */
     json_t *pods;         /* ... and "service_account", "node" (or absent), "audiences" */
     json_t *nodes;        /* NAME: {"name", "uid"} */
+    json_t *configmaps;   /* as secrets */
     json_t *secrets;      /* {"object": without managedFields, "managers": see kube_fields.h} */
     json_t *tokens;       /* TOKEN: {"user", "groups"} */
     json_t *namespaces;   /* NAME: true */

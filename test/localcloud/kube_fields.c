@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Maps whose members are owned one by one, and what is owned as a whole. The order is that of an answer. */
-static const char *const maps[] = {"metadata.labels.", "metadata.annotations.", "data."};
+static const char *const maps[] = {"metadata.labels.", "metadata.annotations.", "data.", "binaryData."};
 static const char *const atoms[] = {"metadata.finalizers", "metadata.ownerReferences", "immutable", "type"};
 
 enum { MAPS = sizeof maps / sizeof maps[0], ATOMS = sizeof atoms / sizeof atoms[0] };
@@ -77,10 +77,10 @@ static json_t *gather(json_t *flat, const char *prefix)
     return map;
 }
 
-json_t *lc_kube_unflatten(json_t *flat, json_t *metadata)
+json_t *lc_kube_unflatten(const char *kind, json_t *flat, json_t *metadata)
 {
     json_t *own = json_copy(metadata);
-    json_t *secret = json_pack("{s:s,s:s,s:o}", "kind", "Secret", "apiVersion", "v1", "metadata", own);
+    json_t *secret = json_pack("{s:s,s:s,s:o}", "kind", kind, "apiVersion", "v1", "metadata", own);
 
     for (size_t i = 0; i < MAPS; i++) {
         json_t *map = gather(flat, maps[i]);

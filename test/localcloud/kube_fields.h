@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Owned fields of a Secret, and their field managers: the bookkeeping of server-side apply.
+/* Owned fields of a Secret or ConfigMap, and their field managers: the bookkeeping of server-side apply.
  *
- * A Secret is held flat, as an object of paths and values: "data.KEY", "metadata.labels.KEY",
+ * A Secret is held flat, as an object of paths and values: "data.KEY", "binaryData.KEY", "metadata.labels.KEY",
  * "metadata.annotations.KEY", "type", "immutable", "metadata.finalizers", "metadata.ownerReferences".
  * Managers are an array of {"manager", "operation" ("Apply" or "Update"), "time", "fields": {PATH: true}}. */
 #ifndef LC_KUBE_FIELDS_H
@@ -11,8 +11,8 @@
 
 /* The flat form of a Secret (a new reference). */
 json_t *lc_kube_flatten(json_t *secret);
-/* The Secret of a flat form, with this metadata (name, namespace, uid, ...; borrowed). */
-json_t *lc_kube_unflatten(json_t *flat, json_t *metadata);
+/* The Secret (or the KIND) of a flat form, with this metadata (name, namespace, uid, ...; borrowed). */
+json_t *lc_kube_unflatten(const char *kind, json_t *flat, json_t *metadata);
 /* managedFields as the API shows them. */
 json_t *lc_kube_managed(json_t *managers);
 

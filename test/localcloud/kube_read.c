@@ -15,8 +15,8 @@ const char lc_kube_demo[] =
     "\"tokens\":[{\"token\":\"demo-kube-token\",\"user\":\"demo\"}],"
     "\"rbac\":[{\"user\":\"demo\",\"verb\":\"create\",\"resource\":\"serviceaccounts/"
     "token\",\"namespace\":\"default\","
-    "\"names\":[\"demo\"]},{\"user\":\"demo\",\"verb\":\"*\",\"resource\":\"secrets\",\"namespace\":"
-    "\"default\"}]}";
+    "\"names\":[\"demo\"]},{\"user\":\"demo\",\"verb\":\"*\",\"resource\":[\"secrets\",\"configmaps\"],"
+    "\"namespace\":\"default\"}]}";
 
 /* The stable uid, or the one that was given, or (for a name that was taken before) a new one. */
 static void uid_of(const char *kind, const char *namespace_name, const char *name, const char *given, bool again,
@@ -283,6 +283,7 @@ static void clear(struct lc_kube *kube)
     (void)json_object_clear(kube->accounts);
     (void)json_object_clear(kube->pods);
     (void)json_object_clear(kube->nodes);
+    (void)json_object_clear(kube->configmaps);
     (void)json_object_clear(kube->secrets);
     (void)json_object_clear(kube->tokens);
     (void)json_object_clear(kube->namespaces);

@@ -39,14 +39,15 @@ static json_t *identity(json_t *entry, const char *namespace_name, const char *n
 }
 
 /* What is kept: takes the references of metadata and managers. */
-static json_t *make_entry(struct lc_kube *kube, json_t *flat, json_t *metadata, json_t *managers)
+static json_t *make_entry(struct lc_kube *kube, const struct lc_kube_kind *kind, json_t *flat, json_t *metadata,
+                          json_t *managers)
 {
     char version[32] = "";
     json_t *object = NULL;
 
     (void)snprintf(version, sizeof version, "%llu", (unsigned long long)++kube->version);
     (void)json_object_set_new(metadata, "resourceVersion", json_string(version));
-    object = lc_kube_unflatten(flat, metadata);
+    object = lc_kube_unflatten(kind->name, flat, metadata);
     json_decref(metadata);
     return json_pack("{s:o,s:o}", "object", object, "managers", managers);
 }
@@ -54,20 +55,20 @@ static json_t *make_entry(struct lc_kube *kube, json_t *flat, json_t *metadata, 
 json_t *lc_kube_secret_entry(struct lc_kube *kube, json_t *secret, const char *manager, struct lc_fail *fail)
 {
     json_t *metadata = json_object_get(secret, "metadata");
-    json_t *flat = lc_kube_secret_decode(secret, fail);
+    json_t *flat = lc_kube_secret_decode(&lc_kube_kind_secret, secret, fail);
     json_t *nothing = json_object();
     json_t *managers = json_array();
     json_t *entry = NULL;
     struct lc_kube_faults faults = {0};
 
     if (flat != NULL) {
-        lc_kube_secret_validate(flat, NULL, lc_kube_text(metadata, "name"), &faults);
+        lc_kube_secret_validate(&lc_kube_kind_secret, flat, NULL, lc_kube_text(metadata, "name"), &faults);
         if (json_array_size(faults.causes) > 0) {
             json_t *cause = json_array_get(faults.causes, 0);
             (void)lc_fail_set(fail, "secret: %s: %.300s", lc_kube_text(cause, "field"), lc_kube_text(cause, "message"));
         } else {
             lc_kube_wrote(managers, nothing, flat, manager);
-            entry = make_entry(kube, flat,
+            entry = make_entry(kube, &lc_kube_kind_secret, flat,
                                identity(NULL, lc_kube_text(metadata, "namespace"), lc_kube_text(metadata, "name"),
                                         json_string_value(json_object_get(metadata, "uid"))),
                                json_incref(managers));
@@ -88,8 +89,8 @@ int lc_kube_bad_request(struct lc_kube_work *work, const char *text)
 int lc_kube_conflict(struct lc_kube_work *work, const char *why)
 {
     return lc_kube_refuse(work->visit, 409, "Conflict",
-                          json_pack("{s:s,s:s}", "name", work->name, "kind", LC_KUBE_SECRETS),
-                          "Operation cannot be fulfilled on " LC_KUBE_SECRETS " \"%s\": %s", work->name, why);
+                          json_pack("{s:s,s:s}", "name", work->name, "kind", work->kind->resource),
+                          "Operation cannot be fulfilled on %s \"%s\": %s", work->kind->resource, work->name, why);
 }
 
 /* Who writes, without a fieldManager: the User-Agent up to its slash. */
@@ -194,20 +195,20 @@ int lc_kube_finish(struct lc_kube_work *work, json_t *flat)
     json_t *entry = NULL;
     bool fresh = work->entry == NULL;
 
-    lc_kube_secret_validate(flat, fresh ? NULL : work->before, work->name, &faults);
-    if (lc_kube_faultless(work->visit, &faults, "", "Secret", work->name) != 0) {
+    lc_kube_secret_validate(work->kind, flat, fresh ? NULL : work->before, work->name, &faults);
+    if (lc_kube_faultless(work->visit, &faults, "", work->kind->name, work->name) != 0) {
         return -1;
     }
     if (!fresh && json_equal(flat, work->before) == 1 && lc_kube_same_managers(old, work->managers)) {
         lc_kube_answer(work->visit, 200, lc_kube_secret_shown(work->entry));
         return 0;
     }
-    entry = make_entry(work->kube, flat, identity(work->entry, work->path.namespace_name, work->name, NULL),
+    entry = make_entry(work->kube, work->kind, flat, identity(work->entry, work->path.namespace_name, work->name, NULL),
                        json_incref(work->managers));
     lc_kube_answer(work->visit, fresh ? 201 : 200, lc_kube_secret_shown(entry));
     work->visit->record.exchange = true;
     if (!work->dry) {
-        (void)json_object_set(work->kube->secrets, work->key, entry);
+        (void)json_object_set(work->list, work->key, entry);
     }
     json_decref(entry);
     return 0;
@@ -223,7 +224,7 @@ int lc_kube_check_namespace(struct lc_kube_work *work)
 json_t *lc_kube_decode(struct lc_kube_work *work, json_t *object)
 {
     struct lc_fail fail = {""};
-    json_t *flat = lc_kube_secret_decode(object, &fail);
+    json_t *flat = lc_kube_secret_decode(work->kind, object, &fail);
 
     if (flat == NULL) {
         (void)lc_kube_bad_request(work, fail.text);
@@ -238,7 +239,7 @@ static int replace(struct lc_kube_work *work, json_t *object)
     int result = -1;
 
     if (flat != NULL) {
-        if (json_object_get(flat, "type") == NULL) {
+        if (!work->kind->is_public && json_object_get(flat, "type") == NULL) {
             (void)json_object_set_new(flat, "type", json_string("Opaque"));
         }
         lc_kube_wrote(work->managers, work->before, flat, work->manager);
@@ -252,15 +253,15 @@ static int create(struct lc_kube_work *work)
 {
     if (work->entry != NULL) {
         return lc_kube_refuse(work->visit, 409, "AlreadyExists",
-                              json_pack("{s:s,s:s}", "name", work->name, "kind", LC_KUBE_SECRETS),
-                              LC_KUBE_SECRETS " \"%s\" already exists", work->name);
+                              json_pack("{s:s,s:s}", "name", work->name, "kind", work->kind->resource),
+                              "%s \"%s\" already exists", work->kind->resource, work->name);
     }
     return lc_kube_check_namespace(work) != 0 ? -1 : replace(work, work->body);
 }
 
 static int update(struct lc_kube_work *work)
 {
-    return work->entry == NULL ? lc_kube_not_found(work->visit, LC_KUBE_SECRETS, work->name)
+    return work->entry == NULL ? lc_kube_not_found(work->visit, work->kind->resource, work->name)
                                : replace(work, work->body);
 }
 
@@ -297,7 +298,7 @@ static int patch(struct lc_kube_work *work)
     int result = -1;
 
     if (work->entry == NULL) {
-        return lc_kube_not_found(work->visit, LC_KUBE_SECRETS, work->name);
+        return lc_kube_not_found(work->visit, work->kind->resource, work->name);
     }
     /* Without a version in the request, any version matches. */
     live = json_deep_copy(json_object_get(work->entry, "object"));
@@ -315,7 +316,7 @@ static int drop(struct lc_kube_work *work)
     const char *uid = lc_kube_text(wanted, "uid");
 
     if (work->entry == NULL) {
-        return lc_kube_not_found(work->visit, LC_KUBE_SECRETS, work->name);
+        return lc_kube_not_found(work->visit, work->kind->resource, work->name);
     }
     if ((*uid != '\0' && strcmp(uid, lc_kube_text(metadata, "uid")) != 0) ||
         (*version != '\0' && strcmp(version, lc_kube_text(metadata, "resourceVersion")) != 0)) {
@@ -323,15 +324,15 @@ static int drop(struct lc_kube_work *work)
     }
     lc_kube_answer(work->visit, 200,
                    json_pack("{s:s,s:s,s:{},s:s,s:{s:s,s:s,s:O}}", "kind", "Status", "apiVersion", "v1", "metadata",
-                             "status", "Success", "details", "name", work->name, "kind", LC_KUBE_SECRETS, "uid",
+                             "status", "Success", "details", "name", work->name, "kind", work->kind->resource, "uid",
                              json_object_get(metadata, "uid")));
-    return work->dry ? 0 : json_object_del(work->kube->secrets, work->key);
+    return work->dry ? 0 : json_object_del(work->list, work->key);
 }
 
 static int show(struct lc_kube_work *work)
 {
     if (work->entry == NULL) {
-        return lc_kube_not_found(work->visit, LC_KUBE_SECRETS, work->name);
+        return lc_kube_not_found(work->visit, work->kind->resource, work->name);
     }
     lc_kube_answer(work->visit, 200, lc_kube_secret_shown(work->entry));
     return 0;
@@ -394,7 +395,7 @@ static int find_name(struct lc_kube_work *work, const struct verb *verb)
             struct lc_kube_faults faults = {0};
             lc_kube_fault(&faults, "FieldValueRequired", "metadata.name",
                           "Required value: name or generateName is required");
-            return lc_kube_faultless(work->visit, &faults, "", "Secret", "");
+            return lc_kube_faultless(work->visit, &faults, "", work->kind->name, "");
         }
     }
     work->key = lc_kube_key(work->path.namespace_name, work->name);
@@ -413,7 +414,7 @@ static int read_body(struct lc_kube_work *work, const struct verb *verb)
 static void run_locked(struct lc_kube_work *work, const struct verb *verb)
 {
     (void)pthread_mutex_lock(&work->kube->lock);
-    work->entry = json_incref(json_object_get(work->kube->secrets, work->key));
+    work->entry = json_incref(json_object_get(work->list, work->key));
     work->before = work->entry == NULL ? json_object() : lc_kube_flatten(json_object_get(work->entry, "object"));
     work->managers = work->entry == NULL ? json_array() : json_deep_copy(json_object_get(work->entry, "managers"));
     (void)verb->run(work);
@@ -424,15 +425,19 @@ void lc_kube_secrets(struct lc_visit *visit)
 {
     const struct verb *verb = find_verb(visit);
     struct lc_kube_work work = {.visit = visit, .kube = visit->cloud->kube};
+    bool is_secret = false;
 
     if (verb == NULL) {
         return;
     }
     (void)lc_kube_path(visit->request->path, &work.path);
+    is_secret = strcmp(work.path.kind, lc_kube_kind_secret.resource) == 0;
+    work.kind = is_secret ? &lc_kube_kind_secret : &lc_kube_kind_configmap;
+    work.list = is_secret ? work.kube->secrets : work.kube->configmaps;
     if (lc_kube_authenticate(visit, &work.user) == 0) {
         const char *name = work.path.name[0] == '\0' ? NULL : work.path.name;
-        const struct lc_kube_act act = {verb->verb, LC_KUBE_SECRETS, NULL, work.path.namespace_name, name};
-        const struct lc_kube_act other = {"create", LC_KUBE_SECRETS, NULL, work.path.namespace_name, name};
+        const struct lc_kube_act act = {verb->verb, work.kind->resource, NULL, work.path.namespace_name, name};
+        const struct lc_kube_act other = {"create", work.kind->resource, NULL, work.path.namespace_name, name};
         if (lc_kube_authorize(visit, &work.user, &act) == 0 &&
             read_options(&work, verb->run == lc_kube_secret_apply) == 0 && read_body(&work, verb) == 0 &&
             find_name(&work, verb) == 0) {

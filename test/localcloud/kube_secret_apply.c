@@ -36,7 +36,7 @@ static int refuse_conflicts(struct lc_kube_work *work, json_t *conflicts)
         free(message);
         free(field);
     }
-    details = json_pack("{s:s,s:s,s:o}", "name", work->name, "kind", LC_KUBE_SECRETS, "causes", causes);
+    details = json_pack("{s:s,s:s,s:o}", "name", work->name, "kind", work->kind->resource, "causes", causes);
     (void)lc_kube_refuse(work->visit, 409, "Conflict", details, "Apply failed with %zu conflict%s: %s", count,
                          count == 1 ? "" : "s", text.at == NULL ? "" : text.at);
     lc_buf_free(&text);
@@ -48,9 +48,10 @@ static int check_applied(struct lc_kube_work *work)
     json_t *metadata = json_object_get(work->body, "metadata");
 
     if (strcmp(lc_kube_text(work->body, "apiVersion"), "v1") != 0 ||
-        strcmp(lc_kube_text(work->body, "kind"), "Secret") != 0) {
+        strcmp(lc_kube_text(work->body, "kind"), work->kind->name) != 0) {
         return lc_kube_bad_request(work,
-                                   "error decoding YAML: Object 'Kind' or 'apiVersion' is missing, or not v1 Secret");
+                                   "error decoding YAML: Object 'Kind' or 'apiVersion' is missing, or not v1 and the "
+                                   "kind of the URL");
     }
     if (json_object_get(metadata, "managedFields") != NULL) {
         return lc_kube_bad_request(work, "metadata.managedFields must be nil");
@@ -60,7 +61,7 @@ static int check_applied(struct lc_kube_work *work)
     }
     if (work->entry == NULL && !work->may_create) {
         /* The first look, for patch, says who may not do what; this one only that it is forbidden. */
-        return lc_kube_forbidden(work->visit, LC_KUBE_SECRETS, work->name, "");
+        return lc_kube_forbidden(work->visit, work->kind->resource, work->name, "");
     }
     return work->entry == NULL && lc_kube_check_namespace(work) != 0 ? -1 : lc_kube_check_identity(work, work->body);
 }

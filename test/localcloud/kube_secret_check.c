@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules of Secrets: what a request may say, and what may change. */
+/* The rules of Secrets and ConfigMaps: what a request may say, and what may change. */
 #include "kube_fields.h"
 #include "kube_secret.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+const struct lc_kube_kind lc_kube_kind_secret = {"Secret", "secrets", false};
+const struct lc_kube_kind lc_kube_kind_configmap = {"ConfigMap", "configmaps", true};
 
 enum { MOST_DATA_BYTES = 1048576, MOST_KEY_BYTES = 253 };
 
@@ -71,7 +74,31 @@ static bool is_map(json_t *value)
     return value == NULL || json_is_null(value) || json_is_object(value);
 }
 
-json_t *lc_kube_secret_decode(json_t *secret, struct lc_fail *fail)
+/* A ConfigMap: text, and base64 in binaryData; no key is in both. */
+static json_t *decode_public(json_t *object, struct lc_fail *fail)
+{
+    static const char *const forbidden[] = {"type", "stringData"};
+    const char *key = NULL;
+    json_t *value = NULL;
+
+    for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++) {
+        if (json_object_get(object, forbidden[i]) != NULL) {
+            return bad(fail, NULL, "unknown field", forbidden[i]);
+        }
+    }
+    if (!is_text_map(json_object_get(object, "data")) || !is_text_map(json_object_get(object, "binaryData"))) {
+        return bad(fail, NULL, "not a map of strings:", "data or binaryData");
+    }
+    json_object_foreach(json_object_get(object, "binaryData"), key, value)
+    {
+        if (!is_base64(json_string_value(value)) || json_object_get(json_object_get(object, "data"), key) != NULL) {
+            return bad(fail, NULL, "illegal base64 data, or a key of data, too, in", key);
+        }
+    }
+    return lc_kube_flatten(object);
+}
+
+json_t *lc_kube_secret_decode(const struct lc_kube_kind *kind, json_t *secret, struct lc_fail *fail)
 {
     json_t *metadata = json_object_get(secret, "metadata");
     json_t *type = json_object_get(secret, "type");
@@ -92,6 +119,9 @@ json_t *lc_kube_secret_decode(json_t *secret, struct lc_fail *fail)
     }
     if (immutable != NULL && !json_is_null(immutable) && !json_is_boolean(immutable)) {
         return bad(fail, NULL, "not a boolean:", "immutable");
+    }
+    if (kind->is_public) {
+        return decode_public(secret, fail);
     }
     data = read_data(secret, fail);
     if (data == NULL) {
@@ -177,7 +207,7 @@ static size_t decoded_bytes(const char *text)
     return len / 4 * 3 - pads;
 }
 
-static void check_data(json_t *flat, struct lc_kube_faults *faults)
+static void check_data(const struct lc_kube_kind *kind, json_t *flat, struct lc_kube_faults *faults)
 {
     static const char prefix[] = "data.";
     const char *path = NULL;
@@ -200,7 +230,7 @@ static void check_data(json_t *flat, struct lc_kube_faults *faults)
                           key);
             free(field);
         }
-        total += decoded_bytes(json_string_value(value));
+        total += kind->is_public ? json_string_length(value) : decoded_bytes(json_string_value(value));
     }
     if (total > MOST_DATA_BYTES) {
         lc_kube_fault(faults, "FieldValueTooLong", "data", "Too long: may not be more than %d bytes", MOST_DATA_BYTES);
@@ -252,11 +282,12 @@ static bool is_subdomain(const char *name)
            strchr("-.", name[0]) == NULL && strchr("-.", name[len - 1]) == NULL;
 }
 
-void lc_kube_secret_validate(json_t *flat, json_t *before, const char *name, struct lc_kube_faults *faults)
+void lc_kube_secret_validate(const struct lc_kube_kind *kind, json_t *flat, json_t *before, const char *name,
+                             struct lc_kube_faults *faults)
 {
     const char *type = NULL;
 
-    if (json_object_get(flat, "type") == NULL) {
+    if (!kind->is_public && json_object_get(flat, "type") == NULL) {
         (void)json_object_set_new(flat, "type", json_string("Opaque"));
     }
     type = value_of(flat, "type");
@@ -269,7 +300,7 @@ void lc_kube_secret_validate(json_t *flat, json_t *before, const char *name, str
                       "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
                       name);
     }
-    check_data(flat, faults);
+    check_data(kind, flat, faults);
     check_type(flat, type == NULL ? "" : type, faults);
     if (before != NULL) {
         check_change(flat, before, faults);

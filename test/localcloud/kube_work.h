@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* One request about a Secret under way, and helpers of its operations. */
+/* One request about a Secret or ConfigMap under way, and helpers of its operations. */
 #ifndef LC_KUBE_WORK_H
 #define LC_KUBE_WORK_H
 
 #include "kube_secret.h"
-
-#define LC_KUBE_SECRETS "secrets"
 
 enum { LC_KUBE_MANAGER_BYTES = 128 };
 
@@ -13,6 +11,8 @@ enum { LC_KUBE_MANAGER_BYTES = 128 };
 struct lc_kube_work {
     struct lc_visit *visit;
     struct lc_kube *kube;
+    const struct lc_kube_kind *kind;
+    json_t *list; /* of the kind */
     struct lc_kube_path path;
     struct lc_kube_user user;
     struct lc_params params;

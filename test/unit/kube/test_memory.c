@@ -51,7 +51,8 @@ static int refusal(struct cfr_err *err)
 }
 
 static const struct cfr_k8s_secret_key key = {".dockerconfigjson", {"{\"auths\":{}}", 12}};
-static struct cfr_k8s_secret_object object = {.namespace_name = "ns-a",
+static struct cfr_k8s_secret_object object = {.kind = &cfr_k8s_kind_secret,
+                                              .namespace_name = "ns-a",
                                               .name = "cloud-creds",
                                               .type = "kubernetes.io/dockerconfigjson",
                                               .keys = &key,

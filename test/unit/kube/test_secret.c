@@ -14,7 +14,8 @@ static const struct cfr_k8s_secret_key keys[] = {
 
 static struct cfr_k8s_secret_object object(void)
 {
-    return (struct cfr_k8s_secret_object){.namespace_name = "ns-a",
+    return (struct cfr_k8s_secret_object){.kind = &cfr_k8s_kind_secret,
+                                          .namespace_name = "ns-a",
                                           .name = "cloud-creds",
                                           .type = "Opaque",
                                           .keys = keys,
@@ -29,14 +30,14 @@ static void paths(void **state)
     char path[CFR_K8S_SECRET_PATH_MAX];
 
     (void)state;
-    assert_true(cfr_k8s_secret_apply_path("ns-a", "cloud.creds", CFR_K8S_SECRET_READ, path));
+    assert_true(cfr_k8s_secret_apply_path(&cfr_k8s_kind_secret, "ns-a", "cloud.creds", CFR_K8S_SECRET_READ, path));
     assert_string_equal(path, "/api/v1/namespaces/ns-a/secrets/cloud.creds");
-    assert_true(cfr_k8s_secret_apply_path("ns-a", "b", CFR_K8S_SECRET_APPLY, path));
+    assert_true(cfr_k8s_secret_apply_path(&cfr_k8s_kind_secret, "ns-a", "b", CFR_K8S_SECRET_APPLY, path));
     assert_string_equal(path, "/api/v1/namespaces/ns-a/secrets/b?fieldManager=credfresh");
-    assert_true(cfr_k8s_secret_apply_path("ns-a", "b", CFR_K8S_SECRET_TAKE, path));
+    assert_true(cfr_k8s_secret_apply_path(&cfr_k8s_kind_secret, "ns-a", "b", CFR_K8S_SECRET_TAKE, path));
     assert_string_equal(path, "/api/v1/namespaces/ns-a/secrets/b?fieldManager=credfresh&force=true");
-    assert_false(cfr_k8s_secret_apply_path("ns.a", "b", CFR_K8S_SECRET_READ, path));
-    assert_false(cfr_k8s_secret_apply_path("ns-a", "b?force=true", CFR_K8S_SECRET_READ, path));
+    assert_false(cfr_k8s_secret_apply_path(&cfr_k8s_kind_secret, "ns.a", "b", CFR_K8S_SECRET_READ, path));
+    assert_false(cfr_k8s_secret_apply_path(&cfr_k8s_kind_secret, "ns-a", "b?force=true", CFR_K8S_SECRET_READ, path));
     assert_string_equal(path, "");
 }
 
@@ -63,7 +64,8 @@ static void bodies(void **state)
 
     (void)state;
     expect_body(&o, "kube/requests/secret.json");
-    o = (struct cfr_k8s_secret_object){.namespace_name = "ns-a",
+    o = (struct cfr_k8s_secret_object){.kind = &cfr_k8s_kind_secret,
+                                       .namespace_name = "ns-a",
                                        .name = "pull",
                                        .type = "kubernetes.io/dockerconfigjson",
                                        .keys = &pull,
@@ -71,6 +73,29 @@ static void bodies(void **state)
                                        .credential = "registry",
                                        .generation = 1};
     expect_body(&o, "kube/requests/secret-never.json");
+}
+
+static void configmaps(void **state)
+{
+    static const struct cfr_k8s_secret_key bundle = {"ca.crt", {"PEM \"\xc3\xa4\"\n", 9}};
+    static const struct cfr_k8s_secret_key bytes = {"ca.crt", {"\xff\xfe", 2}};
+    struct cfr_k8s_secret_object o = {.kind = &cfr_k8s_kind_configmap,
+                                      .namespace_name = "ns-a",
+                                      .name = "trust",
+                                      .keys = &bundle,
+                                      .key_count = 1,
+                                      .credential = "bundle",
+                                      .generation = 1};
+    char path[CFR_K8S_SECRET_PATH_MAX];
+    struct cfr_err err = {0};
+
+    (void)state;
+    expect_body(&o, "kube/requests/configmap.json");
+    assert_true(cfr_k8s_secret_apply_path(o.kind, "ns-a", "trust", CFR_K8S_SECRET_READ, path));
+    assert_string_equal(path, "/api/v1/namespaces/ns-a/configmaps/trust");
+    o.keys = &bytes;
+    assert_int_equal(cfr_k8s_secret_apply_check(&o, &err), CFR_E_CONFIG);
+    assert_non_null(strstr(err.text, "UTF-8"));
 }
 
 static void largest_body_fits(void **state)
@@ -385,17 +410,12 @@ static void values_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths),
-        cmocka_unit_test(bodies),
-        cmocka_unit_test(largest_body_fits),
-        cmocka_unit_test(names_of_keys),
-        cmocka_unit_test(limits),
-        cmocka_unit_test(types),
-        cmocka_unit_test(whose_it_is),
-        cmocka_unit_test(conflicts),
-        cmocka_unit_test(many_conflicts),
-        cmocka_unit_test(three_are_named),
-        cmocka_unit_test(as_it_was_applied),
+        cmocka_unit_test(paths),           cmocka_unit_test(bodies),
+        cmocka_unit_test(configmaps),      cmocka_unit_test(largest_body_fits),
+        cmocka_unit_test(names_of_keys),   cmocka_unit_test(limits),
+        cmocka_unit_test(types),           cmocka_unit_test(whose_it_is),
+        cmocka_unit_test(conflicts),       cmocka_unit_test(many_conflicts),
+        cmocka_unit_test(three_are_named), cmocka_unit_test(as_it_was_applied),
         cmocka_unit_test(values_are_read),
     };
 
