@@ -221,6 +221,19 @@ int cfr_k8s_secret_apply_values(struct cfr_view body, const char *const *keys, s
     return rc;
 }
 
+void cfr_k8s_secret_apply_version(struct cfr_view body, char version[CFR_K8S_SECRET_VERSION_MAX])
+{
+    struct cfr_view text = {NULL, 0};
+    struct cfr_json *doc = NULL;
+
+    version[0] = '\0';
+    if (cfr_json_parse(body, &doc, NULL) == 0)
+        text = text_at(cfr_json_get(doc, "metadata"), "resourceVersion");
+    if (text.n != 0 && text.n < CFR_K8S_SECRET_VERSION_MAX)
+        (void)snprintf(version, CFR_K8S_SECRET_VERSION_MAX, "%.*s", (int)text.n, text.p);
+    cfr_json_free(doc);
+}
+
 /* ---- conflicts ---- */
 
 /* NAME of the cause's message, `conflict with "NAME" using v1`. */

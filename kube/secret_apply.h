@@ -6,12 +6,13 @@
 
 #include "base/secret.h"
 
-#define CFR_K8S_SECRET_MANAGER    "credfresh" /* the field manager */
-#define CFR_K8S_SECRET_PATH_MAX   640
-#define CFR_K8S_SECRET_ANSWER_MAX 2097152 /* of the API server: base64, annotations and fields of managers on top */
-#define CFR_K8S_SECRET_TOTAL_MAX  1048576 /* of all values */
-#define CFR_K8S_SECRET_KEY_MAX    253     /* characters of a key */
-#define CFR_K8S_SECRET_KEYS_MAX   64
+#define CFR_K8S_SECRET_MANAGER     "credfresh" /* the field manager */
+#define CFR_K8S_SECRET_PATH_MAX    640
+#define CFR_K8S_SECRET_ANSWER_MAX  2097152 /* of the API server: base64, annotations and fields of managers on top */
+#define CFR_K8S_SECRET_TOTAL_MAX   1048576 /* of all values */
+#define CFR_K8S_SECRET_KEY_MAX     253     /* characters of a key */
+#define CFR_K8S_SECRET_KEYS_MAX    64
+#define CFR_K8S_SECRET_VERSION_MAX 64
 
 /* The content type of an apply, for which JSON is YAML. */
 #define CFR_K8S_SECRET_APPLY_TYPE "application/apply-patch+yaml"
@@ -71,6 +72,8 @@ int cfr_k8s_secret_apply_held(const struct cfr_k8s_secret_object *o, struct cfr_
  * caller frees also after an error; THERE says which of the keys exist. CFR_E_ANSWER, CFR_E_NOMEM. */
 int cfr_k8s_secret_apply_values(struct cfr_view body, const char *const *keys, size_t count, struct cfr_secret *values,
                                 bool *there, struct cfr_err *err);
+/* The resourceVersion in the answer (200 or 201) to a GET or an apply; empty if there is none that fits. */
+void cfr_k8s_secret_apply_version(struct cfr_view body, char version[CFR_K8S_SECRET_VERSION_MAX]);
 /* Appends the apply configuration as JSON: `data` as the kind needs it, label app.kubernetes.io/managed-by, annotations
  * credfresh.io/credential, /generation and (unless it never expires) /expires. */
 int cfr_k8s_secret_apply_body(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err);

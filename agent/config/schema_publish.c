@@ -172,7 +172,8 @@ static const struct cfr_table secret_table = {
         "A Secret of the cluster, for consumers in other pods and for image pulls: written by server-side apply as "
         "field manager `credfresh`. An immutable one, one of another type, and one that another program made are "
         "refused. Requires the verbs get and patch on it, and create if it does not exist yet; resourceNames may limit "
-        "all three."),
+        "all three. With list and watch, which resourceNames may limit, too, what others do to it is put back within "
+        "seconds, else within a minute."),
 };
 
 static const struct cfr_table configmap_table = {
@@ -182,7 +183,7 @@ static const struct cfr_table configmap_table = {
     .check = cfr_config_rules_configmap,
     .doc = CFR_DOC(
         "A ConfigMap of the cluster, for what is public: written, checked and put back as a Secret is. Requires the "
-        "verbs get and patch on it, and create if it does not exist yet; resourceNames may limit all three."),
+        "same verbs."),
 };
 
 #define AT(member) offsetof(struct cfr_config_publish, member)

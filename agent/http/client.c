@@ -26,8 +26,9 @@ struct cfr_http {
     CURLM *multi;
     struct cfr_http_transfer *first;
     size_t active;
-    bool warm;  /* the first transfer has ended, which starts the TLS library */
-    bool stale; /* what MULTI caches must not be used again */
+    size_t streams; /* of these, those whose body is read as it arrives */
+    bool warm;      /* the first transfer has ended, which starts the TLS library */
+    bool stale;     /* what MULTI caches must not be used again */
     struct cfr_http_lookups lookups;
     size_t quiet_threads; /* of the process before the first lookup */
     bool moved;           /* a transfer may have ended outside of cfr_http_step */
@@ -37,14 +38,20 @@ struct cfr_http {
     size_t wait_cap;
 };
 
+/* A stream occupies its connection for minutes, so that each has one on top of the limits. */
+static void limit_connections(CURLM *m, size_t streams)
+{
+    (void)curl_multi_setopt(m, CURLMOPT_MAX_HOST_CONNECTIONS, HOST_CONNECTIONS_MAX + (long)streams);
+    (void)curl_multi_setopt(m, CURLMOPT_MAX_TOTAL_CONNECTIONS, CONNECTIONS_MAX + (long)streams);
+}
+
 static CURLM *make_multi(void)
 {
     CURLM *m = curl_multi_init();
 
     if (m == NULL)
         return NULL;
-    (void)curl_multi_setopt(m, CURLMOPT_MAX_HOST_CONNECTIONS, HOST_CONNECTIONS_MAX);
-    (void)curl_multi_setopt(m, CURLMOPT_MAX_TOTAL_CONNECTIONS, CONNECTIONS_MAX);
+    limit_connections(m, 0);
     (void)curl_multi_setopt(m, CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS_MAX);
 #if LIBCURL_VERSION_NUM >= 0x081400 /* its lookups belong to the multi handle, and the rest waits for these threads */
     (void)curl_multi_setopt(m, CURLMOPT_RESOLVE_THREADS_MAX, (long)CFR_HTTP_LOOKUPS_MAX);
@@ -106,6 +113,8 @@ static void unlink_transfer(struct cfr_http *h, struct cfr_http_transfer *t)
     if (t->next != NULL)
         t->next->prev = t->prev;
     h->active--;
+    if (t->part != NULL)
+        limit_connections(h->multi, --h->streams);
 }
 
 void cfr_http_close(struct cfr_http *h)
@@ -206,6 +215,9 @@ int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, c
     }
     t->done = done;
     t->ctx = ctx;
+    t->part = request->part;
+    if (t->part != NULL)
+        limit_connections(h->multi, ++h->streams);
     t->next = h->first;
     if (t->next != NULL)
         t->next->prev = t;
@@ -242,6 +254,33 @@ static void call_done(struct cfr_http_transfer *t, CURLcode code)
     cfr_log(CFR_LOG_DEBUG, NULL, NULL, "%s %s: %s %ld in %.0f ms", t->method, t->target,
             a.error != 0 ? cfr_err_name(a.error) : "HTTP", a.status, a.duration_s * 1000);
     t->done(t->ctx, &a);
+}
+
+/* Wipes the first N bytes, which were read. */
+static void drop_front(struct cfr_secret *s, size_t n)
+{
+    if (n == 0)
+        return;
+    memmove(s->p, s->p + n, s->len - n);
+    cfr_secret_wipe(s->p + s->len - n, n);
+    s->len -= n;
+}
+
+/* Passes on what has arrived of streams. */
+static void pass_parts(struct cfr_http *h)
+{
+    for (struct cfr_http_transfer *t = h->first; t != NULL; t = t->next) {
+        long status = 0;
+        size_t used;
+
+        if (t->part == NULL || t->body.len == 0)
+            continue;
+        (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+        if (status != 200)
+            continue;
+        used = t->part(t->ctx, cfr_secret_view(&t->body));
+        drop_front(&t->body, used);
+    }
 }
 
 static void collect_finished(struct cfr_http *h)
@@ -321,6 +360,22 @@ static int report_multi_error(CURLMcode code, struct cfr_err *err)
                        curl_multi_strerror(code));
 }
 
+/* They would keep what is cached from being forgotten. */
+static void end_streams(struct cfr_http *h)
+{
+    struct cfr_http_transfer *t;
+
+    while ((t = h->first) != NULL && t->part != NULL) {
+        unlink_transfer(h, t);
+        t->ended = true;
+        (void)cfr_err_set(&t->refused, CFR_E_NET, "the connection is renewed");
+        call_done(t, CURLE_ABORTED_BY_CALLBACK);
+        free_transfer(t);
+    }
+    if (h->active == 0)
+        cfr_http_forget(h);
+}
+
 int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t timeout_ms, struct cfr_err *err)
 {
     int ms = timeout_ms < 0 || timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
@@ -338,7 +393,10 @@ int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t 
     code = curl_multi_perform(h->multi, &running);
     if (code != CURLM_OK)
         return report_multi_error(code, err);
+    pass_parts(h);
     collect_finished(h);
+    if (h->stale && h->streams != 0 && h->active == h->streams)
+        end_streams(h);
     return 0;
 }
 

@@ -15,6 +15,10 @@
 
 struct cfr_http; /* the engine: its connections and the requests under way */
 
+/* What has arrived of the body of an answer with status 200; returns how many of these bytes need not be passed again.
+ * Called from cfr_http_step; must neither start nor cancel a request. */
+typedef size_t cfr_http_part_fn(void *ctx, struct cfr_view bytes);
+
 struct cfr_http_request {
     const char *method;
     const char *url;
@@ -34,7 +38,9 @@ struct cfr_http_request {
     const struct cfr_secret *headers; /* "Name: value" each, without a line end; copied */
     size_t header_count;
     const struct cfr_secret *body; /* NULL = none. Borrowed until done or cancelled */
-    size_t answer_max;             /* larger answers are cut off with CFR_E_LIMIT */
+    size_t answer_max;             /* larger answers are cut off with CFR_E_LIMIT; with PART, what is not consumed */
+    cfr_http_part_fn *part;        /* reads the body as it arrives, with DONE's CTX; NULL = whole. Such requests have
+                                    * connections of their own on top of the limits */
     int64_t timeout_ms;            /* > 0; whole request, its queueing included; connecting takes at most 10 s of it */
 };
 

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CA_CACHE_S 86400L
+#define CA_CACHE_S           86400L
+#define KEEPALIVE_IDLE_S     30L
+#define KEEPALIVE_INTERVAL_S 10L
 
 /* Loopback and link-local addresses; among them are the clouds' metadata and credential endpoints. */
 static const char never_proxied[] = "localhost,127.0.0.0/8,::1,169.254.0.0/16,fe80::/10,fd00:ec2::23";
@@ -313,6 +315,12 @@ static unsigned set_limits(CURL *e, const struct cfr_http_request *r)
     /* Refuses a Content-Length; on_body refuses an answer without one. */
     bad |= curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)(r->answer_max <= INT_MAX ? r->answer_max : 0));
     bad |= curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    if (r->part != NULL) {
+        /* It is silent for minutes, and a peer that is gone should be noticed. */
+        bad |= curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
+        bad |= curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+        bad |= curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
+    }
     /* Otherwise the end of a request waits for the thread that looks its name up, as long as the name servers do. The
      * thread is detached instead, and frees what it holds. */
     bad |= curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L);

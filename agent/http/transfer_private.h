@@ -25,6 +25,7 @@ struct cfr_http_transfer {
     CURL *easy;
     struct curl_slist *headers;
     cfr_http_done_fn *done;
+    cfr_http_part_fn *part; /* NULL = the body is collected */
     void *ctx;
     bool ended;                       /* DONE is being called */
     bool named;                       /* the server has a name, not a literal address */

@@ -26,6 +26,7 @@ void cfr_kube_close(struct cfr_kube *k)
 {
     if (k == NULL)
         return;
+    cfr_kube_watch_close(k);
     while (k->calls != NULL)
         cfr_kube_cancel(k->calls);
     while (k->contexts != NULL) {
@@ -121,7 +122,7 @@ void cfr_kube_child(struct cfr_kube *k)
 
 int64_t cfr_kube_deadline(const struct cfr_kube *k)
 {
-    int64_t next = INT64_MAX;
+    int64_t next = cfr_kube_watch_deadline(k);
 
     for (const struct cfr_kube_context *p = k->contexts; p != NULL; p = p->next) {
         if (p->plugin.pidfd >= 0 && p->plugin.deadline_boot_ms < next)
@@ -132,6 +133,7 @@ int64_t cfr_kube_deadline(const struct cfr_kube *k)
 
 void cfr_kube_step(struct cfr_kube *k, struct cfr_now now)
 {
+    cfr_kube_watch_step(k, now);
     for (struct cfr_kube_context *p = k->contexts; p != NULL; p = p->next) {
         struct cfr_err err = {0};
         uint64_t run = p->plugin.run;

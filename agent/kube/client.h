@@ -3,7 +3,8 @@
  * kubeconfig, keeps both up to date, and sends requests. Blocks on disk only; network and exec plugins run on the loop.
  * Callbacks are called from cfr_http_step, cfr_kube_child and cfr_kube_step, once for each request, and may start and
  * cancel requests; the answer and everything in it belongs to the client and is wiped after they return. Answers are at
- * most 4 MiB; a request takes at most 30 s, an exec plugin 30 s more. */
+ * most 4 MiB; a request takes at most 30 s, an exec plugin 30 s more.
+ * agent/kube/watch.h watches objects. */
 #ifndef CFR_AGENT_KUBE_CLIENT_H
 #define CFR_AGENT_KUBE_CLIENT_H
 
@@ -26,6 +27,9 @@ struct cfr_kube_request {
     const char *content_type;      /* NULL without a body */
     const struct cfr_secret *body; /* borrowed until done or cancelled; NULL = none */
     size_t answer_max;             /* larger answers are refused; 0 = 256 KiB */
+    const char *accept;            /* literal; NULL = application/json */
+    cfr_http_part_fn *part;        /* as in agent/http/client.h; NULL = the body is collected */
+    int64_t timeout_ms;            /* 0 = 30 s */
 };
 
 struct cfr_kube_answer {

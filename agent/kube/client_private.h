@@ -11,7 +11,8 @@ struct cfr_kube {
     int64_t plugin_limit_ms;
     struct cfr_kube_context *contexts;
     struct cfr_kube_call *calls;
-    char *namespace_name; /* last returned */
+    struct cfr_kube_stream *streams; /* agent/kube/watch.c */
+    char *namespace_name;            /* last returned */
 };
 
 /* The context of WHERE, made if it is new; contexts that were not used for two days are freed first. NULL with err
@@ -26,5 +27,12 @@ void cfr_kube_context_destroy(struct cfr_kube_context *p);
 /* P's plugin has ended, with RC and WHY: the calls that wait for its run RUN continue or fail. */
 void cfr_kube_calls_resume(struct cfr_kube *k, const struct cfr_kube_context *p, uint64_t run, int rc,
                            const struct cfr_err *why);
+
+/* ---- agent/kube/watch.c ---- */
+
+/* As the functions of the client, for its watches. */
+void cfr_kube_watch_close(struct cfr_kube *k);
+int64_t cfr_kube_watch_deadline(const struct cfr_kube *k);
+void cfr_kube_watch_step(struct cfr_kube *k, struct cfr_now now);
 
 #endif

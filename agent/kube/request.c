@@ -25,6 +25,9 @@ struct cfr_kube_call {
     char *content_type;
     const struct cfr_secret *body;
     size_t answer_max;
+    const char *accept;
+    cfr_http_part_fn *part;
+    int64_t timeout_ms;
     cfr_kube_fn *done;
     void *ctx;
     void *http;
@@ -100,7 +103,7 @@ static int make_headers(const struct cfr_kube_call *c, const struct cfr_kube_ide
                         size_t *count, struct cfr_err *err)
 {
     const struct cfr_kube_config *config = &c->context->config;
-    int rc = start_header(&headers[(*count)++], "Accept: ", cfr_view_of("application/json"), err);
+    int rc = start_header(&headers[(*count)++], "Accept: ", cfr_view_of(c->accept), err);
 
     if (rc == 0 && c->content_type != NULL)
         rc = start_header(&headers[(*count)++], "Content-Type: ", cfr_view_of(c->content_type), err);
@@ -114,6 +117,13 @@ static int make_headers(const struct cfr_kube_call *c, const struct cfr_kube_ide
 }
 
 static void on_answer(void *ctx, const struct cfr_http_answer *answer);
+
+static size_t on_part(void *ctx, struct cfr_view bytes)
+{
+    struct cfr_kube_call *c = ctx;
+
+    return c->part(c->ctx, bytes);
+}
 
 static int start_http(struct cfr_kube_call *c, const struct cfr_kube_identity *id, const char *url,
                       const struct cfr_secret *headers, size_t count, struct cfr_err *err)
@@ -132,7 +142,8 @@ static int start_http(struct cfr_kube_call *c, const struct cfr_kube_identity *i
         .header_count = count,
         .body = c->body,
         .answer_max = c->answer_max,
-        .timeout_ms = TIMEOUT_MS,
+        .part = c->part != NULL ? on_part : NULL,
+        .timeout_ms = c->timeout_ms,
     };
 
     return cfr_http_start(c->kube->http, &r, on_answer, c, &c->http, err);
@@ -298,6 +309,9 @@ static int copy_request(struct cfr_kube_call *c, const struct cfr_kube_request *
     c->content_type = r->content_type != NULL ? cfr_str_dup(cfr_view_of(r->content_type)) : NULL;
     c->body = r->body;
     c->answer_max = r->answer_max != 0 ? r->answer_max : ANSWER_MAX;
+    c->accept = r->accept != NULL ? r->accept : "application/json";
+    c->part = r->part;
+    c->timeout_ms = r->timeout_ms != 0 ? r->timeout_ms : TIMEOUT_MS;
     if (c->method == NULL || c->path == NULL || (r->content_type != NULL && c->content_type == NULL))
         return cfr_err_nomem(err);
     return 0;

@@ -2,6 +2,7 @@
 /* Target kinds `secret` and `configmap`: objects of the cluster, and the queue that applies them. */
 #include "agent/publish/secret_target.h"
 
+#include "agent/kube/watch.h"
 #include "agent/publish/previous_private.h"
 #include "agent/publish/render_private.h"
 #include "agent/publish/target_private.h"
@@ -19,6 +20,7 @@
 
 #define NAME_MAX_BYTES   360
 #define LOOK_MS          60000 /* between two looks at what a Secret holds */
+#define STIR_MS          1000  /* from a change to the look at it, after a loss: 4, 16 and 64 s */
 #define LOOK_DOUBLED_MAX 4     /* for one that is lost again and again: up to 16 minutes, for each costs an exchange */
 
 enum purpose {
@@ -52,6 +54,11 @@ struct target {
     bool absent;          /* the look before found nothing: the apply has to create */
     bool seen;            /* in this run it was applied, or found as it was */
     unsigned losses;      /* in a row */
+    struct cfr_kube_watch *watch;
+    struct cfr_kube_watch *space_watch;       /* of a namespace that does not exist; else NULL */
+    char version[CFR_K8S_SECRET_VERSION_MAX]; /* as it was applied or last read; empty: there was none */
+    char news[CFR_K8S_SECRET_VERSION_MAX];    /* what the watch last reported */
+    bool stirred;                             /* it reported while a request was under way */
     int64_t look_boot_ms;
     struct cfr_backoff backoff;
     struct cfr_log_once logged;
@@ -193,6 +200,8 @@ void cfr_publish_secret_close(struct cfr_delivery *d)
 
         if (t->call != NULL)
             cfr_kube_cancel(t->call);
+        cfr_kube_watch_end(t->watch);
+        cfr_kube_watch_end(t->space_watch);
         wipe_wanted(t);
         cfr_secret_free(&t->body);
         free(t->error);
@@ -476,8 +485,74 @@ static void look_later(struct target *t)
     t->look_boot_ms = cfr_clock_now().boot_ms + ((int64_t)LOOK_MS << doubled);
 }
 
+/* ---- watching ---- */
+
+/* Somebody has changed, made or deleted it. */
+static void look_soon(struct target *t)
+{
+    int64_t now_ms = cfr_clock_now().boot_ms;
+    int64_t at_ms = now_ms + (t->losses == 0 ? 0 : (int64_t)STIR_MS << (2 * t->losses));
+
+    if (t->loaded)
+        t->next_boot_ms = t->next_boot_ms < now_ms + STIR_MS ? t->next_boot_ms : now_ms + STIR_MS;
+    else if (t->seen && t->losses < LOOK_DOUBLED_MAX && at_ms < t->look_boot_ms)
+        t->look_boot_ms = at_ms;
+    t->all->ended(t->all->ctx, t->name, t->done, NULL, false);
+}
+
+/* What we have applied and read ourselves is no news. */
+static void on_watch(void *ctx, const char *version)
+{
+    struct target *t = ctx;
+
+    (void)snprintf(t->news, sizeof t->news, "%s", version != NULL ? version : "");
+    if (t->call != NULL)
+        t->stirred = true;
+    else if (strcmp(t->news, t->version) != 0)
+        look_soon(t);
+}
+
+static void on_namespace(void *ctx, const char *version)
+{
+    struct target *t = ctx;
+
+    if (version != NULL && t->loaded && t->call == NULL)
+        look_soon(t);
+}
+
+static void watch(struct target *t, const char *collection, const char *name, bool alone, cfr_kube_watch_fn *report,
+                  struct cfr_kube_watch **out)
+{
+    struct cfr_kube_object object = {
+        .where = {t->config->kubeconfig, t->config->context}, .collection = collection, .name = name, .alone = alone};
+
+    /* Without memory for it, the periodic look remains. */
+    if (*out == NULL)
+        (void)cfr_kube_watch_start(t->all->kube, &object, report, t, out, NULL);
+}
+
+static void watch_object(struct target *t)
+{
+    char collection[CFR_K8S_SECRET_PATH_MAX];
+
+    (void)snprintf(collection, sizeof collection, "/api/v1/namespaces/%s/%s", t->namespace_name, t->kind->resource);
+    watch(t, collection, t->config->name, false, on_watch, &t->watch);
+}
+
+/* A request has ended: what was reported meanwhile may be older than its answer, or newer. */
+static void follow_watch(struct target *t)
+{
+    bool news = t->stirred && t->call == NULL && strcmp(t->news, t->version) != 0;
+
+    t->stirred = t->stirred && t->call != NULL;
+    if (news)
+        look_soon(t);
+}
+
 static void succeed(struct target *t)
 {
+    cfr_kube_watch_end(t->space_watch);
+    t->space_watch = NULL;
     t->done = t->sending;
     t->done_expires_ms = t->sending_expires_ms;
     t->runs_ok++;
@@ -631,6 +706,9 @@ static int after_apply(struct target *t, const struct cfr_kube_answer *answer, i
     struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
     struct cfr_k8s_secret_object o = object_of(t, keys);
 
+    /* Only its namespace can be missing. */
+    if (answer->status == 404)
+        watch(t, "/api/v1/namespaces", t->namespace_name, true, on_namespace, &t->space_watch);
     if (answer->status == 409)
         return cfr_k8s_secret_apply_conflict(&o, answer->body, err);
     if (answer->status != 200 && answer->status != 201)
@@ -660,8 +738,13 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
     t->call = NULL;
     cfr_secret_free(&t->body);
     log_warning(t, answer->warning);
+    if (rc == 0 && (answer->status == 200 || answer->status == 201))
+        cfr_k8s_secret_apply_version(answer->body, t->version);
+    else if (rc == 0 && answer->status == 404)
+        t->version[0] = '\0';
     if (t->purpose == LOOK) {
         after_periodic_look(t, answer);
+        follow_watch(t);
         return;
     }
     if (rc == 0)
@@ -670,6 +753,7 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
         fail(t, &err, retry_after_s);
     else if (applying)
         succeed(t);
+    follow_watch(t);
 }
 
 static int make_body(struct target *t, struct cfr_err *err)
@@ -739,6 +823,8 @@ void cfr_publish_secret_step(struct cfr_delivery *d, struct cfr_now now)
 
         if (t->call != NULL || due_at(t) > now.boot_ms)
             continue;
+        if (t->watch == NULL && find_namespace(t, NULL) == 0)
+            watch_object(t);
         if (t->loaded) {
             t->next_boot_ms = INT64_MAX;
             t->last_run_s = now.wall_ms / 1000;

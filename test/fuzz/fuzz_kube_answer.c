@@ -7,6 +7,7 @@
 #include "kube/secret_apply.h"
 #include "kube/status.h"
 #include "kube/token_request.h"
+#include "kube/watch_answer.h"
 
 static void token_request(struct cfr_view body)
 {
@@ -71,6 +72,25 @@ static void secret(bool adopt, bool conflict, struct cfr_view body)
     CFR_FUZZ_MUST(err.code == rc && cfr_view_is_text(cfr_view_of(err.text)));
 }
 
+static void on_seen(void *ctx, struct cfr_view name, const char *version)
+{
+    (void)ctx;
+    (void)name;
+    CFR_FUZZ_MUST(version == NULL || (version[0] != '\0' && strlen(version) < CFR_K8S_VERSION_MAX));
+}
+
+static void watch(struct cfr_view body, bool list)
+{
+    char version[CFR_K8S_VERSION_MAX] = "";
+    char next[CFR_K8S_CONTINUE_MAX] = "";
+    struct cfr_err err = {0};
+    int rc = list ? cfr_k8s_watch_list(body, on_seen, NULL, version, next, &err)
+                  : cfr_k8s_watch_event(body, on_seen, NULL, version, &err);
+
+    CFR_FUZZ_MUST(rc == err.code && cfr_view_printable(cfr_view_of(version)) &&
+                  cfr_view_is_text(cfr_view_of(err.text)));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const long statuses[] = {400, 401, 403, 404, 409, 422, 429, 500};
@@ -91,7 +111,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         secret((data[0] & 4) != 0, false, body);
         break;
     default:
-        secret(false, true, body);
+        if ((data[0] & 4) != 0)
+            watch(body, (data[0] & 8) != 0);
+        else
+            secret(false, true, body);
         break;
     }
     return 0;

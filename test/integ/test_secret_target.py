@@ -159,7 +159,7 @@ def test_once_says_what_it_cannot_look_at(agent, kube):
 
 
 def test_a_deleted_and_an_overwritten_secret_are_noticed(agent, kube):
-    """Within a minute: first the loss is reported, then the Secret is there again; what belongs to others by then is not taken."""
+    """First the loss is reported, then the Secret is there again; what belongs to others by then is not taken."""
     start(agent, target(agent, "noticed"), target(agent, "taken"))
     eventually(lambda: [d.get("result") for d in agent.status().get("deliveries") or []] == ["ok", "ok"], agent.log)
     first = kube.get("noticed")["metadata"]["uid"]
@@ -180,13 +180,11 @@ def test_keys_of_others_stay_and_conflicts_name_their_owner(agent, kube):
     eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
     kube.apply("shared", "somebody", {"theirs": "x"})
     kube.apply("shared", "rival", {"token": "mine now"}, force=True)
-    assert agent.run("rotate", "demo").returncode == 0
-    wait_failed(agent, "rival")
+    wait_failed(agent, '"rival" owns .data.token')
     assert kube.data("shared")["token"] == "mine now" and kube.data("shared")["theirs"] == "x"
-    assert agent.status()["deliveries"][0]["generation"] == 1
+    assert agent.status()["deliveries"][0]["generation"] == 0
     kube.apply("shared", "rival", {})
-    assert agent.run("rotate", "demo").returncode == 0
-    eventually(lambda: delivery(agent).get("result") == "ok" and delivery(agent)["generation"] == 3, agent.log)
+    eventually(lambda: delivery(agent).get("result") == "ok" and delivery(agent)["generation"] >= 2, agent.log)
     assert kube.data("shared")["theirs"] == "x"
 
 

@@ -89,6 +89,10 @@ void lc_reply_free(struct lc_reply *reply)
         free(reply->headers[reply->header_count].value);
     }
     lc_buf_free(&reply->body);
+    if (reply->flow != NULL) {
+        reply->flow_free(reply->flow_owner);
+        reply->flow = NULL;
+    }
 }
 
 /* A body that is sent in an unusual way. */
@@ -120,6 +124,63 @@ static ssize_t stream_read(void *cls, uint64_t pos, char *out, size_t max)
         out[i] = from + i < stream->body.len ? stream->body.at[from + i] : ' ';
     }
     return (ssize_t)count;
+}
+
+/* A body without an announced end. */
+struct flow {
+    bool (*next)(void *owner, struct lc_buf *out);
+    void (*free)(void *owner);
+    void *owner;
+    struct lc_buf body; /* not yet sent, from AT */
+    size_t at;
+};
+
+static ssize_t flow_read(void *cls, uint64_t pos, char *out, size_t max)
+{
+    struct flow *flow = cls;
+    size_t count = 0;
+
+    (void)pos;
+    if (flow->at == flow->body.len) {
+        lc_buf_free(&flow->body);
+        flow->at = 0;
+        if (lc_pause(0) || !flow->next(flow->owner, &flow->body)) {
+            return MHD_CONTENT_READER_END_OF_STREAM;
+        }
+    }
+    count = flow->body.len - flow->at < max ? flow->body.len - flow->at : max;
+    if (count != 0) {
+        memcpy(out, flow->body.at + flow->at, count);
+    }
+    flow->at += count;
+    return (ssize_t)count;
+}
+
+static void flow_free(void *cls)
+{
+    struct flow *flow = cls;
+
+    flow->free(flow->owner);
+    lc_buf_free(&flow->body);
+    free(flow);
+}
+
+static struct MHD_Response *flowing(struct lc_reply *reply)
+{
+    struct flow *flow = calloc(1, sizeof *flow);
+    struct MHD_Response *response = NULL;
+
+    if (flow == NULL) {
+        return NULL;
+    }
+    *flow = (struct flow){reply->flow, reply->flow_free, reply->flow_owner, reply->body, 0};
+    reply->body = (struct lc_buf){0};
+    reply->flow = NULL;
+    response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, flow_read, flow, flow_free);
+    if (response == NULL) {
+        flow_free(flow);
+    }
+    return response;
 }
 
 static void stream_free(void *cls)
@@ -163,7 +224,9 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection, struct lc_r
     if (reply->no_answer || reply->body.broken) {
         return MHD_NO;
     }
-    if (special) {
+    if (reply->flow != NULL) {
+        response = flowing(reply);
+    } else if (special) {
         response = streamed(reply);
     } else {
         response = MHD_create_response_from_buffer(reply->body.len, reply->body.at, MHD_RESPMEM_MUST_COPY);

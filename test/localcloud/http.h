@@ -43,6 +43,11 @@ struct lc_reply {
     size_t cut_bytes;
     size_t total_bytes; /* when larger than the body: filled up with spaces to that length */
     double slow_ms;     /* per byte of the body */
+    /* After the body, which may be empty: appends what comes next to OUT, waiting for it for at most 0.2 s. False at
+     * the end. FLOW_FREE frees the owner. NULL: there is nothing more. */
+    bool (*flow)(void *owner, struct lc_buf *out);
+    void (*flow_free)(void *owner);
+    void *flow_owner;
 };
 
 /* Sets or replaces a header; value NULL removes it. */

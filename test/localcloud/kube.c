@@ -70,6 +70,12 @@ static const struct lc_action actions[] = {
     {"kube.secret.apply", "APPLY", "", lc_kube_secrets, NULL, false},
 };
 
+static const struct lc_action workloads[] = {{"kube.workload.get", "GET", "", lc_kube_workloads, NULL, false},
+                                             {"kube.workload.create", "POST", "", lc_kube_workloads, NULL, false},
+                                             {"kube.workload.patch", "PATCH", "", lc_kube_workloads, NULL, false}};
+static const struct lc_action lists = {"kube.list", "GET", "", lc_kube_collection, NULL, false};
+static const struct lc_action watches = {"kube.watch", "GET", "", lc_kube_collection, NULL, false};
+
 static const struct lc_action other = {"kube.other", "", "", unknown, NULL, false};
 static const struct lc_action other_method = {"kube.other", "", "", not_allowed, NULL, false};
 
@@ -89,6 +95,11 @@ static const struct lc_action *document_of(const char *path)
         }
     }
     return NULL;
+}
+
+static const struct lc_action *collection_action(const struct lc_request *request)
+{
+    return strstr(request->query, "watch=") != NULL ? &watches : &lists;
 }
 
 static const struct lc_action *secret_action(const struct lc_request *request, bool named)
@@ -116,6 +127,17 @@ static const struct lc_action *find(const struct lc_request *request, unsigned *
     if (document != NULL) {
         return strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0 ? document : &other_method;
     }
+    if (strcmp(request->path, "/kube/api/v1/namespaces") == 0 && strcmp(request->method, "GET") == 0) {
+        return collection_action(request);
+    }
+    if (lc_kube_workload_path(request->path, &path)) {
+        for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++) {
+            if (strcmp(workloads[i].method, request->method) == 0) {
+                return &workloads[i];
+            }
+        }
+        return &other_method;
+    }
     if (!lc_kube_path(request->path, &path)) {
         return &other;
     }
@@ -123,6 +145,9 @@ static const struct lc_action *find(const struct lc_request *request, unsigned *
         return strcmp(request->method, "POST") == 0 ? &actions[0] : &other_method;
     }
     if ((strcmp(path.kind, "secrets") == 0 || strcmp(path.kind, "configmaps") == 0) && path.subresource[0] == '\0') {
+        if (path.name[0] == '\0' && strcmp(request->method, "GET") == 0) {
+            return collection_action(request);
+        }
         return secret_action(request, path.name[0] != '\0');
     }
     return &other;

@@ -62,6 +62,7 @@ struct lc_kube *lc_kube_new(struct lc_cloud *cloud, struct lc_fail *fail)
     kube->pods = json_object();
     kube->nodes = json_object();
     kube->configmaps = json_object();
+    kube->workloads = json_object();
     kube->secrets = json_object();
     kube->tokens = json_object();
     kube->namespaces = json_object();
@@ -79,7 +80,9 @@ void lc_kube_free(struct lc_kube *kube)
     json_decref(kube->accounts);
     json_decref(kube->pods);
     json_decref(kube->nodes);
+    json_decref(kube->history);
     json_decref(kube->configmaps);
+    json_decref(kube->workloads);
     json_decref(kube->secrets);
     json_decref(kube->tokens);
     json_decref(kube->namespaces);

@@ -15,6 +15,7 @@ struct lc_kube {
     json_t *pods;         /* ... and "service_account", "node" (or absent), "audiences" */
     json_t *nodes;        /* NAME: {"name", "uid"} */
     json_t *configmaps;   /* as secrets */
+    json_t *workloads;    /* KIND/NAMESPACE/NAME: the object */
     json_t *secrets;      /* {"object": without managedFields, "managers": see kube_fields.h} */
     json_t *tokens;       /* TOKEN: {"user", "groups"} */
     json_t *namespaces;   /* NAME: true */
@@ -25,7 +26,9 @@ struct lc_kube {
     json_t *settings;
     int64_t max_expiration_s; /* 0: none */
     bool extend;
-    uint64_t version; /* of the last write */
+    uint64_t version;   /* of the last write */
+    json_t *history;    /* array of {"resource", "namespace", "version", "before", "after"}, for watches */
+    uint64_t forgotten; /* the last version that is not in the history any more */
 };
 
 /* An empty cluster; NULL with the reason. */

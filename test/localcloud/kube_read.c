@@ -3,20 +3,21 @@
 #include "kube_data.h"
 
 #include "kube_secret.h"
+#include "kube_watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char lc_kube_demo[] =
-    "{\"service_accounts\":[{\"name\":\"demo\"}],\"nodes\":[{\"name\":\"worker-1\"}],"
-    "\"pods\":[{\"name\":\"demo-0\",\"service_account\":\"demo\",\"node\":\"worker-1\","
-    "\"audiences\":[\"\",\"sts.amazonaws.com\"]}],"
-    "\"tokens\":[{\"token\":\"demo-kube-token\",\"user\":\"demo\"}],"
-    "\"rbac\":[{\"user\":\"demo\",\"verb\":\"create\",\"resource\":\"serviceaccounts/"
-    "token\",\"namespace\":\"default\","
-    "\"names\":[\"demo\"]},{\"user\":\"demo\",\"verb\":\"*\",\"resource\":[\"secrets\",\"configmaps\"],"
-    "\"namespace\":\"default\"}]}";
+const char lc_kube_demo[] = "{\"service_accounts\":[{\"name\":\"demo\"}],\"nodes\":[{\"name\":\"worker-1\"}],"
+                            "\"pods\":[{\"name\":\"demo-0\",\"service_account\":\"demo\",\"node\":\"worker-1\","
+                            "\"audiences\":[\"\",\"sts.amazonaws.com\"]}],"
+                            "\"tokens\":[{\"token\":\"demo-kube-token\",\"user\":\"demo\"}],"
+                            "\"rbac\":[{\"user\":\"demo\",\"verb\":\"create\",\"resource\":\"serviceaccounts/"
+                            "token\",\"namespace\":\"default\","
+                            "\"names\":[\"demo\"]},{\"user\":\"demo\",\"verb\":\"*\",\"resource\":[\"secrets\","
+                            "\"configmaps\",\"deployments\",\"deployments/status\"],"
+                            "\"namespace\":\"default\"}]}";
 
 /* The stable uid, or the one that was given, or (for a name that was taken before) a new one. */
 static void uid_of(const char *kind, const char *namespace_name, const char *name, const char *given, bool again,
@@ -62,6 +63,13 @@ static int put(struct lc_kube *kube, json_t *list, const struct place *place, js
     char *key = lc_kube_key(place->namespace_name, place->name);
     int result = key == NULL ? -1 : json_object_set_new(list, key, object);
 
+    if (json_object_get(kube->namespaces, place->namespace_name) == NULL) {
+        json_t *made = json_pack("{s:s,s:s,s:{s:s}}", "kind", "Namespace", "apiVersion", "v1", "metadata", "name",
+                                 place->namespace_name);
+        kube->version++;
+        lc_kube_happened(kube, "namespaces", "", NULL, made);
+        json_decref(made);
+    }
     (void)json_object_set_new(kube->namespaces, place->namespace_name, json_true());
     free(key);
     return result;
@@ -283,7 +291,10 @@ static void clear(struct lc_kube *kube)
     (void)json_object_clear(kube->accounts);
     (void)json_object_clear(kube->pods);
     (void)json_object_clear(kube->nodes);
+    (void)json_array_clear(kube->history);
+    kube->forgotten = ++kube->version;
     (void)json_object_clear(kube->configmaps);
+    (void)json_object_clear(kube->workloads);
     (void)json_object_clear(kube->secrets);
     (void)json_object_clear(kube->tokens);
     (void)json_object_clear(kube->namespaces);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Secrets: get, create, replace, patch, delete; callers and options. */
 #include "kube_fields.h"
+#include "kube_watch.h"
 #include "kube_work.h"
 
 #include <stdio.h>
@@ -187,6 +188,17 @@ int lc_kube_check_identity(struct lc_kube_work *work, json_t *object)
     return 0;
 }
 
+/* For those that watch; entry NULL: it was deleted. */
+static void note_change(const struct lc_kube_work *work, json_t *entry)
+{
+    json_t *before = work->entry == NULL ? NULL : lc_kube_secret_shown(work->entry);
+    json_t *after = entry == NULL ? NULL : lc_kube_secret_shown(entry);
+
+    lc_kube_happened(work->kube, work->kind->resource, work->path.namespace_name, before, after);
+    json_decref(before);
+    json_decref(after);
+}
+
 /* Checks the outcome and keeps it; flat is borrowed. */
 int lc_kube_finish(struct lc_kube_work *work, json_t *flat)
 {
@@ -208,6 +220,7 @@ int lc_kube_finish(struct lc_kube_work *work, json_t *flat)
     lc_kube_answer(work->visit, fresh ? 201 : 200, lc_kube_secret_shown(entry));
     work->visit->record.exchange = true;
     if (!work->dry) {
+        note_change(work, entry);
         (void)json_object_set(work->list, work->key, entry);
     }
     json_decref(entry);
@@ -265,8 +278,7 @@ static int update(struct lc_kube_work *work)
                                : replace(work, work->body);
 }
 
-/* RFC 7386: target (a new reference, not shared) with the patch in it. */
-static json_t *merge(json_t *target, json_t *patch)
+json_t *lc_kube_merge(json_t *target, json_t *patch)
 {
     const char *key = NULL;
     json_t *value = NULL;
@@ -285,7 +297,8 @@ static json_t *merge(json_t *target, json_t *patch)
             (void)json_object_del(target, key);
         } else {
             json_t *inside = json_object_get(target, key);
-            (void)json_object_set_new(target, key, merge(inside == NULL ? NULL : json_deep_copy(inside), value));
+            (void)json_object_set_new(target, key,
+                                      lc_kube_merge(inside == NULL ? NULL : json_deep_copy(inside), value));
         }
     }
     return target;
@@ -302,7 +315,7 @@ static int patch(struct lc_kube_work *work)
     }
     /* Without a version in the request, any version matches. */
     live = json_deep_copy(json_object_get(work->entry, "object"));
-    merged = merge(live, work->body);
+    merged = lc_kube_merge(live, work->body);
     result = replace(work, merged);
     json_decref(merged);
     return result;
@@ -326,7 +339,12 @@ static int drop(struct lc_kube_work *work)
                    json_pack("{s:s,s:s,s:{},s:s,s:{s:s,s:s,s:O}}", "kind", "Status", "apiVersion", "v1", "metadata",
                              "status", "Success", "details", "name", work->name, "kind", work->kind->resource, "uid",
                              json_object_get(metadata, "uid")));
-    return work->dry ? 0 : json_object_del(work->list, work->key);
+    if (work->dry) {
+        return 0;
+    }
+    work->kube->version++;
+    note_change(work, NULL);
+    return json_object_del(work->list, work->key);
 }
 
 static int show(struct lc_kube_work *work)

@@ -258,7 +258,7 @@ static void check_change(json_t *flat, json_t *before, struct lc_kube_faults *fa
 {
     const char *type = value_of(flat, "type");
 
-    if (json_equal(json_object_get(flat, "type"), json_object_get(before, "type")) != 1) {
+    if (type != NULL && json_equal(json_object_get(flat, "type"), json_object_get(before, "type")) != 1) {
         lc_kube_fault(faults, "FieldValueInvalid", "type", "Invalid value: \"%.200s\": field is immutable",
                       type == NULL ? "" : type);
     }

@@ -146,16 +146,33 @@ static bool take(const char **path, char *out, size_t room)
     return lc_text_unpercent(out, false);
 }
 
-bool lc_kube_path(const char *path, struct lc_kube_path *out)
+static bool read_path(const char *prefix, const char *path, struct lc_kube_path *out)
 {
-    static const char prefix[] = "/kube/api/v1/namespaces/";
-
     *out = (struct lc_kube_path){0};
     if (!lc_text_starts(path, prefix)) {
         return false;
     }
-    path += sizeof prefix - 1;
+    path += strlen(prefix);
     return take(&path, out->namespace_name, sizeof out->namespace_name) && take(&path, out->kind, sizeof out->kind) &&
            take(&path, out->name, sizeof out->name) && take(&path, out->subresource, sizeof out->subresource) &&
            *path == '\0' && out->namespace_name[0] != '\0' && out->kind[0] != '\0';
+}
+
+bool lc_kube_path(const char *path, struct lc_kube_path *out)
+{
+    return read_path("/kube/api/v1/namespaces/", path, out);
+}
+
+bool lc_kube_workload_path(const char *path, struct lc_kube_path *out)
+{
+    static const char *const kinds[] = {"deployments", "statefulsets", "daemonsets"};
+    bool known = false;
+
+    if (!read_path("/kube/apis/apps/v1/namespaces/", path, out)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        known = known || strcmp(out->kind, kinds[i]) == 0;
+    }
+    return known && (out->subresource[0] == '\0' || strcmp(out->subresource, "status") == 0);
 }

@@ -36,6 +36,9 @@ int lc_kube_conflict(struct lc_kube_work *work, const char *why);
 int lc_kube_check_identity(struct lc_kube_work *work, json_t *object);
 int lc_kube_check_namespace(struct lc_kube_work *work);
 
+/* RFC 7386: TARGET (a new reference, not shared) with the patch in it. */
+json_t *lc_kube_merge(json_t *target, json_t *patch);
+
 /* The flat form of what a request says, or NULL with the answer written. */
 json_t *lc_kube_decode(struct lc_kube_work *work, json_t *object);
 

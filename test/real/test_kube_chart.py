@@ -67,7 +67,7 @@ def test_rights_are_named_one_by_one():
     role, = [o for o in objects if o["kind"] == "Role"]
     assert role["metadata"]["namespace"] == "shop"
     assert role["rules"] == [{"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["registry-login"],
-                              "verbs": ["get", "patch", "create"]}]
+                              "verbs": ["get", "patch", "create", "list", "watch"]}]
     # Without any the agent has no token for the API server.
     for rbac, mounted in (([], True), (["--set", "rbac.secrets=null"], False)):
         assert agent_of(render(CHART / "ci/deployment-values.yaml", *rbac))["spec"]["template"]["spec"][

@@ -40,12 +40,12 @@ static void files_and_directories(void **state)
         {HEAD "    publish: {files: [{name: t, format: token}]}\n",
          "f:5: credential a: publish.files: needs `directory`, where they are published\n"},
         {HEAD "    publish: {}\n", "f:5: credential a: publish: says not where; write one of `directory`, "
-                                   "`file`, `profile` or `secret`\n"},
+                                   "`file`, `profile`, `secret` or `configmap`\n"},
         {HEAD "    publish: []\n", "f:5: credential a: publish: is empty; write at least 1\n"},
         {HEAD "    publish: /d\n",
          "f:5: credential a: publish: a list is wanted here, not text; write each item after a dash\n"},
         {HEAD "    publish: {file: {path: /e, format: token}, profile: {path: /p}}\n",
-         "f:5: credential a: publish: has more than one of `directory`, `file`, `profile` and `secret`; "
+         "f:5: credential a: publish: has more than one of `directory`, `file`, `profile`, `secret` and `configmap`; "
          "write a list "
          "with one in "
          "each item\n"},

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""Objects of the cluster are watched: what others do to them is put back within seconds, by one watch for a namespace."""
+import time
+
+import pytest
+
+from conftest import eventually
+from test_secret_target import ACCOUNT, Kube, configmap, delivery, start, target
+
+SECONDS = 20  # less than the minute between two looks without a watch
+
+
+@pytest.fixture
+def kube(cloud):
+    return Kube(cloud)
+
+
+@pytest.fixture
+def agent(agent_factory, cloud):
+    return agent_factory(cloud)
+
+
+def actions(agent, name):
+    return [r for r in agent.cloud.stats()["log"] if r["action"] == name]
+
+
+def wait_ok(agent, count):
+    eventually(lambda: [d.get("result") for d in agent.status().get("deliveries") or []] == ["ok"] * count, agent.log)
+
+
+def wait_watching(agent, count):
+    eventually(lambda: len(actions(agent, "kube.watch")) >= count, lambda: agent.log)
+
+
+def uid(kube, name, kind="secrets"):
+    return (kube.call("GET", name, kind=kind).get("metadata") or {}).get("uid")
+
+
+def test_what_is_deleted_or_overwritten_is_back_within_seconds(agent, kube):
+    start(agent, target(agent, "one"), target(agent, "two"), configmap(agent, "map", ACCOUNT))
+    wait_ok(agent, 3)
+    wait_watching(agent, 2)
+    first = uid(kube, "one"), uid(kube, "map", "configmaps")
+    kube.call("DELETE", "one")
+    eventually(lambda: uid(kube, "one") not in (None, first[0]), agent.log, SECONDS)
+    kube.call("DELETE", "map", kind="configmaps")
+    eventually(lambda: uid(kube, "map", "configmaps") not in (None, first[1]), agent.log, SECONDS)
+    kube.apply("two", "rival", {"token": "overwritten"}, force=True)
+    kube.apply("two", "rival", {})
+    eventually(lambda: kube.data("two").get("token", "").startswith("ey"), agent.log, SECONDS)
+    wait_ok(agent, 3)
+    # Two Secrets share one watch; ConfigMaps are another kind.
+    assert len({r["role"] for r in actions(agent, "kube.watch")}) == 1
+    assert len(actions(agent, "kube.watch")) == 2, actions(agent, "kube.watch")
+
+
+def test_its_own_writes_are_no_news(agent, kube):
+    start(agent, target(agent, "own"))
+    wait_ok(agent, 1)
+    wait_watching(agent, 1)
+    for generation in (2, 3):
+        assert agent.run("rotate", "demo").returncode == 0
+        eventually(lambda wanted=generation: delivery(agent).get("generation") == wanted, agent.log)
+    # A change by another manager of a field that is not ours: one look, which finds all as it was.
+    before = len(actions(agent, "kube.secret.get"))
+    kube.apply("own", "somebody", {"theirs": "x"})
+    eventually(lambda: len(actions(agent, "kube.secret.get")) > before, agent.log, SECONDS)
+    assert delivery(agent)["generation"] == 3 and "published again" not in agent.log
+    # One read before each of the three applies; a report that overtook the answer may have cost another look.
+    assert before <= 6, actions(agent, "kube.secret.get")
+
+
+def test_a_watch_survives_410_and_outages(agent, kube):
+    agent.cloud.fault(kind="status", status=410, body="{}", count=1, match={"action": "kube.watch"})
+    start(agent, target(agent, "again"))
+    wait_ok(agent, 1)
+    wait_watching(agent, 2)
+    assert len(actions(agent, "kube.list")) >= 2
+    agent.cloud.admin("/outage", {"on": True, "service": "kube"})
+    agent.cloud.admin("/outage", {"on": False, "service": "kube"})
+    first = uid(kube, "again")
+    kube.call("DELETE", "again")
+    eventually(lambda: uid(kube, "again") not in (None, first), agent.log, SECONDS)
+
+
+def test_without_the_right_to_watch_it_says_so_once(agent, kube):
+    rules = [{"user": "demo", "verb": ["get", "patch", "create"], "resource": "secrets", "namespace": "default"}]
+    agent.cloud.admin("/kube/rbac", {"rules": rules})
+    start(agent, target(agent, "blind"))
+    wait_ok(agent, 1)
+    eventually(lambda: "watch of /api/v1/namespaces/default/secrets" in agent.log, lambda: agent.log)
+    assert agent.log.count("watch of /api/v1/namespaces/default/secrets") == 1
+    assert agent.status()["ready"]
+
+
+def test_one_secret_is_watched_by_its_name(agent, kube):
+    """So that a Role can name it."""
+    rules = [{"user": "demo", "verb": ["get", "patch", "create", "list", "watch"], "resource": "secrets",
+              "namespace": "default", "names": ["named"]}]
+    agent.cloud.admin("/kube/rbac", {"rules": rules})
+    start(agent, target(agent, "named"))
+    wait_ok(agent, 1)
+    wait_watching(agent, 1)
+    assert "watch of" not in agent.log
+
+
+def test_named_secrets_are_watched_one_by_one_where_all_together_may_not_be(agent, kube):
+    rules = [{"user": "demo", "verb": "*", "resource": "secrets", "namespace": "default", "names": ["left", "right"]}]
+    agent.cloud.admin("/kube/rbac", {"rules": rules})
+    start(agent, target(agent, "left"), target(agent, "right"))
+    wait_ok(agent, 2)
+    eventually(lambda: len([r for r in actions(agent, "kube.watch") if r["status"] == 200]) >= 2, lambda: agent.log)
+    first = uid(kube, "right")
+    kube.call("DELETE", "right")
+    eventually(lambda: uid(kube, "right") not in (None, first), agent.log, SECONDS)
+    assert "watch of" not in agent.log
+
+
+def test_a_namespace_that_appears_late(agent, kube):
+    rules = [{"user": "demo", "verb": "*", "resource": ["secrets", "namespaces"]}]
+    agent.cloud.admin("/kube/rbac", {"rules": rules})
+    start(agent, target(agent, "late", namespace="late"))
+    # Until a retry is many seconds away, so that only the watch can be in time.
+    eventually(lambda: delivery(agent).get("runs_failed", 0) >= 3, lambda: agent.log, 90)
+    agent.cloud.admin("/kube/object", {"kind": "ServiceAccount", "namespace": "late", "name": "default"})
+    began = time.monotonic()
+    eventually(lambda: delivery(agent).get("result") == "ok", agent.log, SECONDS)
+    print(f"{time.monotonic() - began:.1f} s")

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""Secrets and ConfigMaps as targets in a real Kubernetes API server with RBAC: watched, put back, in late namespaces."""
+import base64
+import json
+import urllib.error
+
+from conftest import eventually
+
+SECONDS = 25  # less than the minute between two looks without a watch
+VERBS = ["get", "patch", "create", "list", "watch"]
+
+
+def reach(space):
+    return {"namespace": space.name, "kubeconfig": space.kube.kubeconfig({"token": "tok-robot"})}
+
+
+def secret(space, name, **over):
+    return {"secret": {**reach(space), "name": name, "keys": [{"name": "token", "format": "token"}], **over}}
+
+
+def configmap(space, name):
+    return {"configmap": {**reach(space), "name": name,
+                          "keys": [{"name": "account", "format": "field", "field": "aws_account_id"}]}}
+
+
+def start(agent_factory, cloud_factory, *publish):
+    agent = agent_factory(cloud_factory())
+    agent.configure(agent.credential(publish=list(publish))).start()
+    return agent
+
+
+def wait_ok(agent, count):
+    eventually(lambda: [d.get("result") for d in agent.status().get("deliveries") or []] == ["ok"] * count,
+               lambda: agent.log, 60)
+
+
+def get(space, kind, name):
+    try:
+        return json.loads(space.kube.request("GET", f"{space.base}/{kind}/{name}"))
+    except urllib.error.HTTPError as e:
+        assert e.code == 404, e
+        return {"metadata": {"uid": None}, "data": {}}
+
+
+def uid(space, kind, name):
+    return get(space, kind, name)["metadata"]["uid"]
+
+
+def test_what_others_do_is_put_back_within_seconds(space, agent_factory, cloud_factory):
+    space.allow({"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": VERBS})
+    agent = start(agent_factory, cloud_factory, secret(space, "one"), secret(space, "two"), configmap(space, "map"))
+    wait_ok(agent, 3)
+    for kind, name in (("secrets", "one"), ("configmaps", "map")):
+        first = uid(space, kind, name)
+        space.kube.request("DELETE", f"{space.base}/{kind}/{name}")
+        eventually(lambda k=kind, n=name, f=first: uid(space, k, n) not in (None, f), lambda: agent.log, SECONDS)
+    space.kubectl("patch", "secret", "two", "--type=json", '-p=[{"op": "remove", "path": "/data/token"}]')
+    eventually(lambda: base64.b64decode((get(space, "secrets", "two").get("data") or {}).get("token", "")).startswith(b"ey"),
+               lambda: agent.log, SECONDS)
+    wait_ok(agent, 3)
+    assert get(space, "configmaps", "map")["data"]["account"] == "123456789012"
+    assert "watch of" not in agent.log, agent.log
+
+
+def test_a_role_that_names_its_objects_is_enough(space, agent_factory, cloud_factory):
+    space.allow({"apiGroups": [""], "resources": ["secrets"], "verbs": VERBS, "resourceNames": ["left", "right"]})
+    agent = start(agent_factory, cloud_factory, secret(space, "left"), secret(space, "right"))
+    wait_ok(agent, 2)
+    first = uid(space, "secrets", "right")
+    space.kube.request("DELETE", f"{space.base}/secrets/right")
+    eventually(lambda: uid(space, "secrets", "right") not in (None, first), lambda: agent.log, SECONDS)
+    assert "watch of" not in agent.log, agent.log
+
+
+def test_a_namespace_that_appears_late(space, agent_factory, cloud_factory):
+    late = f"{space.name}-late"
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    space.kube.request("POST", rbac + "/clusterroles", {"metadata": {"name": late}, "rules": [
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": VERBS},
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"], "resourceNames": [late]}]})
+    space.kube.request("POST", rbac + "/clusterrolebindings", {
+        "metadata": {"name": late}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": late},
+        "subjects": [{"kind": "User", "name": "robot", "apiGroup": "rbac.authorization.k8s.io"}]})
+    agent = start(agent_factory, cloud_factory, secret(space, "late", namespace=late))
+    eventually(lambda: (agent.status().get("deliveries") or [{}])[0].get("runs_failed", 0) >= 2, lambda: agent.log, 90)
+    space.kube.request("POST", "/api/v1/namespaces", {"metadata": {"name": late}})
+    wait_ok(agent, 1)
+    assert "watch of" not in agent.log, agent.log
