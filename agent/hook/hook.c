@@ -33,6 +33,7 @@ struct hook {
 struct cfr_hooks {
     const struct cfr_config_credential *credential;
     struct cfr_http *http;
+    struct cfr_kube *kube;
     unsigned max_attempts;
     cfr_hook_fn *ended;
     void *ctx;
@@ -82,8 +83,8 @@ static int open_hook(struct hook *k, const struct cfr_config_hook *c, struct cfr
     return 0;
 }
 
-int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, unsigned max_attempts,
-                  cfr_hook_fn *ended, void *ctx, struct cfr_hooks **out, struct cfr_err *err)
+int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, struct cfr_kube *kube,
+                  unsigned max_attempts, cfr_hook_fn *ended, void *ctx, struct cfr_hooks **out, struct cfr_err *err)
 {
     struct cfr_hooks *h = calloc(1, sizeof *h + c->reload.count * sizeof h->hooks[0]);
     int rc = 0;
@@ -93,6 +94,7 @@ int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, 
     *h = (struct cfr_hooks){
         .credential = c,
         .http = http,
+        .kube = kube,
         .max_attempts = max_attempts,
         .ended = ended,
         .ctx = ctx,
@@ -257,6 +259,7 @@ static void start_hook(struct cfr_hooks *h, size_t i, struct cfr_now now)
         .credential = h->credential,
         .timeout_ms = config_at(h->credential, i)->timeout_ms,
         .http = h->http,
+        .kube = h->kube,
         .acknowledge_header = k->header,
         .generation = k->tried,
         .ended = on_ended,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Hooks notify a credential's consumers of a new generation: signals, commands, HTTP requests.
+/* Hooks notify a credential's consumers of a new generation: signals, commands, HTTP requests,
+ * restarts of workloads.
  *
  * Nothing blocks but cfr_hook_inspect. A struct cfr_hooks owns all hooks of one credential and what runs; its
  * configuration is borrowed. One hook runs at a time, in the order of the configuration, for the newest generation, and
@@ -16,6 +17,7 @@
 #include "base/finding.h"
 #include "serve/api/status.h"
 
+struct cfr_kube;  /* agent/kube/client.h */
 struct cfr_hooks; /* all hooks of one credential */
 
 /* A hook that was run for GENERATION has ended: ERROR is NULL after a success; NEWS is false when it failed with the
@@ -26,8 +28,8 @@ typedef void cfr_hook_fn(void *ctx, const char *name, uint64_t generation, const
 void cfr_hook_register(void);
 
 /* MAX_ATTEMPTS: gives a hook up for a generation after so many (0 = never). C is borrowed. */
-int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, unsigned max_attempts,
-                  cfr_hook_fn *ended, void *ctx, struct cfr_hooks **out, struct cfr_err *err);
+int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, struct cfr_kube *kube,
+                  unsigned max_attempts, cfr_hook_fn *ended, void *ctx, struct cfr_hooks **out, struct cfr_err *err);
 /* Ends what runs (its process group is killed) and frees. */
 void cfr_hook_close(struct cfr_hooks *h);
 /* The configuration was replaced by an equal one. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Interface of a hook kind: signal, exec, http. A new kind is a file with a struct cfr_hook_ops, which also brings its
- * key of the configuration, and its row in kinds.c.
+/* Interface of a hook kind: signal, exec, http, rollout. A new kind is a file with a struct cfr_hook_ops, which also
+ * brings its key of the configuration, and its row in kinds.c.
  *
  * hook.c decides when a hook runs and repeats it; a kind knows how. Nothing here blocks but INSPECT, which people ask
  * for. A struct cfr_hook_run belongs to hook.c; a kind keeps its state in the members meant for that, and holds nothing
@@ -24,6 +24,7 @@ struct cfr_hook_run {
     const void *config; /* of the kind's table */
     int64_t timeout_ms;
     struct cfr_http *http;
+    struct cfr_kube *kube;
     const char *acknowledge_header; /* outlives CONFIG; NULL = none */
     uint64_t generation;            /* that consumers are notified of */
     /* To be called once, from the loop, when a run that START has started ends by itself. ACKNOWLEDGED: the value of
@@ -56,6 +57,7 @@ struct cfr_hook_ops {
 extern const struct cfr_hook_ops cfr_hook_signal;
 extern const struct cfr_hook_ops cfr_hook_exec;
 extern const struct cfr_hook_ops cfr_hook_http;
+extern const struct cfr_hook_ops cfr_hook_rollout;
 
 /* The kinds, NULL-terminated: agent/hook/kinds.c. */
 extern const struct cfr_hook_ops *const cfr_hook_kinds[];

@@ -5,8 +5,5 @@
 #include <stddef.h>
 
 const struct cfr_hook_ops *const cfr_hook_kinds[] = {
-    &cfr_hook_signal,
-    &cfr_hook_exec,
-    &cfr_hook_http,
-    NULL,
+    &cfr_hook_signal, &cfr_hook_exec, &cfr_hook_http, &cfr_hook_rollout, NULL,
 };

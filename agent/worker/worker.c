@@ -88,7 +88,7 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     w->target_watcher = (struct cfr_watcher){cfr_worker_on_targets_changed, w};
     w->token.overdue_boot_ms = INT64_MAX;
     cfr_lifecycle_init(&w->life, w->source->ages);
-    rc = cfr_hook_open(config, host->http, host->hook_attempts, cfr_worker_on_hook, w, &w->hooks, err);
+    rc = cfr_hook_open(config, host->http, host->kube, host->hook_attempts, cfr_worker_on_hook, w, &w->hooks, err);
     if (rc == 0)
         rc = cfr_publish_secret_open(config, host->kube, cfr_worker_on_delivered, w, &w->delivery, err);
     if (rc == 0)
@@ -301,8 +301,8 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
     bool same_hooks = config->digest == w->config->digest;
     struct cfr_hooks *hooks = NULL;
 
-    if (!same_hooks &&
-        cfr_hook_open(config, w->host->http, w->host->hook_attempts, cfr_worker_on_hook, w, &hooks, err) != 0)
+    if (!same_hooks && cfr_hook_open(config, w->host->http, w->host->kube, w->host->hook_attempts, cfr_worker_on_hook,
+                                     w, &hooks, err) != 0)
         return err->code;
     if (!same_hooks && fit_record(w, config, hooks, err) != 0) {
         cfr_hook_close(hooks);

@@ -86,3 +86,25 @@ def test_a_namespace_that_appears_late(space, agent_factory, cloud_factory):
     space.kube.request("POST", "/api/v1/namespaces", {"metadata": {"name": late}})
     wait_ok(agent, 1)
     assert "watch of" not in agent.log, agent.log
+
+
+def test_a_deployment_is_restarted_as_kubectl_does(space, agent_factory, cloud_factory):
+    apps = f"/apis/apps/v1/namespaces/{space.name}/deployments"
+    labels = {"app": "web"}
+    space.kube.request("POST", apps, {"metadata": {"name": "web"}, "spec": {
+        "replicas": 1, "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "none"}]}}}})
+    space.allow({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get", "patch"], "resourceNames": ["web"]})
+    agent = agent_factory(cloud_factory())
+    agent.configure(agent.credential(reload=[{
+        "rollout": {"kind": "Deployment", "name": "web", "wait": True, **reach(space)}, "timeout": "3s"}])).start()
+    eventually(lambda: "0 of 1 pods are new" in agent.log, lambda: agent.log, 60)
+    made = json.loads(space.kube.request("GET", f"{apps}/web"))
+    marks = made["spec"]["template"]["metadata"]["annotations"]
+    assert sorted(marks) == ["kubectl.kubernetes.io/restartedAt", "restarted-for.credfresh.io/demo"], marks
+    # There is no controller: its part is played here.
+    made["status"] = {"observedGeneration": made["metadata"]["generation"], "replicas": 1, "updatedReplicas": 1,
+                      "availableReplicas": 1, "readyReplicas": 1}
+    space.kube.request("PUT", f"{apps}/web/status", made)
+    eventually(lambda: agent.status()["hooks"][0]["result"] == "ok", lambda: agent.log, 60)
+    assert json.loads(space.kube.request("GET", f"{apps}/web"))["metadata"]["generation"] == made["metadata"]["generation"]

@@ -333,9 +333,9 @@ static void what_can_never_be_published(void **state)
 static void hooks(void **state)
 {
     static const struct refusal cases[] = {
-        {HOOK "{}\n", "f:7: credential a: reload: does nothing; write one of `signal`, `exec` or `http`\n"},
+        {HOOK "{}\n", "f:7: credential a: reload: does nothing; write one of `signal`, `exec`, `http` or `rollout`\n"},
         {HOOK "{signal: {pid_file: /p}, exec: [/x]}\n",
-         "f:7: credential a: reload: has more than one of `signal`, `exec` and `http`; write an item of its "
+         "f:7: credential a: reload: has more than one of `signal`, `exec`, `http` and `rollout`; write an item of its "
          "own for "
          "each\n"},
         {HOOK "signal: HUP\n", "f:7: credential a: reload.signal: a mapping is wanted here, not text; write "

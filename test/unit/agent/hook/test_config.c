@@ -71,7 +71,7 @@ static void each_kind_has_its_keys(void **state)
         struct cfr_err err = {0};
         const void *unused;
 
-        assert_int_equal(cfr_hook_open(c, NULL, 0, on_ended, NULL, &h, &err), 0);
+        assert_int_equal(cfr_hook_open(c, NULL, NULL, 0, on_ended, NULL, &h, &err), 0);
         assert_string_equal(cfr_hook_name(h, 0), cases[i].name);
         assert_int_equal(cfr_hook_acknowledges(h, 0), cases[i].acknowledges);
         assert_int_equal(cfr_config_hook_kind(c->reload.items, &unused)->runs_program, cases[i].runs_program);

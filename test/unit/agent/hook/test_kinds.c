@@ -190,7 +190,7 @@ static struct cfr_hooks *open_toy(struct heard *heard, unsigned max_attempts, in
 
     memset(&toy, 0, sizeof toy);
     toy.answer = answer;
-    assert_int_equal(cfr_hook_open(cfr_config_at(loaded, 0), NULL, max_attempts, on_ended, heard, &h, &err), 0);
+    assert_int_equal(cfr_hook_open(cfr_config_at(loaded, 0), NULL, NULL, max_attempts, on_ended, heard, &h, &err), 0);
     assert_string_equal(cfr_hook_name(h, 0), "toy answers");
     assert_true(cfr_hook_acknowledges(h, 0));
     return h;
@@ -330,7 +330,7 @@ static void a_hook_of_no_kind_is_an_error(void **state)
     struct cfr_err err = {0};
 
     (void)state;
-    assert_int_equal(cfr_hook_open(&c, NULL, 0, on_ended, NULL, &h, &err), CFR_E_INTERNAL);
+    assert_int_equal(cfr_hook_open(&c, NULL, NULL, 0, on_ended, NULL, &h, &err), CFR_E_INTERNAL);
     assert_null(h);
 }
 

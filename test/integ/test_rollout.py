@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""The hook `rollout` restarts a workload once for a generation, waits for its pods, and says what holds it up."""
+import json
+import ssl
+import urllib.request
+
+import pytest
+
+from conftest import eventually
+
+
+class Workload:
+    """A Deployment as its owner sees it."""
+
+    def __init__(self, cloud, name="web"):
+        self.cloud = cloud
+        self.name = name
+        self.base = f"{cloud.ready['kube_url']}/apis/apps/v1/namespaces/default/deployments"
+        self.trust = ssl.create_default_context(cafile=cloud.ca)
+        self.call("POST", "", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+                               "spec": {"replicas": 2, "template": {"metadata": {"annotations": {"theirs": "x"}}}}})
+
+    def call(self, method, path, body=None):
+        headers = {"Authorization": "Bearer demo-kube-token",
+                   "Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
+        request = urllib.request.Request(self.base + path, None if body is None else json.dumps(body).encode(), headers,
+                                         method=method)
+        with urllib.request.urlopen(request, context=self.trust, timeout=10) as answer:
+            return json.loads(answer.read())
+
+    def get(self):
+        return self.call("GET", f"/{self.name}")
+
+    def annotations(self):
+        return self.get()["spec"]["template"]["metadata"]["annotations"]
+
+    def status(self, updated, available, observed=None, **more):
+        made = self.get()
+        self.call("PATCH", f"/{self.name}/status", {"status": {
+            "observedGeneration": observed if observed is not None else made["metadata"]["generation"], "replicas": 2,
+            "updatedReplicas": updated, "availableReplicas": available, **more}})
+
+
+@pytest.fixture
+def web(cloud):
+    return Workload(cloud)
+
+
+@pytest.fixture
+def agent(agent_factory, cloud):
+    return agent_factory(cloud)
+
+
+def start(agent, timeout=None, **over):
+    hook = {"rollout": {"kind": "Deployment", "namespace": "default", "name": "web",
+                        "kubeconfig": agent.cloud.ready["kubeconfig"], **over}}
+    agent.configure(agent.credential(reload=[{**hook, **({"timeout": timeout} if timeout else {})}])).start()
+
+
+def hook(agent):
+    return (agent.status().get("hooks") or [{}])[0]
+
+
+def patches(agent):
+    return [r for r in agent.cloud.stats()["log"] if r["action"] == "kube.workload.patch" and r["status"] == 200]
+
+
+def test_it_restarts_as_kubectl_does(agent, web):
+    start(agent)
+    eventually(lambda: hook(agent).get("result") == "ok", lambda: agent.log)
+    marks = web.annotations()
+    assert marks["kubectl.kubernetes.io/restartedAt"].endswith("Z") and marks["theirs"] == "x"
+    assert marks["restarted-for.credfresh.io/demo"] == "1"
+    assert hook(agent)["name"] == "rollout Deployment default/web"
+    assert agent.run("rotate", "demo").returncode == 0
+    eventually(lambda: web.annotations()["restarted-for.credfresh.io/demo"] == "2", lambda: agent.log)
+    eventually(lambda: hook(agent).get("generation") == 2, lambda: agent.log)
+    assert web.get()["metadata"]["generation"] == 3
+
+
+def test_it_waits_and_restarts_only_once(agent, web):
+    start(agent, timeout="2s", wait=True)
+    eventually(lambda: hook(agent).get("runs_failed", 0) >= 1, lambda: agent.log)
+    # What the status says of the former template does not count.
+    web.status(2, 2, observed=1)
+    eventually(lambda: hook(agent).get("runs_failed", 0) >= 2, lambda: agent.log)
+    assert "0 of 2 pods are new" in agent.log and "2 are available" in hook(agent)["error"]
+    web.status(2, 1)
+    eventually(lambda: "1 are available" in (hook(agent).get("error") or ""), lambda: agent.log)
+    web.status(2, 2)
+    eventually(lambda: hook(agent).get("result") == "ok", lambda: agent.log)
+    assert web.get()["metadata"]["generation"] == 2
+    agent.stop()
+    agent.start()
+    agent.wait_state("fresh")
+    assert web.get()["metadata"]["generation"] == 2
+
+
+def test_what_holds_it_up_is_said(agent, web):
+    web.call("PATCH", "/web", {"spec": {"paused": True}})
+    start(agent)
+    eventually(lambda: "kubectl rollout resume" in (hook(agent).get("error") or ""), lambda: agent.log)
+    assert "restarted-for.credfresh.io/demo" not in web.annotations()
+    web.call("PATCH", "/web", {"spec": {"paused": False}})
+    eventually(lambda: hook(agent).get("result") == "ok", lambda: agent.log)
+
+
+def test_a_failed_rollout(agent, web):
+    start(agent, wait=True)
+    eventually(lambda: "restarted-for.credfresh.io/demo" in web.annotations(), lambda: agent.log)
+    web.status(1, 0, conditions=[{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}])
+    eventually(lambda: "progress deadline" in (hook(agent).get("error") or ""), lambda: agent.log)
+
+
+def test_without_the_right(agent, web):
+    agent.cloud.admin("/kube/rbac", {"rules": [{"user": "demo", "verb": "get", "resource": "deployments"}]})
+    start(agent)
+    eventually(lambda: "patch" in (hook(agent).get("error") or ""), lambda: agent.log)
+    assert "deployments" in hook(agent)["error"] and "demo-kube-token" not in agent.log
+
+
+def test_an_unknown_kind_is_refused(agent):
+    hook_of = {"rollout": {"kind": "Pod", "name": "web"}}
+    agent.configure(agent.credential(reload=[hook_of]))
+    done = agent.run("check")
+    assert done.returncode != 0 and "Deployment" in done.stdout + done.stderr

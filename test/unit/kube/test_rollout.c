@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Restart of workloads: path, patch, and what their status says. */
+#include "unit.h"
+
+#include "kube/rollout.h"
+
+static struct cfr_k8s_restart restart(int kind)
+{
+    return (struct cfr_k8s_restart){
+        .kind = kind, .namespace_name = "ns-a", .name = "web", .credential = "db", .generation = 7};
+}
+
+static void patches(void **state)
+{
+    struct cfr_k8s_restart r = restart(1);
+    char path[CFR_K8S_ROLLOUT_PATH_MAX];
+    struct cfr_secret body;
+    struct cfr_err err = {0};
+
+    (void)state;
+    assert_true(cfr_k8s_rollout_path(&r, true, path));
+    assert_string_equal(path, "/apis/apps/v1/namespaces/ns-a/statefulsets/web?fieldManager=credfresh");
+    r.name = "web?x";
+    assert_false(cfr_k8s_rollout_path(&r, false, path));
+    cfr_secret_init(&body, CFR_K8S_ROLLOUT_BODY_MAX);
+    assert_int_equal(cfr_k8s_rollout_body(&r, 1767326645, &body, &err), 0);
+    assert_string_equal(body.p, "{\"spec\":{\"template\":{\"metadata\":{\"annotations\":{"
+                                "\"kubectl.kubernetes.io/restartedAt\":\"2026-01-02T04:04:05Z\","
+                                "\"restarted-for.credfresh.io/db\":\"7\"}}}}}");
+    cfr_secret_free(&body);
+}
+
+#define MARK(n) "\"template\":{\"metadata\":{\"annotations\":{\"restarted-for.credfresh.io/db\":\"" n "\"}}}"
+#define OBJECT(kind, spec, status)                                                                                     \
+    "{\"kind\":\"" kind "\",\"metadata\":{\"name\":\"web\",\"generation\":3},\"spec\":{" spec "},\"status\":{" status  \
+    "}}"
+
+static void states(void **state)
+{
+    static const struct {
+        int kind;
+        const char *body;
+        bool restarted;
+        bool complete;
+    } rows[] = {
+        {0,
+         OBJECT("Deployment", "\"replicas\":2," MARK("7"),
+                "\"observedGeneration\":3,\"replicas\":2,\"updatedReplicas\":2,\"availableReplicas\":2"),
+         true, true},
+        /* the status is of the former template */
+        {0,
+         OBJECT("Deployment", "\"replicas\":2," MARK("7"),
+                "\"observedGeneration\":2,\"replicas\":2,\"updatedReplicas\":2,\"availableReplicas\":2"),
+         true, false},
+        /* an old pod is still there */
+        {0,
+         OBJECT("Deployment", "\"replicas\":2," MARK("7"),
+                "\"observedGeneration\":3,\"replicas\":3,\"updatedReplicas\":2,\"availableReplicas\":2"),
+         true, false},
+        {0, OBJECT("Deployment", MARK("6"), "\"observedGeneration\":3"), false, false},
+        {0, OBJECT("Deployment", "\"replicas\":0," MARK("7"), "\"observedGeneration\":3"), true, true},
+        {1,
+         OBJECT("StatefulSet", "\"replicas\":3,\"updateStrategy\":{\"rollingUpdate\":{\"partition\":1}}," MARK("7"),
+                "\"observedGeneration\":3,\"updatedReplicas\":2,\"readyReplicas\":2"),
+         true, true},
+        {2,
+         OBJECT("DaemonSet", MARK("7"),
+                "\"observedGeneration\":3,\"desiredNumberScheduled\":2,\"updatedNumberScheduled\":2,"
+                "\"numberAvailable\":1"),
+         true, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct cfr_k8s_restart r = restart(rows[i].kind);
+        struct cfr_k8s_rollout out;
+        struct cfr_err err = {0};
+
+        assert_int_equal(cfr_k8s_rollout_read(&r, cfr_view_of(rows[i].body), &out, &err), 0);
+        if (out.restarted != rows[i].restarted || out.complete != rows[i].complete)
+            fail_msg("row %zu: %s", i, out.text);
+    }
+}
+
+static void refusals(void **state)
+{
+    struct cfr_k8s_restart r = restart(0);
+    struct cfr_k8s_rollout out;
+    struct cfr_err err = {0};
+
+    (void)state;
+    assert_int_equal(cfr_k8s_rollout_read(&r, cfr_view_of("{}"), &out, &err), CFR_E_ANSWER);
+    assert_int_equal(cfr_k8s_rollout_read(&r, cfr_view_of("<html>"), &out, &err), CFR_E_ANSWER);
+    assert_int_equal(
+        cfr_k8s_rollout_read(&r,
+                             cfr_view_of(OBJECT("Deployment", MARK("7"),
+                                                "\"observedGeneration\":3,\"conditions\":[{\"type\":\"Progressing\","
+                                                "\"reason\":\"ProgressDeadlineExceeded\"}]")),
+                             &out, &err),
+        CFR_E_REJECTED);
+    assert_true(out.restarted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(patches),
+        cmocka_unit_test(states),
+        cmocka_unit_test(refusals),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
