@@ -221,17 +221,27 @@ int cfr_k8s_secret_apply_values(struct cfr_view body, const char *const *keys, s
     return rc;
 }
 
-void cfr_k8s_secret_apply_version(struct cfr_view body, char version[CFR_K8S_SECRET_VERSION_MAX])
+static void read_metadata(struct cfr_view body, const char *key, char out[CFR_K8S_SECRET_VERSION_MAX])
 {
     struct cfr_view text = {NULL, 0};
     struct cfr_json *doc = NULL;
 
-    version[0] = '\0';
+    out[0] = '\0';
     if (cfr_json_parse(body, &doc, NULL) == 0)
-        text = text_at(cfr_json_get(doc, "metadata"), "resourceVersion");
+        text = text_at(cfr_json_get(doc, "metadata"), key);
     if (text.n != 0 && text.n < CFR_K8S_SECRET_VERSION_MAX)
-        (void)snprintf(version, CFR_K8S_SECRET_VERSION_MAX, "%.*s", (int)text.n, text.p);
+        (void)snprintf(out, CFR_K8S_SECRET_VERSION_MAX, "%.*s", (int)text.n, text.p);
     cfr_json_free(doc);
+}
+
+void cfr_k8s_secret_apply_version(struct cfr_view body, char version[CFR_K8S_SECRET_VERSION_MAX])
+{
+    read_metadata(body, "resourceVersion", version);
+}
+
+void cfr_k8s_secret_apply_uid(struct cfr_view body, char uid[CFR_K8S_SECRET_VERSION_MAX])
+{
+    read_metadata(body, "uid", uid);
 }
 
 /* ---- conflicts ---- */

@@ -72,6 +72,8 @@ int cfr_k8s_secret_apply_held(const struct cfr_k8s_secret_object *o, struct cfr_
  * caller frees also after an error; THERE says which of the keys exist. CFR_E_ANSWER, CFR_E_NOMEM. */
 int cfr_k8s_secret_apply_values(struct cfr_view body, const char *const *keys, size_t count, struct cfr_secret *values,
                                 bool *there, struct cfr_err *err);
+/* The uid in the same answer. */
+void cfr_k8s_secret_apply_uid(struct cfr_view body, char uid[CFR_K8S_SECRET_VERSION_MAX]);
 /* The resourceVersion in the answer (200 or 201) to a GET or an apply; empty if there is none that fits. */
 void cfr_k8s_secret_apply_version(struct cfr_view body, char version[CFR_K8S_SECRET_VERSION_MAX]);
 /* Appends the apply configuration as JSON: `data` as the kind needs it, label app.kubernetes.io/managed-by, annotations

@@ -124,6 +124,7 @@ struct cfr_config_secret {
     char *type;           /* NULL: a ConfigMap, which has none */
     struct cfr_list keys; /* of struct cfr_config_file with .name; none = every key of a mounted Secret */
     bool adopt;           /* take over one that another program made */
+    bool events;          /* report what happens to it as Events */
     char *kubeconfig;
     char *context;
 };

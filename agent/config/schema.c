@@ -25,8 +25,9 @@ static const struct cfr_table hook_table = {
     .size = sizeof(struct cfr_config_hook),
     .fields = hook_fields,
     .check = cfr_config_rules_hook,
-    .doc = CFR_DOC("How a consumer is notified: exactly one of `signal`, `exec` and `http`. A hook that fails is "
-                   "repeated with growing pauses and never holds back the next publish."),
+    .doc = CFR_DOC(
+        "How a consumer is notified: exactly one of `signal`, `exec`, `http` and `rollout`. A hook that fails is "
+        "repeated with growing pauses and never holds back the next publish."),
 };
 
 #define AT(member) offsetof(struct cfr_config_acknowledge, member)

@@ -125,8 +125,13 @@ static const struct cfr_table key_table = {
                 "Its namespace. Default: that of the kubeconfig's context, or of the pod that credfresh runs in.")     \
     }
 #define REACH_FIELDS                                                                                                   \
-    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,                                                               \
-     .doc = CFR_DOC("How to reach the API server. Default: as the pod that credfresh runs in.")},                      \
+    {FIELD(events, BOOL), .fallback = "false",                                                                         \
+     .doc = CFR_DOC(                                                                                                   \
+         "Report on the object, as Events of the cluster, that it was published, a rotated key with it, that "         \
+         "publishing failed, and that what it holds has expired: once for a change. Requires the verb create on "      \
+         "events of events.k8s.io in its namespace.")},                                                                \
+        {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,                                                           \
+         .doc = CFR_DOC("How to reach the API server. Default: as the pod that credfresh runs in.")},                  \
     {                                                                                                                  \
         FIELD(context, STRING), .min = 1, .max = 253,                                                                  \
                                 .doc = CFR_DOC("Which context of `kubeconfig`. Default: its current one.")             \

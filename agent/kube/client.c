@@ -27,6 +27,7 @@ void cfr_kube_close(struct cfr_kube *k)
     if (k == NULL)
         return;
     cfr_kube_watch_close(k);
+    cfr_kube_events_close(k);
     while (k->calls != NULL)
         cfr_kube_cancel(k->calls);
     while (k->contexts != NULL) {

@@ -4,6 +4,7 @@
 #define CFR_AGENT_KUBE_CLIENT_PRIVATE_H
 
 #include "agent/kube/context_private.h"
+#include "agent/loop/log_once.h"
 
 struct cfr_kube {
     struct cfr_http *http;
@@ -12,7 +13,9 @@ struct cfr_kube {
     struct cfr_kube_context *contexts;
     struct cfr_kube_call *calls;
     struct cfr_kube_stream *streams; /* agent/kube/watch.c */
-    char *namespace_name;            /* last returned */
+    struct cfr_kube_event *events;   /* agent/kube/event.c, under way */
+    struct cfr_log_once events_logged;
+    char *namespace_name; /* last returned */
 };
 
 /* The context of WHERE, made if it is new; contexts that were not used for two days are freed first. NULL with err
@@ -32,6 +35,7 @@ void cfr_kube_calls_resume(struct cfr_kube *k, const struct cfr_kube_context *p,
 
 /* As the functions of the client, for its watches. */
 void cfr_kube_watch_close(struct cfr_kube *k);
+void cfr_kube_events_close(struct cfr_kube *k); /* agent/kube/event.c */
 int64_t cfr_kube_watch_deadline(const struct cfr_kube *k);
 void cfr_kube_watch_step(struct cfr_kube *k, struct cfr_now now);
 

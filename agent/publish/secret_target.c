@@ -2,6 +2,7 @@
 /* Target kinds `secret` and `configmap`: objects of the cluster, and the queue that applies them. */
 #include "agent/publish/secret_target.h"
 
+#include "agent/kube/event.h"
 #include "agent/kube/watch.h"
 #include "agent/publish/previous_private.h"
 #include "agent/publish/render_private.h"
@@ -10,10 +11,12 @@
 #include "agent/loop/log_once.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/time.h"
 #include "files/format/format.h"
 #include "kube/secret_apply.h"
 #include "kube/status.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +61,9 @@ struct target {
     struct cfr_kube_watch *space_watch;       /* of a namespace that does not exist; else NULL */
     char version[CFR_K8S_SECRET_VERSION_MAX]; /* as it was applied or last read; empty: there was none */
     char news[CFR_K8S_SECRET_VERSION_MAX];    /* what the watch last reported */
-    bool stirred;                             /* it reported while a request was under way */
+    char uid[CFR_K8S_SECRET_VERSION_MAX];     /* for Events; empty: not known */
+    bool told_expired;
+    bool stirred; /* it reported while a request was under way */
     int64_t look_boot_ms;
     struct cfr_backoff backoff;
     struct cfr_log_once logged;
@@ -453,14 +458,62 @@ bool cfr_publish_secret_lost(const struct cfr_delivery *d)
     return false;
 }
 
+/* ---- Events ---- */
+
+static void send_event(const struct target *t, bool warning, const char *reason, const char *note)
+{
+    struct cfr_k8s_event e = {.kind = t->kind->name,
+                              .namespace_name = t->namespace_name,
+                              .name = t->config->name,
+                              .uid = t->uid,
+                              .warning = warning,
+                              .reason = reason,
+                              .action = "Publish",
+                              .note = note,
+                              .wall_ms = cfr_clock_now().wall_ms};
+
+    if (t->config->events && t->namespace_name[0] != '\0')
+        cfr_kube_event_send(t->all->kube, &(struct cfr_kube_where){t->config->kubeconfig, t->config->context}, &e);
+}
+
+static void report_published(const struct target *t)
+{
+    char note[256];
+    char expires[CFR_TIME_RFC3339_MAX];
+    bool ends = t->done_expires_ms != INT64_MAX;
+
+    (void)snprintf(note, sizeof note, "it holds generation %" PRIu64 " of the credential %.63s, which %s%s", t->done,
+                   t->all->config->name, ends ? "expires at " : "does not expire",
+                   ends ? cfr_time_format(t->done_expires_ms / 1000, expires) : "");
+    send_event(t, false, t->minted ? "Rotated" : "Published", note);
+}
+
+/* Once for what is there. */
+static void check_expired(struct target *t, struct cfr_now now)
+{
+    char note[160];
+
+    if (!t->config->events || t->told_expired || t->done == 0 || t->done_expires_ms > now.wall_ms)
+        return;
+    t->told_expired = true;
+    (void)snprintf(note, sizeof note, "generation %" PRIu64 " of the credential %.63s has expired", t->done,
+                   t->all->config->name);
+    send_event(t, true, "Expired", note);
+}
+
 /* ---- applying ---- */
 
 static void note_error(struct target *t, const struct cfr_err *err)
 {
+    bool news;
+
     free(t->error);
     t->error = strdup(err->text);
     t->error_code = err->code;
-    t->all->ended(t->all->ctx, t->name, t->wanted, err, cfr_log_once_is_news(&t->logged, err));
+    news = cfr_log_once_is_news(&t->logged, err);
+    if (news)
+        send_event(t, true, "PublishFailed", t->error != NULL ? t->error : "out of memory");
+    t->all->ended(t->all->ctx, t->name, t->wanted, err, news);
 }
 
 static int64_t backoff_ms(struct target *t, const struct cfr_err *err, int64_t retry_after_s)
@@ -555,7 +608,9 @@ static void succeed(struct target *t)
     t->space_watch = NULL;
     t->done = t->sending;
     t->done_expires_ms = t->sending_expires_ms;
+    t->told_expired = false;
     t->runs_ok++;
+    report_published(t);
     clear_error(t);
     t->next_boot_ms = INT64_MAX;
     if (t->done == t->wanted)
@@ -738,9 +793,11 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
     t->call = NULL;
     cfr_secret_free(&t->body);
     log_warning(t, answer->warning);
-    if (rc == 0 && (answer->status == 200 || answer->status == 201))
+    if (rc == 0 && (answer->status == 200 || answer->status == 201)) {
         cfr_k8s_secret_apply_version(answer->body, t->version);
-    else if (rc == 0 && answer->status == 404)
+        if (t->config->events)
+            cfr_k8s_secret_apply_uid(answer->body, t->uid);
+    } else if (rc == 0 && answer->status == 404)
         t->version[0] = '\0';
     if (t->purpose == LOOK) {
         after_periodic_look(t, answer);
@@ -821,6 +878,7 @@ void cfr_publish_secret_step(struct cfr_delivery *d, struct cfr_now now)
         struct target *t = &d->targets[i];
         struct cfr_err err = {0};
 
+        check_expired(t, now);
         if (t->call != NULL || due_at(t) > now.boot_ms)
             continue;
         if (t->watch == NULL && find_namespace(t, NULL) == 0)

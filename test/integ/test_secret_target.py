@@ -118,7 +118,7 @@ def test_the_api_servers_warning_is_logged_once(agent, kube):
 
 def test_what_has_expired_was_published(agent, kube):
     """Not ready because it has expired, which is told apart from never having been there."""
-    agent.cloud.fault(kind="short_life", s=5, count=1)
+    agent.cloud.fault(kind="short_life", s=5, count=1, match={"action": "AssumeRoleWithWebIdentity"})
     start(agent, target(agent, "ends"))
     eventually(lambda: agent.status().get("ready"), lambda: agent.log)
     agent.cloud.admin("/outage", {"on": True})

@@ -70,6 +70,8 @@ static const struct lc_action actions[] = {
     {"kube.secret.apply", "APPLY", "", lc_kube_secrets, NULL, false},
 };
 
+static const struct lc_action events[] = {{"kube.event.create", "POST", "", lc_kube_events, NULL, false},
+                                          {"kube.event.list", "GET", "", lc_kube_events, NULL, false}};
 static const struct lc_action workloads[] = {{"kube.workload.get", "GET", "", lc_kube_workloads, NULL, false},
                                              {"kube.workload.create", "POST", "", lc_kube_workloads, NULL, false},
                                              {"kube.workload.patch", "PATCH", "", lc_kube_workloads, NULL, false}};
@@ -129,6 +131,11 @@ static const struct lc_action *find(const struct lc_request *request, unsigned *
     }
     if (strcmp(request->path, "/kube/api/v1/namespaces") == 0 && strcmp(request->method, "GET") == 0) {
         return collection_action(request);
+    }
+    if (lc_kube_event_path(request->path, &path)) {
+        return strcmp(request->method, "POST") == 0  ? &events[0]
+               : strcmp(request->method, "GET") == 0 ? &events[1]
+                                                     : &other_method;
     }
     if (lc_kube_workload_path(request->path, &path)) {
         for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++) {

@@ -60,6 +60,7 @@ void lc_kube_token(struct lc_visit *visit);
 void lc_kube_secrets(struct lc_visit *visit);
 void lc_kube_collection(struct lc_visit *visit);
 void lc_kube_workloads(struct lc_visit *visit);
+void lc_kube_events(struct lc_visit *visit);
 
 /* Names out of /kube/api/v1/namespaces/NS/KIND/NAME[/SUB]; empty where the path ends. */
 struct lc_kube_path {
@@ -70,6 +71,8 @@ struct lc_kube_path {
 };
 
 bool lc_kube_path(const char *path, struct lc_kube_path *out);
+/* The same of /kube/apis/events.k8s.io/v1/namespaces/NS/events. */
+bool lc_kube_event_path(const char *path, struct lc_kube_path *out);
 /* The same of /kube/apis/apps/v1/namespaces/NS/KIND[/NAME[/SUB]], for the kinds of workloads. */
 bool lc_kube_workload_path(const char *path, struct lc_kube_path *out);
 

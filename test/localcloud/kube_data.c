@@ -63,6 +63,7 @@ struct lc_kube *lc_kube_new(struct lc_cloud *cloud, struct lc_fail *fail)
     kube->nodes = json_object();
     kube->configmaps = json_object();
     kube->workloads = json_object();
+    kube->events = json_array();
     kube->secrets = json_object();
     kube->tokens = json_object();
     kube->namespaces = json_object();
@@ -83,6 +84,7 @@ void lc_kube_free(struct lc_kube *kube)
     json_decref(kube->history);
     json_decref(kube->configmaps);
     json_decref(kube->workloads);
+    json_decref(kube->events);
     json_decref(kube->secrets);
     json_decref(kube->tokens);
     json_decref(kube->namespaces);

@@ -15,6 +15,7 @@ struct lc_kube {
     json_t *pods;         /* ... and "service_account", "node" (or absent), "audiences" */
     json_t *nodes;        /* NAME: {"name", "uid"} */
     json_t *configmaps;   /* as secrets */
+    json_t *events;       /* array of those that were created */
     json_t *workloads;    /* KIND/NAMESPACE/NAME: the object */
     json_t *secrets;      /* {"object": without managedFields, "managers": see kube_fields.h} */
     json_t *tokens;       /* TOKEN: {"user", "groups"} */

@@ -16,7 +16,7 @@ const char lc_kube_demo[] = "{\"service_accounts\":[{\"name\":\"demo\"}],\"nodes
                             "\"rbac\":[{\"user\":\"demo\",\"verb\":\"create\",\"resource\":\"serviceaccounts/"
                             "token\",\"namespace\":\"default\","
                             "\"names\":[\"demo\"]},{\"user\":\"demo\",\"verb\":\"*\",\"resource\":[\"secrets\","
-                            "\"configmaps\",\"deployments\",\"deployments/status\"],"
+                            "\"configmaps\",\"events\",\"deployments\",\"deployments/status\"],"
                             "\"namespace\":\"default\"}]}";
 
 /* The stable uid, or the one that was given, or (for a name that was taken before) a new one. */
@@ -295,6 +295,7 @@ static void clear(struct lc_kube *kube)
     kube->forgotten = ++kube->version;
     (void)json_object_clear(kube->configmaps);
     (void)json_object_clear(kube->workloads);
+    (void)json_array_clear(kube->events);
     (void)json_object_clear(kube->secrets);
     (void)json_object_clear(kube->tokens);
     (void)json_object_clear(kube->namespaces);

@@ -163,6 +163,12 @@ bool lc_kube_path(const char *path, struct lc_kube_path *out)
     return read_path("/kube/api/v1/namespaces/", path, out);
 }
 
+bool lc_kube_event_path(const char *path, struct lc_kube_path *out)
+{
+    return read_path("/kube/apis/events.k8s.io/v1/namespaces/", path, out) && strcmp(out->kind, "events") == 0 &&
+           out->name[0] == '\0';
+}
+
 bool lc_kube_workload_path(const char *path, struct lc_kube_path *out)
 {
     static const char *const kinds[] = {"deployments", "statefulsets", "daemonsets"};

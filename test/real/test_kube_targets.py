@@ -108,3 +108,16 @@ def test_a_deployment_is_restarted_as_kubectl_does(space, agent_factory, cloud_f
     space.kube.request("PUT", f"{apps}/web/status", made)
     eventually(lambda: agent.status()["hooks"][0]["result"] == "ok", lambda: agent.log, 60)
     assert json.loads(space.kube.request("GET", f"{apps}/web"))["metadata"]["generation"] == made["metadata"]["generation"]
+
+
+def test_events_are_accepted(space, agent_factory, cloud_factory):
+    space.allow({"apiGroups": [""], "resources": ["secrets"], "verbs": VERBS},
+                {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]})
+    agent = start(agent_factory, cloud_factory, secret(space, "told", events=True))
+    wait_ok(agent, 1)
+    path = f"/apis/events.k8s.io/v1/namespaces/{space.name}/events"
+    eventually(lambda: json.loads(space.kube.request("GET", path))["items"], lambda: agent.log)
+    event = json.loads(space.kube.request("GET", path))["items"][0]
+    assert event["reason"] == "Published" and event["regarding"]["uid"] == uid(space, "secrets", "told")
+    assert "Published" in space.kubectl("describe", "secret", "told") or "told" in space.kubectl("get", "events")
+    assert "an Event was lost" not in agent.log
