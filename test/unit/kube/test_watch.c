@@ -52,8 +52,8 @@ static void no_lists(void **state)
         "{\"items\":[]}",
         "{\"metadata\":{\"resourceVersion\":\"\"},\"items\":[]}",
         "{\"metadata\":{\"resourceVersion\":\"a\\nb\"},\"items\":[]}",
-        "{\"metadata\":{\"resourceVersion\":\"12345678901234567890123456789012345678901234567890123456789012345\"},"
-        "\"items\":[]}",
+        ("{\"metadata\":{\"resourceVersion\":\"12345678901234567890123456789012345678901234567890123456789012345\"},"
+         "\"items\":[]}"),
         "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":{}}",
     };
 
