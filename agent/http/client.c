@@ -365,6 +365,7 @@ static void end_streams(struct cfr_http *h)
 {
     struct cfr_http_transfer *t;
 
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is freed has left the list before */
     while ((t = h->first) != NULL && t->part != NULL) {
         unlink_transfer(h, t);
         t->ended = true;
