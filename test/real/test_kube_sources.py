@@ -376,9 +376,8 @@ def test_a_secret_from_its_first_day_to_its_last(space, agent_factory):
     assert second["metadata"]["labels"]["team"] == "registry"
     assert {(m["manager"], m["operation"]) for m in second["metadata"]["managedFields"]} == {
         ("credfresh", "Apply"), ("kubectl-label", "Update")}
-    # Somebody deletes it.
+    # Somebody deletes it: the watch sees it.
     space.kubectl("delete", "secret", "creds")
-    rotate(agent)
     wait_delivered(agent, 3)
     third = space.secret("creds")
     assert third["metadata"]["uid"] != first["metadata"]["uid"] and annotations(third)["credfresh.io/generation"] == "3"
@@ -433,10 +432,11 @@ def test_a_pull_secret(space, agent_factory, cloud_factory):
     login = json.loads(value(secret, ".dockerconfigjson"))["auths"][host]
     assert base64.b64decode(login["auth"]).decode().startswith("AWS:")
     # And what has another type than it should is refused, for that cannot be changed.
+    agent.stop()
     space.kubectl("delete", "secret", "creds")
     space.kubectl("create", "secret", "generic", "creds", "--from-literal=a=b")
     space.kubectl("label", "secret", "creds", "app.kubernetes.io/managed-by=credfresh")
-    rotate(agent)
+    agent.start()
     wait_refused(agent, 'has the type "Opaque", which cannot be changed to kubernetes.io/dockerconfigjson')
     assert space.secret("creds")["data"] == {"a": base64.b64encode(b"b").decode()}
 
