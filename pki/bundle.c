@@ -19,6 +19,8 @@ static void each(const struct cfr_ca *a, size_t generations, int64_t now_s, bool
 
         if (c->pem != NULL && c->ends_s >= now_s)
             fn(ctx, c);
+        else if (chain)
+            break; /* what leads on from there is of no use */
     }
 }
 

@@ -75,6 +75,7 @@ struct turn {
     int64_t now_s;
     int64_t begins_s;
     int64_t ends_s;
+    int64_t trust_ends_s; /* of everything that the replaced keys signed; INT64_MAX = by the usual rules */
 };
 
 static int make_root(struct cfr_ca *a, const struct turn *t, struct cfr_err *err)
@@ -96,8 +97,14 @@ static int make_root(struct cfr_ca *a, const struct turn *t, struct cfr_err *err
     return rc != 0 ? rc : cfr_cert_make(&order, &a->generations[0].root, err);
 }
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Signs the new CA by the key of the one before, for clients that trust only that one. Valid as long as either of them:
- * such clients may need it even to reach the CA after a short-lived one. */
+ * such clients may need it even to reach the CA after a short-lived one. It ends with the trust where that was ended:
+ * a client that still believes a key that has leaked has to fail, so that it is found. */
 static int make_incoming(struct cfr_ca *a, const struct turn *t, struct cfr_err *err)
 {
     int64_t before_ends_s = t->old->generations[0].root.ends_s;
@@ -109,7 +116,7 @@ static int make_incoming(struct cfr_ca *a, const struct turn *t, struct cfr_err 
         .signer = cfr_secret_view(&t->old->key),
         .now_s = t->now_s,
         .begins_s = t->begins_s,
-        .ends_s = before_ends_s > t->ends_s ? before_ends_s : t->ends_s,
+        .ends_s = earlier(before_ends_s > t->ends_s ? before_ends_s : t->ends_s, t->trust_ends_s),
     };
 
     return t->old->count != 0 ? cfr_cert_make(&order, &a->generations[0].incoming, err) : 0;
@@ -135,7 +142,7 @@ static int64_t trusted_until(const struct turn *t, size_t index)
         if (promised_until(t, i) > until_s)
             until_s = promised_until(t, i);
     }
-    return until_s;
+    return earlier(until_s, t->trust_ends_s);
 }
 
 /* Signs an old CA by the new key, for clients that trust only the new one. */
@@ -217,8 +224,15 @@ int cfr_ca_rotate(struct cfr_ca *a, const struct cfr_ca_rules *rules, int64_t no
     /* The first CA uses up a configured reason as well: no second one is needed. */
     bool forced = is_forced(a, rules);
     bool special = forced && a->count != 0 && rules->force_validity_s != 0;
-    int64_t life_s = special ? rules->force_validity_s : rules->validity_s;
-    struct turn turn = {a, rules, now_s, a->generations[0].root.begins_s, now_s + life_s};
+    bool ends_trust = forced && a->count != 0 && rules->force_trust_s != 0;
+    struct turn turn = {
+        .old = a,
+        .rules = rules,
+        .now_s = now_s,
+        .begins_s = a->generations[0].root.begins_s,
+        .ends_s = now_s + (special ? rules->force_validity_s : rules->validity_s),
+        .trust_ends_s = ends_trust ? now_s + rules->force_trust_s : INT64_MAX,
+    };
     struct cfr_ca next = {.number = 0};
     int rc = make_next(&next, &turn, forced, err);
 

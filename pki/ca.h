@@ -27,6 +27,7 @@ struct cfr_ca_rules {
     size_t generations; /* maximum number of CAs in the bundle, 2 to CFR_CA_GENERATIONS_MAX */
     const char *force;  /* a reason to rotate at once; NULL = none */
     int64_t force_validity_s; /* of the CA that is made for it; 0 = validity_s */
+    int64_t force_trust_s;    /* how long the CAs before it are trusted from then on; 0 = as after any rotation */
     struct cfr_secret *made;  /* a new key of KEY, moved out of; NULL = one is made here */
 };
 

@@ -249,7 +249,8 @@ struct cfr_config_log {
 struct cfr_config_force {
     struct cfr_node node;
     char *reason;
-    int64_t validity_ms; /* 0 = as that of the others */
+    int64_t validity_ms;       /* 0 = as that of the others */
+    int64_t trust_previous_ms; /* 0 = as after every rotation */
 };
 
 struct cfr_config_service_ca {

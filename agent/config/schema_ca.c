@@ -9,6 +9,11 @@ static const struct cfr_field force_fields[] = {
      .doc = CFR_DOC("The reason, in any words. Each reason rotates once, however long it stays configured.")},
     {FIELD_AS("validity", validity_ms, DURATION), .min = 10 * CFR_SECOND_MS, .max = 3650 * CFR_DAY_MS,
      .doc = CFR_DOC("Lifetime of the CA that is created for it. Default: that of every other CA.")},
+    {FIELD_AS("trust_previous", trust_previous_ms, DURATION), .min = 10 * CFR_SECOND_MS, .max = 3650 * CFR_DAY_MS,
+     .doc =
+         CFR_DOC("How long all CAs before it are trusted from then on, for a key that an attacker knows. Clients must "
+                 "have read the new bundle, and servers their new certificates, by then. Default: as after every "
+                 "rotation.")},
     {.key = NULL},
 };
 #undef AT

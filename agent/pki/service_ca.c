@@ -54,6 +54,7 @@ static struct cfr_ca_rules rules_of(const struct cfr_service_ca *s)
         .generations = (size_t)c->generations,
         .force = c->force != NULL ? c->force->reason : NULL,
         .force_validity_s = c->force != NULL ? c->force->validity_ms / 1000 : 0,
+        .force_trust_s = c->force != NULL ? c->force->trust_previous_ms / 1000 : 0,
     };
 }
 
@@ -159,7 +160,8 @@ static int follow_store(struct cfr_service_ca *s, struct cfr_err *err)
 
 /* ---- rotation ---- */
 
-static void announce(const struct cfr_ca *a, enum cfr_ca_need need, const struct cfr_ca *before, int64_t now_s)
+static void announce(const struct cfr_ca *a, enum cfr_ca_need need, const struct cfr_ca *before,
+                     const struct cfr_ca_rules *rules, int64_t now_s)
 {
     const struct cfr_cert *oldest = before->count != 0 ? &before->generations[before->count - 1].outgoing : NULL;
     char life[CFR_TIME_WORDS_MAX];
@@ -170,6 +172,10 @@ static void announce(const struct cfr_ca *a, enum cfr_ca_need need, const struct
                                   : "",
             need == CFR_CA_FORCED && a->reason != NULL ? a->reason : "",
             cfr_time_words((a->generations[0].root.ends_s - now_s) * 1000, life), a->count);
+    if (need == CFR_CA_FORCED && a->count > 1 && rules->force_trust_s != 0)
+        cfr_log(CFR_LOG_WARN, NAME, NULL,
+                "all CAs before CA %" PRIu64 " are trusted for %s more: clients must have read the new bundle by then",
+                a->number, cfr_time_words(rules->force_trust_s * 1000, life));
     if (a->count <= before->count && oldest != NULL && oldest->ends_s > now_s)
         cfr_log(CFR_LOG_WARN, NAME, NULL,
                 "the oldest CA is not in the bundle any more, though it would have been trusted for %s: a client that "
@@ -195,7 +201,7 @@ static int rotate(struct cfr_service_ca *s, enum cfr_ca_need need, int64_t now_s
     if (rc == 0)
         rc = cfr_service_ca_store_write(&s->store, s->config.store, &next, err);
     if (rc == 0) {
-        announce(&next, need, &s->authority, now_s);
+        announce(&next, need, &s->authority, &rules, now_s);
         cfr_ca_move(&s->authority, &next);
     }
     cfr_ca_free(&next);

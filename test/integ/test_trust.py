@@ -78,6 +78,46 @@ def test_the_old_root_ends(authority, tmp_path):
         server.stop()
 
 
+def test_the_trust_in_a_leaked_key_ends(authority, tmp_path):
+    """With trust_previous nobody notices the rotation until that time is over. From then on who has read both is served,
+    whoever has not is not, and nothing that the old key signed is believed by those who have."""
+    authority.configure(validity="1h", rotate_below="10s").once()
+    kept = [authority.keep(tmp_path / "kept" / "old")]
+    rules = {"force": {"reason": "the key leaked", "trust_previous": "40s"}, "validity": "1h", "rotate_below": "10s"}
+    begin = time.time()
+    authority.configure(**rules).once()
+    kept.append(authority.keep(tmp_path / "kept" / "new"))
+    servers, clients = [], []
+    try:
+        for name, tls in zip(("old", "new"), kept):
+            servers += [(library, name, make(tls, tmp_path / f"server-{library}-{name}"))
+                        for library, make in SERVERS.items()]
+            clients += [(library, name, make(tls / "ca.crt", tmp_path / f"client-{library}-{name}"))
+                        for library, make in CLIENTS.items()]
+
+        def verdicts():
+            return {(library, read, other, served): client.why(server.port)
+                    for library, read, client in clients for other, served, server in servers}
+
+        before = verdicts()
+        if time.time() < begin + 39:  # on a machine that is not too slow
+            assert set(before.values()) == {None}, before
+        while time.time() < begin + 45:
+            time.sleep(0.2)
+        for (library, read, other, served), why in verdicts().items():
+            what = f"{library} with the {read} bundle, {other} with the {served} certificate: {why}"
+            if read == served:
+                assert why is None, what  # of the old by the old: a client that reads nothing cannot be reached
+            else:
+                assert why is not None and EXPIRED.search(why), what
+        authority.once()
+        assert len(certificates(authority.trust / "ca.crt")) == len(certificates(authority.tls / "tls.crt")) == 1
+        assert authority.number() == 2
+    finally:
+        for _, _, server in servers:
+            server.stop()
+
+
 def test_a_server_that_follows(agent_factory, tmp_path):  # noqa: F811
     """A server with libcredfresh-tls takes each new certificate without a restart; no client notices, whichever bundle it
     has."""

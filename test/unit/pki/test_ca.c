@@ -224,6 +224,57 @@ static void forced_once_per_reason(void **state)
     cfr_ca_free(&a);
 }
 
+/* A rotation for a key that leaked: until the set time nobody notices it; from then on nothing that the keys before
+ * signed is believed, by their certificates or through bridges, and later rotations do not bring it back. */
+static void trust_in_the_ones_before_ends(void **state)
+{
+    struct cfr_ca a = {.number = 0};
+    struct cfr_ca_rules rules = usual;
+    struct leaf leaves[3];
+    char *bundles[3];
+    int64_t now_s = BEGIN;
+    int64_t end_s = 0;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(leaves); i++) {
+        if (i == 2) {
+            rules.force = "key leaked";
+            rules.force_trust_s = DAY;
+            end_s = now_s + DAY;
+        }
+        rotate(&a, &rules, now_s);
+        issue(&a, 3, 90 * DAY, now_s, &leaves[i]);
+        bundles[i] = trust(&a, 3, now_s);
+        now_s += i < 2 ? 3600 : 0;
+    }
+    for (size_t i = 0; i < COUNT(leaves); i++) {
+        assert_trusted(bundles[i], leaves[2].certificate.p, end_s - 1, "an older client before the end");
+        assert_trusted(bundles[2], leaves[i].certificate.p, end_s - 1, "an older server before the end");
+    }
+    assert_int_equal(cfr_ca_next_s(&a, &rules, end_s), end_s + 1);
+    rotate(&a, &usual, now_s + 60);
+    assert_int_equal(a.generations[2].outgoing.ends_s, end_s);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(judge(bundles[2], leaves[i].certificate.p, end_s + 1), X509_V_ERR_CERT_HAS_EXPIRED);
+        assert_int_equal(judge(bundles[i], leaves[2].certificate.p, end_s + 1), X509_V_ERR_CERT_HAS_EXPIRED);
+    }
+    assert_trusted(bundles[2], leaves[2].certificate.p, end_s + 1, "both new");
+    free_leaf(&leaves[0]);
+    issue(&a, 3, 90 * DAY, end_s + 1, &leaves[0]);
+    free(bundles[0]);
+    bundles[0] = trust(&a, 3, end_s + 1);
+    assert_int_equal(count_of(bundles[0]), 2);
+    assert_int_equal(count_of(leaves[0].certificate.p), 2);
+    assert_trusted(bundles[2], leaves[0].certificate.p, end_s + 1, "the rotation after it");
+    assert_trusted(bundles[0], leaves[2].certificate.p, end_s + 1, "the rotation after it");
+    assert_int_not_equal(judge(bundles[0], leaves[1].certificate.p, end_s + 1), X509_V_OK);
+    for (size_t i = 0; i < COUNT(leaves); i++) {
+        free_leaf(&leaves[i]);
+        free(bundles[i]);
+    }
+    cfr_ca_free(&a);
+}
+
 static void the_oldest_reasons_are_forgotten(void **state)
 {
     struct cfr_ca a = {.number = 0};
@@ -448,6 +499,7 @@ int main(void)
         cmocka_unit_test(due_by_age),
         cmocka_unit_test(a_clock_that_was_wrong_breaks_nothing),
         cmocka_unit_test(forced_once_per_reason),
+        cmocka_unit_test(trust_in_the_ones_before_ends),
         cmocka_unit_test(the_oldest_reasons_are_forgotten),
         cmocka_unit_test(trust_never_skips_a_generation),
         cmocka_unit_test(the_bundle_changes_only_when_something_ends),
