@@ -83,7 +83,7 @@ static int make_root(struct cfr_ca *a, const struct turn *t, struct cfr_err *err
     struct cfr_cert_order order = {
         .ca = true,
         .subject = a->subject,
-        .issuer = a->subject,
+        .named = t->old->count != 0 ? &t->old->generations[0].root : NULL,
         .now_s = t->now_s,
         .begins_s = t->begins_s,
         .ends_s = t->ends_s,
@@ -110,10 +110,10 @@ static int make_incoming(struct cfr_ca *a, const struct turn *t, struct cfr_err 
     int64_t before_ends_s = t->old->generations[0].root.ends_s;
     struct cfr_cert_order order = {
         .ca = true,
-        .subject = a->subject,
-        .issuer = a->subject,
+        .named = &a->generations[0].root,
         .of = &a->generations[0].root,
         .signer = cfr_secret_view(&t->old->key),
+        .by = &t->old->generations[0].root,
         .now_s = t->now_s,
         .begins_s = t->begins_s,
         .ends_s = earlier(before_ends_s > t->ends_s ? before_ends_s : t->ends_s, t->trust_ends_s),
@@ -152,10 +152,10 @@ static int make_outgoing(struct cfr_ca *a, const struct turn *t, size_t index, s
     struct cfr_ca_generation *to = &a->generations[a->count];
     struct cfr_cert_order order = {
         .ca = true,
-        .subject = a->subject,
-        .issuer = a->subject,
+        .named = &from->root,
         .of = &from->root,
         .signer = cfr_secret_view(&a->key),
+        .by = &a->generations[0].root,
         .now_s = t->now_s,
         .begins_s = t->begins_s,
         .ends_s = trusted_until(t, index),

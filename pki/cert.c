@@ -197,10 +197,18 @@ static bool add_key_ids(X509 *x, const struct cfr_cert *c)
     return ok;
 }
 
+/* The names of other certificates are copied as they are: a CA that was taken over may have any. */
+static bool set_names(X509 *x, const struct cfr_cert_order *o, X509 *named, X509 *by)
+{
+    bool ok = named != NULL ? X509_set_subject_name(x, X509_get_subject_name(named)) == 1
+                            : set_name(X509_get_subject_name(x), o->subject);
+
+    return ok && X509_set_issuer_name(x, X509_get_subject_name(by != NULL ? by : x)) == 1;
+}
+
 static bool fill_certificate(X509 *x, const struct cfr_cert_order *o, const struct cfr_cert *c, EVP_PKEY *key)
 {
     return X509_set_version(x, X509_VERSION_3) == 1 && set_serial(x) &&
-           set_name(X509_get_subject_name(x), o->subject) && set_name(X509_get_issuer_name(x), o->issuer) &&
            ASN1_TIME_set(X509_getm_notBefore(x), c->begins_s) != NULL &&
            ASN1_TIME_set(X509_getm_notAfter(x), c->ends_s) != NULL && X509_set_pubkey(x, key) == 1 &&
            (o->ca ? add_ca(x) : add_server(x, o, EVP_PKEY_is_a(key, "RSA"))) && add_key_ids(x, c);
@@ -223,11 +231,29 @@ int cfr_cert_write(X509 *x, char **pem, struct cfr_err *err)
     return rc;
 }
 
+static bool set_key_ids(struct cfr_cert *out, const struct cfr_cert_order *o, EVP_PKEY *key, EVP_PKEY *signer)
+{
+    if (o->of != NULL)
+        memcpy(out->subject_key, o->of->subject_key, sizeof out->subject_key);
+    if (o->by != NULL)
+        memcpy(out->authority_key, o->by->subject_key, sizeof out->authority_key);
+    return (o->of != NULL || key_id(key, out->subject_key)) && (o->by != NULL || key_id(signer, out->authority_key));
+}
+
+/* The certificate that is to be looked at, if there is one. */
+static int parse_other(const struct cfr_cert *c, X509 **out, struct cfr_err *err)
+{
+    *out = NULL;
+    return c != NULL ? cfr_cert_parse(cfr_view_of(c->pem), out, err) : 0;
+}
+
 static int sign_certificate(const struct cfr_cert_order *o, EVP_PKEY *key, EVP_PKEY *signer, struct cfr_cert *out,
                             struct cfr_err *err)
 {
     const EVP_MD *digest = EVP_PKEY_get_bits(signer) == 384 ? EVP_sha384() : EVP_sha256();
     X509 *x = X509_new();
+    X509 *named = NULL;
+    X509 *by = NULL;
     bool ok;
     int rc;
 
@@ -235,10 +261,16 @@ static int sign_certificate(const struct cfr_cert_order *o, EVP_PKEY *key, EVP_P
     if (o->begins_s != 0 && o->begins_s < out->begins_s)
         out->begins_s = o->begins_s;
     out->ends_s = o->ends_s;
-    ok = x != NULL && key_id(key, out->subject_key) && key_id(signer, out->authority_key) &&
+    rc = parse_other(o->named, &named, err);
+    if (rc == 0)
+        rc = parse_other(o->by, &by, err);
+    ok = rc == 0 && x != NULL && set_key_ids(out, o, key, signer) && set_names(x, o, named, by) &&
          fill_certificate(x, o, out, key) && X509_sign(x, signer, digest) > 0;
-    rc = ok ? cfr_cert_write(x, &out->pem, err) : cfr_ossl_failed("the certificate cannot be made", err);
+    if (rc == 0)
+        rc = ok ? cfr_cert_write(x, &out->pem, err) : cfr_ossl_failed("the certificate cannot be made", err);
     X509_free(x);
+    X509_free(named);
+    X509_free(by);
     return rc;
 }
 

@@ -25,7 +25,8 @@ struct cfr_cert {
     int64_t ends_s;
 };
 
-/* Reads the first certificate of PEM, which must have both key identifiers. OUT's text is written again from what was
+/* Reads the first certificate of PEM, which must have both key identifiers; a self-issued one need not name its
+ * signer's. OUT's text is written again from what was
  * parsed. CFR_E_CONFIG. */
 int cfr_cert_read(struct cfr_view pem, struct cfr_cert *out, struct cfr_err *err);
 void cfr_cert_free(struct cfr_cert *c);

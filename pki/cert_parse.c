@@ -43,10 +43,20 @@ static bool read_time(const ASN1_TIME *t, int64_t *out)
     return true;
 }
 
+/* A root that was not made by us may not name its signer, which is itself: RFC 5280, 4.2.1.1. */
+static bool read_signer_id(X509 *x, struct cfr_cert *c)
+{
+    const ASN1_OCTET_STRING *id = X509_get0_authority_key_id(x);
+
+    if (id != NULL || X509_NAME_cmp(X509_get_subject_name(x), X509_get_issuer_name(x)) != 0)
+        return read_key_id(id, c->authority_key);
+    memcpy(c->authority_key, c->subject_key, sizeof c->authority_key);
+    return true;
+}
+
 static int read_fields(X509 *x, struct cfr_cert *c, struct cfr_err *err)
 {
-    if (read_key_id(X509_get0_subject_key_id(x), c->subject_key) &&
-        read_key_id(X509_get0_authority_key_id(x), c->authority_key) &&
+    if (read_key_id(X509_get0_subject_key_id(x), c->subject_key) && read_signer_id(x, c) &&
         read_time(X509_get0_notBefore(x), &c->begins_s) && read_time(X509_get0_notAfter(x), &c->ends_s))
         return 0;
     ERR_clear_error();
@@ -146,7 +156,8 @@ int cfr_cert_subject(const struct cfr_cert *c, char *out, size_t size, struct cf
     out[0] = '\0';
     if (rc != 0)
         return rc;
-    (void)X509_NAME_get_text_by_NID(X509_get_subject_name(x), NID_commonName, out, (int)size);
+    if (X509_NAME_get_text_by_NID(X509_get_subject_name(x), NID_commonName, out, (int)size) < 0)
+        (void)X509_NAME_oneline(X509_get_subject_name(x), out, (int)size);
     ERR_clear_error();
     X509_free(x);
     return 0;

@@ -7,12 +7,13 @@
 
 /* Contents of a new certificate. */
 struct cfr_cert_order {
-    bool ca;                   /* a CA's; else a server's */
-    const char *subject;       /* common name; NULL = none, then there are alternative names */
-    const char *issuer;        /* common name */
-    struct cfr_view key;       /* PEM, private or public, of the subject; or */
-    const struct cfr_cert *of; /* another certificate for the same key; NULL = use KEY */
-    struct cfr_view signer;    /* PEM, private */
+    bool ca;                      /* a CA's; else a server's */
+    const char *subject;          /* common name; NULL = none, then there are alternative names */
+    const struct cfr_cert *named; /* the certificate whose whole subject it has; NULL = use SUBJECT */
+    struct cfr_view key;          /* PEM, private or public, of the subject; or */
+    const struct cfr_cert *of;    /* another certificate for the same key, whose identifier it has; NULL = use KEY */
+    struct cfr_view signer;       /* PEM, private */
+    const struct cfr_cert *by;    /* a certificate of SIGNER, whose subject and identifier it names; NULL = its own */
     int64_t now_s;
     int64_t begins_s; /* at the latest CFR_CERT_BACKDATE_S before NOW_S; 0 = that */
     int64_t ends_s;
@@ -27,7 +28,7 @@ int cfr_cert_copy(const struct cfr_cert *from, struct cfr_cert *to, struct cfr_e
 bool cfr_cert_is_by(const struct cfr_cert *c, const struct cfr_cert *issuer);
 /* True if both have the same key, by the identifiers. */
 bool cfr_cert_same_key(const struct cfr_cert *a, const struct cfr_cert *b);
-/* The common name of the subject into OUT (cut); empty if there is none. */
+/* The common name of the subject into OUT (cut); the whole subject if there is none. */
 int cfr_cert_subject(const struct cfr_cert *c, char *out, size_t size, struct cfr_err *err);
 
 #endif

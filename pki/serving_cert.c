@@ -28,8 +28,8 @@ static int make_cert(const struct cfr_ca *a, const struct cfr_serving_cert_order
     int64_t root_ends_s = a->generations[0].root.ends_s;
     struct cfr_cert_order cert = {
         .subject = first != NULL && strlen(first) <= COMMON_NAME_MAX ? first : NULL,
-        .issuer = a->subject,
         .signer = cfr_secret_view(&a->key),
+        .by = &a->generations[0].root,
         .now_s = now_s,
         .ends_s = now_s + order->validity_s < root_ends_s ? now_s + order->validity_s : root_ends_s,
         .dns_names = order->dns_names,

@@ -253,9 +253,17 @@ struct cfr_config_force {
     int64_t trust_previous_ms; /* 0 = as after every rotation */
 };
 
+/* A CA of before, which is taken over at the first start. */
+struct cfr_config_ca_import {
+    struct cfr_node node;
+    char *certificate; /* paths */
+    char *key;
+};
+
 struct cfr_config_service_ca {
     struct cfr_node node;
     char *store;
+    struct cfr_config_ca_import *import; /* NULL = the first CA is made */
     char *subject;
     int key; /* enum cfr_key_kind */
     int64_t validity_ms;

@@ -25,11 +25,32 @@ static const struct cfr_table force_table = {
     .doc = CFR_DOC("A rotation of the CA now, whatever its age."),
 };
 
+#define AT(member) offsetof(struct cfr_config_ca_import, member)
+static const struct cfr_field import_fields[] = {
+    {FIELD(certificate, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
+     .doc = CFR_DOC("File with the CA's certificate in PEM form, such as `tls.crt` of a mounted Secret.")},
+    {FIELD(key, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
+     .doc = CFR_DOC("File with its private key in PEM form, such as `tls.key`: ECDSA on P-256 or P-384, or RSA of 2048 "
+                    "to 4096 bits.")},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table import_table = {
+    .name = "CA to take over",
+    .size = sizeof(struct cfr_config_ca_import),
+    .fields = import_fields,
+    .doc = CFR_DOC("An existing CA, which becomes the first one of an empty `store`. Its files are not needed any more "
+                   "after that, and it is rotated like every other."),
+};
+
 #define AT(member) offsetof(struct cfr_config_service_ca, member)
 static const struct cfr_field service_ca_fields[] = {
     {FIELD(store, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
      .doc = CFR_DOC("Directory of the CA's key, made with mode 0700. It must survive restarts of the machine, and "
                     "belongs in its backups: without it nothing can be issued that consumers trust.")},
+    {FIELD(import, MAP), .table = &import_table,
+     .doc = CFR_DOC("An existing CA to take over instead of making the first one. Default: none.")},
     {FIELD(subject, STRING), .fallback = "credfresh service CA", .min = 1, .max = CFR_CA_SUBJECT_MAX,
      .doc = CFR_DOC("Common name of the first CA. All later CAs have the same name, so it cannot be changed later.")},
     {FIELD(key, ENUM), .fallback = "ecdsa-p256", .choices = cfr_key_kinds,

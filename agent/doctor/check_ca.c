@@ -3,6 +3,7 @@
 #include "agent/doctor/doctor_private.h"
 
 #include "agent/pki/service_ca.h"
+#include "agent/pki/service_ca_import.h"
 #include "agent/doctor/mountinfo_private.h"
 #include "agent/loop/clock.h"
 #include "base/time.h"
@@ -40,6 +41,23 @@ static bool had_ca(const struct cfr_doctor *d)
            stat(path, &st) == 0;
 }
 
+/* What the agent will do at its first start. */
+static void report_import(struct cfr_doctor *d)
+{
+    struct cfr_ca a = {.number = 0};
+    struct cfr_err err = {0};
+
+    if (d->config->service_ca->import == NULL)
+        return;
+    if (cfr_service_ca_import(d->config->service_ca, now_s(), &a, &err) != 0)
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.import",
+                          "give it a root CA's certificate and key, or remove `import` to have a new CA made", "%s",
+                          err.text);
+    else
+        cfr_doctor_report(d, CFR_FINDING_OK, "ca.import", NULL, "the CA \"%s\" can be taken over", a.subject);
+    cfr_ca_free(&a);
+}
+
 static void report_missing(struct cfr_doctor *d, const char *store)
 {
     char at[PATH_MAX];
@@ -52,9 +70,12 @@ static void report_missing(struct cfr_doctor *d, const char *store)
                           "there is no CA in %s, though there was one: an agent that starts now issues nothing", store);
         return;
     }
+    report_import(d);
     cfr_doctor_nearest(store, at);
     if (faccessat(AT_FDCWD, at, W_OK | X_OK, AT_EACCESS) == 0)
-        cfr_doctor_report(d, CFR_FINDING_NOTE, "ca.store", NULL, "there is no CA yet: the agent makes it in %s", store);
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "ca.store", NULL, "there is no CA yet: the agent %s in %s",
+                          d->config->service_ca->import != NULL ? "keeps the one that it takes over" : "makes it",
+                          store);
     else
         cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.store",
                           "give the directory to credfresh's user (systemd: StateDirectory=), or set `store`",
@@ -147,7 +168,7 @@ static void report_signer(struct cfr_doctor *d, const struct cfr_config_service_
         cfr_doctor_report(d, CFR_FINDING_OK, "ca.signer", NULL, "CA %llu is good for %s, and to be replaced in %s",
                           (unsigned long long)d->ca.number, cfr_time_words(left_s * 1000, left),
                           cfr_time_words((due_s > 0 ? due_s : 0) * 1000, due));
-    if (strcmp(d->ca.subject, c->subject) != 0)
+    if (c->import == NULL && strcmp(d->ca.subject, c->subject) != 0)
         cfr_doctor_report(d, CFR_FINDING_NOTE, "ca.signer", NULL, "its subject stays \"%s\", whatever `subject` says",
                           d->ca.subject);
 }

@@ -5,6 +5,7 @@
 #include "agent/config/schema.h"
 #include "agent/loop/backoff.h"
 #include "agent/loop/log_once.h"
+#include "agent/pki/service_ca_import_private.h"
 #include "agent/pki/service_ca_store_private.h"
 #include "agent/pki/service_ca_key_private.h"
 #include "base/log.h"
@@ -33,6 +34,7 @@ struct cfr_service_ca {
     bool subject_reported; /* that the configured subject is another */
     bool reason_seen;      /* of the configured rotation: whether it was used before was looked at */
     bool reason_is_new;    /* the configuration had another one before */
+    bool import_judged;    /* whether the CA to take over is one of the store's */
     int state_fd;
     int64_t next_boot_ms;
     uint64_t mark; /* as of the last step; 0 = nothing can be issued */
@@ -133,6 +135,7 @@ int cfr_service_ca_configure(struct cfr_service_ca **s, const struct cfr_config 
     (*s)->state_fd = state_fd;
     (*s)->used = has_marker(state_fd);
     (*s)->subject_reported = false;
+    (*s)->import_judged = false;
     (*s)->next_boot_ms = 0;
     return 0;
 }
@@ -149,7 +152,7 @@ static int follow_store(struct cfr_service_ca *s, struct cfr_err *err)
             s->config.store);
     if (rc == CFR_E_MISSING)
         rc = 0;
-    if (rc == 0 && !s->subject_reported && s->authority.count != 0 &&
+    if (rc == 0 && !s->subject_reported && s->authority.count != 0 && s->config.import == NULL &&
         strcmp(s->authority.subject, s->config.subject) != 0) {
         cfr_log(CFR_LOG_WARN, NAME, NULL, "subject: stays \"%s\", which the first CA was made with",
                 s->authority.subject);
@@ -182,6 +185,23 @@ static void announce(const struct cfr_ca *a, enum cfr_ca_need need, const struct
                 "missed %zu "
                 "rotations no longer trusts it; raise generations to keep more",
                 cfr_time_words((oldest->ends_s - now_s) * 1000, life), before->count);
+}
+
+static int take_over(struct cfr_service_ca *s, int64_t now_s, struct cfr_err *err)
+{
+    struct cfr_ca found = {.number = 0};
+    char life[CFR_TIME_WORDS_MAX];
+    int rc = cfr_service_ca_import(&s->config, now_s, &found, err);
+
+    if (rc == 0)
+        rc = cfr_service_ca_store_write(&s->store, s->config.store, &found, err);
+    if (rc == 0) {
+        cfr_log(CFR_LOG_INFO, NAME, NULL, "the CA \"%s\" of %s is taken over, valid for %s", found.subject,
+                s->config.import->certificate, cfr_time_words((found.generations[0].root.ends_s - now_s) * 1000, life));
+        cfr_ca_move(&s->authority, &found);
+    }
+    cfr_ca_free(&found);
+    return rc;
 }
 
 static int rotate(struct cfr_service_ca *s, enum cfr_ca_need need, int64_t now_s, struct cfr_err *err)
@@ -224,6 +244,16 @@ static void report_used_reason(struct cfr_service_ca *s)
                 reason);
 }
 
+/* Once for each configuration. */
+static void warn_unused_import(struct cfr_service_ca *s)
+{
+    if (s->config.import != NULL && !s->import_judged && !cfr_service_ca_import_is_known(&s->config, &s->authority))
+        cfr_log(CFR_LOG_WARN, NAME, NULL,
+                "import: the CA in %s is not taken over, because %s holds another already; remove `import`",
+                s->config.import->certificate, s->config.store);
+    s->import_judged = true;
+}
+
 static int keep(struct cfr_service_ca *s, int64_t now_s, struct cfr_err *err)
 {
     const struct cfr_ca_rules rules = rules_of(s);
@@ -236,7 +266,14 @@ static int keep(struct cfr_service_ca *s, int64_t now_s, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_MISSING, "the CA is not valid yet: check this machine's clock");
     report_used_reason(s);
     need = cfr_ca_need(&s->authority, &rules, now_s);
-    rc = need != CFR_CA_NOTHING ? rotate(s, need, now_s, err) : 0;
+    if (need == CFR_CA_FIRST && s->config.import != NULL) {
+        rc = take_over(s, now_s, err);
+        need = rc == 0 ? cfr_ca_need(&s->authority, &rules, now_s) : CFR_CA_NOTHING;
+    } else if (need != CFR_CA_FIRST) {
+        warn_unused_import(s);
+    }
+    if (rc == 0 && need != CFR_CA_NOTHING)
+        rc = rotate(s, need, now_s, err);
     set_marker(s);
     return rc;
 }

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A rotation of the service CA breaks no trust: OpenSSL, GnuTLS and NSS, as clients and as servers, of the same generation
 or of others, make real connections with what each read when."""
+import functools
 import os
+import shutil
 import ssl
 import subprocess
 import time
@@ -116,6 +118,116 @@ def test_the_trust_in_a_leaked_key_ends(authority, tmp_path):
     finally:
         for _, _, server in servers:
             server.stop()
+
+
+def existing_ca(directory, subject="/O=Example Corp/OU=Platform/CN=in-house CA", key=("ec", "ec_paramgen_curve:P-256"),
+                extensions=("basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign"), days="365"):
+    """A CA that OpenSSL made, as a mounted Secret has it."""
+    directory.mkdir(parents=True)
+    argv = ["openssl", "req", "-x509", "-newkey", key[0], "-pkeyopt", key[1], "-nodes", "-subj", subject, "-days", days,
+            "-keyout", str(directory / "tls.key"), "-out", str(directory / "tls.crt"), "-config", "/dev/stdin",
+            "-extensions", "ext"]
+    lines = ["[req]", "distinguished_name=dn", "[dn]", "[ext]", *extensions]
+    if not any(one.startswith("subjectKeyIdentifier") for one in extensions):
+        lines.append("subjectKeyIdentifier=hash")
+    subprocess.run(argv, input="\n".join(lines).encode(), check=True, capture_output=True)
+    return {"import": {"certificate": str(directory / "tls.crt"), "key": str(directory / "tls.key")}}
+
+
+def told(authority):
+    """By the doctor, in one line."""
+    return " ".join(authority.agent.run("doctor").stdout.split())
+
+
+@pytest.mark.parametrize("key", [("ec", "ec_paramgen_curve:P-256"), ("rsa", "rsa_keygen_bits:2048")], ids=["ec", "rsa"])
+def test_a_ca_that_is_taken_over(authority, tmp_path, key):
+    """A CA with a name of several parts, identifiers of SHA-1 and no identifier of its signer: clients that trust it, and
+    servers that it has served already, do not notice that it was taken over, nor the rotations after that."""
+    ca = existing_ca(tmp_path / "secret", key=key)
+    before = tmp_path / "kept" / "before"
+    before.mkdir(parents=True)
+    run = functools.partial(subprocess.run, check=True, capture_output=True)
+    run(["openssl", "req", "-newkey", "rsa:2048", "-nodes", "-keyout", str(before / "tls.key"), "-out",
+         str(before / "csr"), "-subj", "/CN=localhost"])
+    (before / "ext").write_text("subjectAltName=DNS:localhost\nauthorityKeyIdentifier=keyid\nextendedKeyUsage=serverAuth\n")
+    run(["openssl", "x509", "-req", "-in", str(before / "csr"), "-CA", str(tmp_path / "secret" / "tls.crt"), "-CAkey",
+         str(tmp_path / "secret" / "tls.key"), "-CAcreateserial", "-extfile", str(before / "ext"), "-days", "30", "-out",
+         str(before / "tls.crt")])
+    (before / "ca.crt").write_text((tmp_path / "secret" / "tls.crt").read_text())
+    kept = [before]
+    for i in range(3):
+        authority.configure(**ca, **({"force": {"reason": f"number {i}"}} if i else {})).once()
+        kept.append(authority.keep(tmp_path / "kept" / str(i)))
+    assert authority.number() == 3
+    assert certificates(kept[1] / "ca.crt") == certificates(before / "ca.crt")
+    servers, verdicts = [], {}
+    try:
+        for library, make in SERVERS.items():
+            servers += [(library, i, make(tls, tmp_path / f"server-{library}-{i}")) for i, tls in enumerate(kept)]
+        for library, make in CLIENTS.items():
+            for i, tls in enumerate(kept):
+                client = make(tls / "ca.crt", tmp_path / f"client-{library}-{i}")
+                for other, j, server in servers:
+                    verdicts[library, i, other, j] = client.why(server.port)
+    finally:
+        for _, _, server in servers:
+            server.stop()
+    assert {what: why for what, why in verdicts.items() if why is not None} == {}
+
+
+@pytest.mark.parametrize("word, change", [
+    ("not a CA's", {"extensions": ("basicConstraints=critical,CA:FALSE",)}),
+    ("keyCertSign", {"extensions": ("basicConstraints=critical,CA:TRUE", "keyUsage=digitalSignature")}),
+    ("path length is 0", {"extensions": ("basicConstraints=critical,CA:TRUE,pathlen:0",)}),
+    ("constrained", {"extensions": ("basicConstraints=critical,CA:TRUE", "nameConstraints=permitted;DNS:example.com")}),
+    ("no subject key identifier", {"extensions": ("basicConstraints=critical,CA:TRUE", "subjectKeyIdentifier=none")}),
+    ("critical extension", {"extensions": ("basicConstraints=critical,CA:TRUE", "1.2.3.4=critical,DER:0500")}),
+    ("of another kind", {"key": ("rsa", "rsa_keygen_bits:1024")}),
+    ("of another kind", {"key": ("ec", "ec_paramgen_curve:P-521")}),
+])
+def test_a_ca_that_cannot_be_taken_over(authority, tmp_path, word, change):
+    done = authority.configure(**existing_ca(tmp_path / "secret", **change)).agent.run("once")
+    assert done.returncode != 0 and word in done.stderr, done.stderr
+    assert authority.number() == 0 and not authority.tls.exists()
+    assert word in told(authority)
+
+
+def test_files_of_a_ca_that_do_not_fit(authority, tmp_path):
+    """The key of another CA, an encrypted key, more certificates than one, and files that are missing or too large: no other CA
+    is made in its place; nor is one that was taken over replaced by a second one."""
+    secret = tmp_path / "secret"
+    ca = existing_ca(secret)
+    other = tmp_path / "other"
+    existing_ca(other)
+    key, certificate = (secret / "tls.key").read_text(), (secret / "tls.crt").read_text()
+
+    def refused(word):
+        done = authority.configure(**ca).agent.run("once")
+        assert done.returncode != 0 and word in done.stderr, done.stderr
+        assert "PRIVATE" not in done.stderr and authority.number() == 0
+
+    shutil.copy(other / "tls.key", secret / "tls.key")
+    refused("not that of the certificate")
+    subprocess.run(["openssl", "pkey", "-aes256", "-passout", "pass:x", "-in", str(other / "tls.key"), "-out",
+                    str(secret / "tls.key")], check=True)
+    refused("encrypted")
+    (secret / "tls.key").unlink()
+    assert "No such file" in told(authority)  # `once` waits until somebody has changed the file
+    (secret / "tls.key").write_text(key)
+    (secret / "tls.crt").write_text(certificate * 2)
+    refused("more than one")
+    (secret / "tls.crt").write_text("x" * 100000)
+    assert "tls.crt" in told(authority) and "1 wrong" in told(authority)
+    (secret / "tls.crt").write_text(certificate)
+    authority.configure(**ca).once()
+    assert certificates(authority.trust / "ca.crt") == certificates(secret / "tls.crt")
+    for name in ("tls.key", "tls.crt"):
+        (secret / name).unlink()
+    assert "import" not in authority.once().stderr
+    for name in ("tls.key", "tls.crt"):
+        shutil.copy(other / name, secret / name)
+    assert "is not taken over" in authority.once().stderr
+    assert authority.number() == 1
 
 
 def test_a_server_that_follows(agent_factory, tmp_path):  # noqa: F811

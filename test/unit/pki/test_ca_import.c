@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* A CA that another program made is taken over if its successors can do what it does. Those of OpenSSL are in
+ * test/integ/test_trust.py. */
+#include "ca_sample.h"
+#include "pki/ca_import.h"
+
+#include "base/json.h"
+
+/* A CA as another program has it: certificate and key, out of an authority that is gone. */
+static void make_existing(struct cfr_ca *a)
+{
+    *a = (struct cfr_ca){.number = 0};
+    rotate(a, &usual, BEGIN);
+}
+
+static int import(const struct cfr_ca *from, const struct cfr_ca *key_of, int64_t now_s, struct cfr_ca *out,
+                  struct cfr_err *err)
+{
+    return cfr_ca_import(out, cfr_view_of(from->generations[0].root.pem), cfr_secret_view(&key_of->key), 3, now_s, err);
+}
+
+static void it_goes_on_as_it_was(void **state)
+{
+    struct cfr_ca before;
+    struct cfr_ca a;
+    struct cfr_ca again;
+    struct cfr_err err = {0};
+    struct leaf old;
+    struct leaf leaf;
+    char *bundle;
+    char *old_bundle;
+
+    (void)state;
+    make_existing(&before);
+    issue(&before, 3, 90 * DAY, BEGIN, &old);
+    old_bundle = trust(&before, 3, BEGIN);
+    assert_int_equal(import(&before, &before, BEGIN + DAY, &a, &err), 0);
+    assert_int_equal(a.number, 1);
+    assert_string_equal(a.subject, "test CA");
+    assert_string_equal(a.generations[0].root.pem, before.generations[0].root.pem);
+    assert_int_equal(cfr_ca_need(&a, &usual, BEGIN + DAY), CFR_CA_NOTHING);
+    assert_true(cfr_ca_due_s(&a, &usual) <= BEGIN + 395 * DAY);
+    assert_int_equal(cfr_ca_copy(&a, &again, &err), 0);
+    rotate(&again, &usual, BEGIN + 2 * DAY);
+    issue(&again, 3, 90 * DAY, BEGIN + 2 * DAY, &leaf);
+    bundle = trust(&again, 3, BEGIN + 2 * DAY);
+    assert_trusted(old_bundle, leaf.certificate.p, BEGIN + 2 * DAY, "a client of before");
+    assert_trusted(bundle, old.certificate.p, BEGIN + 2 * DAY, "a server of before");
+    free(bundle);
+    free(old_bundle);
+    free_leaf(&old);
+    free_leaf(&leaf);
+    cfr_ca_free(&again);
+    cfr_ca_free(&a);
+    cfr_ca_free(&before);
+}
+
+static void assert_refused(const struct cfr_ca *from, const struct cfr_ca *key_of, int64_t now_s, const char *why)
+{
+    struct cfr_err err = {0};
+    struct cfr_ca a;
+
+    assert_int_equal(import(from, key_of, now_s, &a, &err), CFR_E_CONFIG);
+    if (strstr(err.text, why) == NULL)
+        fail_msg("%s: %s", why, err.text);
+    assert_int_equal(a.count, 0);
+    assert_null(a.key.p);
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    struct cfr_ca before;
+    struct cfr_ca other;
+    struct cfr_ca bridge = {.number = 0};
+    struct leaf leaf;
+
+    (void)state;
+    make_existing(&before);
+    make_existing(&other);
+    assert_refused(&before, &other, BEGIN + DAY, "not that of the certificate");
+    assert_refused(&before, &before, BEGIN + 790 * DAY, "has expired");
+    assert_refused(&before, &before, BEGIN - DAY, "is not valid for another");
+    /* What another CA has signed: a bridge, and a server's certificate. */
+    rotate(&other, &usual, BEGIN + 10);
+    assert_int_equal(cfr_ca_copy(&other, &bridge, NULL), 0);
+    free(bridge.generations[0].root.pem);
+    bridge.generations[0].root.pem = strdup(other.generations[0].incoming.pem);
+    assert_refused(&bridge, &other, BEGIN + DAY, "not signed by its own key");
+    issue(&other, 3, 90 * DAY, BEGIN + 10, &leaf);
+    free(bridge.generations[0].root.pem);
+    bridge.generations[0].root.pem = strdup(leaf.certificate.p);
+    strstr(bridge.generations[0].root.pem, "-----END CERTIFICATE-----\n")[26] = '\0';
+    assert_refused(&bridge, &other, BEGIN + DAY, "CA:TRUE");
+    free(bridge.generations[0].root.pem);
+    bridge.generations[0].root.pem = strdup("no certificate");
+    assert_refused(&bridge, &other, BEGIN + DAY, "no certificate");
+    free_leaf(&leaf);
+    cfr_ca_free(&bridge);
+    cfr_ca_free(&other);
+    cfr_ca_free(&before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_goes_on_as_it_was),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+    };
+
+    cfr_json_setup();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
