@@ -253,6 +253,17 @@ struct cfr_config_force {
     int64_t trust_previous_ms; /* 0 = as after every rotation */
 };
 
+/* Objects of the cluster whose field caBundle has the bundle. */
+struct cfr_config_ca_inject {
+    struct cfr_node node;
+    int kind;   /* enum cfr_k8s_ca_kind */
+    char *name; /* NULL = all that have the annotation */
+    bool annotated;
+    struct cfr_strings webhooks; /* none = all of them */
+    char *kubeconfig;            /* NULL = the pod's own */
+    char *context;
+};
+
 /* A CA of before, which is taken over at the first start. */
 struct cfr_config_ca_import {
     struct cfr_node node;
@@ -270,6 +281,7 @@ struct cfr_config_service_ca {
     int64_t rotate_below_ms;
     int64_t generations;
     struct cfr_config_force *force; /* NULL = none */
+    struct cfr_list inject;         /* struct cfr_config_ca_inject */
 };
 
 /* Whose end is the agent's end, too. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of the service CA and of what it issues. */
 #include "agent/config/schema_private.h"
+#include "kube/ca_bundle.h"
 #include "pki/ca.h"
 
 #define AT(member) offsetof(struct cfr_config_force, member)
@@ -44,6 +45,34 @@ static const struct cfr_table import_table = {
                    "after that, and it is rotated like every other."),
 };
 
+#define AT(member) offsetof(struct cfr_config_ca_inject, member)
+static const struct cfr_field inject_fields[] = {
+    {FIELD(kind, ENUM), .flags = CFR_FIELD_REQUIRED, .choices = cfr_k8s_ca_kinds,
+     .doc = CFR_DOC("The objects' kind. Of a CustomResourceDefinition it is the conversion webhook's field.")},
+    {FIELD_AS("name", name, STRING), .min = 1, .max = 253, .doc = CFR_DOC("The object. Default: see `annotated`.")},
+    {FIELD(annotated, BOOL), .fallback = "false",
+     .doc = CFR_DOC("Instead of one `name`: all objects of this kind with the annotation `" CFR_K8S_CA_ANNOTATION
+                    ": \"true\"`.")},
+    {FIELD(webhooks, STRINGS), .min = 1, .max = CFR_K8S_CA_WEBHOOKS_MAX,
+     .doc =
+         CFR_DOC("The names of those webhooks of the configuration `name` that are served with a certificate of this "
+                 "CA. Default: all.")},
+    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
+     .doc = CFR_DOC("Kubeconfig of the cluster. Default: the pod's own service account.")},
+    {FIELD(context, STRING), .min = 1, .max = 253, .doc = CFR_DOC("Context in it. Default: its current one.")},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table inject_table = {
+    .name = "object with a CA bundle",
+    .size = sizeof(struct cfr_config_ca_inject),
+    .fields = inject_fields,
+    .check = cfr_config_rules_ca_inject,
+    .doc = CFR_DOC("Objects by which the API server verifies servers: their field `caBundle` gets the bundle, by "
+                   "server-side apply of that field alone, and again whenever it was changed."),
+};
+
 #define AT(member) offsetof(struct cfr_config_service_ca, member)
 static const struct cfr_field service_ca_fields[] = {
     {FIELD(store, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
@@ -67,6 +96,8 @@ static const struct cfr_field service_ca_fields[] = {
      .doc = CFR_DOC("The largest number of CAs in the bundle, including the newest. A consumer may miss one rotation "
                     "less than this.")},
     {FIELD(force, MAP), .table = &force_table, .doc = CFR_DOC("A rotation now. Default: none.")},
+    {FIELD(inject, LIST), .table = &inject_table, .min = 1, .max = 64,
+     .doc = CFR_DOC("Objects of the cluster whose field `caBundle` has the bundle. Default: none.")},
     {.key = NULL},
 };
 #undef AT

@@ -3,6 +3,50 @@
 #include "agent/config/validate_private.h"
 
 #include "agent/config/config.h"
+#include "kube/ca_bundle.h"
+#include "kube/name.h"
+
+#include <string.h>
+
+int cfr_config_rules_ca_inject(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_ca_inject *c = node;
+
+    if ((c->name != NULL) == c->annotated)
+        return cfr_err_set(err, CFR_E_CONFIG, "needs either `name` or `annotated: true`");
+    if (c->name != NULL && !cfr_k8s_name_is_subdomain(c->name))
+        return cfr_err_set(err, CFR_E_CONFIG, "name: \"%.80s\" cannot be the name of an object (RFC 1123)", c->name);
+    if (c->webhooks.count != 0 && (c->name == NULL || !cfr_k8s_ca_has_webhooks((enum cfr_k8s_ca_kind)c->kind)))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "webhooks: only a named MutatingWebhookConfiguration or ValidatingWebhookConfiguration has "
+                           "some; remove it");
+    if (c->context != NULL && c->kubeconfig == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "context: needs `kubeconfig`");
+    return 0;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* One apply takes away what another one had set and it leaves out: each object is to be in one of them. */
+static int check_injects(const struct cfr_list *list, struct cfr_err *err)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct cfr_config_ca_inject *a = (const struct cfr_config_ca_inject *)list->items + i;
+
+        for (size_t k = 0; k < i; k++) {
+            const struct cfr_config_ca_inject *b = (const struct cfr_config_ca_inject *)list->items + k;
+
+            if (a->kind == b->kind && same_text(a->name, b->name) && same_text(a->kubeconfig, b->kubeconfig) &&
+                same_text(a->context, b->context))
+                return cfr_err_set(err, CFR_E_CONFIG, "inject: lines %d and %d are about the same %s; make them one",
+                                   b->node.line, a->node.line, cfr_k8s_ca_kinds[a->kind]);
+        }
+    }
+    return 0;
+}
 
 int cfr_config_rules_service_ca(const void *node, struct cfr_err *err)
 {
@@ -16,5 +60,5 @@ int cfr_config_rules_service_ca(const void *node, struct cfr_err *err)
         return cfr_err_set(
             err, CFR_E_CONFIG,
             "rotate_below: must be less than validity, or the CA is old when it is made; half of it is usual");
-    return 0;
+    return check_injects(&c->inject, err);
 }

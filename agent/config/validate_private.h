@@ -13,6 +13,7 @@ int cfr_config_rules_name(const char *name, struct cfr_err *err);
 int cfr_config_rules_exit(const void *node, struct cfr_err *err);
 /* agent/config/validate_ca.c */
 int cfr_config_rules_service_ca(const void *node, struct cfr_err *err);
+int cfr_config_rules_ca_inject(const void *node, struct cfr_err *err);
 /* agent/config/validate_rotation.c */
 int cfr_config_rules_mint(const void *node, struct cfr_err *err);
 /* agent/config/validate_image.c */

@@ -24,8 +24,11 @@ static bool get_endpoint(void *ctx, size_t index, struct cfr_api_status_endpoint
 static bool get_authority(void *ctx, struct cfr_api_status_authority *out)
 {
     const struct cfr_daemon *a = ctx;
+    bool there = cfr_service_ca_status(a->host.service_ca, out);
 
-    return cfr_service_ca_status(a->host.service_ca, out);
+    if (there)
+        cfr_service_ca_injector_status(a->injector, out);
+    return there;
 }
 
 static void fill_status(struct cfr_daemon *a, struct cfr_api_status *out)

@@ -9,6 +9,7 @@
 #include "agent/daemon/endpoints_private.h"
 #include "agent/daemon/follow_process_private.h"
 #include "agent/httpd/server.h"
+#include "agent/pki/service_ca_injector.h"
 #include "agent/worker/worker.h"
 
 struct cfr_daemon;
@@ -29,7 +30,8 @@ struct cfr_daemon {
     size_t count;
     struct cfr_httpd_server *control;
     struct cfr_httpd_server *health;
-    struct cfr_daemon_endpoints *endpoints; /* NULL with once */
+    struct cfr_daemon_endpoints *endpoints;   /* NULL with once */
+    struct cfr_service_ca_injector *injector; /* NULL = none */
     struct cfr_daemon_follow exit_with;
     struct cfr_daemon_sandbox sandbox;
     int state_lock_fd;
@@ -78,7 +80,8 @@ void cfr_daemon_forgotten_free(struct cfr_daemon *a);
 /* reconfigure.c */
 /* Takes the new configuration, or keeps the old one and says why not. */
 int cfr_daemon_reload(struct cfr_daemon *a, struct cfr_err *err);
-/* Does what is due at the service CA; workers that are issued something else then look at it soon. */
+/* Does what is due at the service CA and its bundle in the cluster; workers that are issued something else then look at
+ * it soon. */
 void cfr_daemon_keep_service_ca(struct cfr_daemon *a);
 
 /* control_api.c: the two servers' callbacks; CTX is the agent. */

@@ -34,6 +34,8 @@ static int64_t next_alarm(const struct cfr_daemon *a)
         at = cfr_kube_deadline(a->host.kube);
     if (cfr_service_ca_deadline(a->host.service_ca) < at)
         at = cfr_service_ca_deadline(a->host.service_ca);
+    if (cfr_service_ca_injector_deadline(a->injector) < at)
+        at = cfr_service_ca_injector_deadline(a->injector);
     if (follows_process(a) && cfr_daemon_follow_deadline(&a->exit_with) < at)
         at = cfr_daemon_follow_deadline(&a->exit_with);
     return a->end_boot_ms < at ? a->end_boot_ms : at;

@@ -287,7 +287,8 @@ static void add_sandbox(struct cfr_str *out, const struct cfr_api_status *s)
 
 static void add_authority(struct cfr_str *out, const struct cfr_api_status *s)
 {
-    struct cfr_api_status_authority a;
+    struct cfr_api_status_authority a = {.number = 0};
+    size_t failing = 0;
 
     if (s->get_authority == NULL || !s->get_authority(s->ctx, &a))
         return;
@@ -311,6 +312,11 @@ static void add_authority(struct cfr_str *out, const struct cfr_api_status *s)
     head(out, "credfresh_service_ca_consecutive_failures", "gauge",
          "Failed looks and rotations since the last that went well.");
     cfr_str_addf(out, "credfresh_service_ca_consecutive_failures %u\n", a.failures);
+    head(out, "credfresh_service_ca_inject_failing", "gauge",
+         "How many entries of service_ca.inject could not be looked at or written at the last try.");
+    for (size_t i = 0; i < a.injected_count; i++)
+        failing += a.injected[i].error != NULL ? 1 : 0;
+    cfr_str_addf(out, "credfresh_service_ca_inject_failing %zu\n", failing);
 }
 
 static void add_forgotten(struct cfr_str *out, const struct cfr_api_status *s)

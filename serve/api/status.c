@@ -171,7 +171,7 @@ static void add_sandbox(struct cfr_writer *w, const struct cfr_api_status *s)
 
 static void add_authority(struct cfr_writer *w, const struct cfr_api_status *s)
 {
-    struct cfr_api_status_authority a;
+    struct cfr_api_status_authority a = {.number = 0};
 
     if (s->get_authority == NULL || !s->get_authority(s->ctx, &a))
         return;
@@ -185,6 +185,7 @@ static void add_authority(struct cfr_writer *w, const struct cfr_api_status *s)
     cfr_writer_count(w, "generations", a.generations);
     add_text(w, "last_reason", a.reason);
     add_text(w, "error", a.error);
+    add_hooks(w, "injected", a.injected, a.injected_count);
     cfr_writer_close(w);
 }
 

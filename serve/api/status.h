@@ -122,7 +122,9 @@ struct cfr_api_status_authority {
     const char *reason; /* that it was made for; NULL: it was due, or the first */
     const char *error;  /* why the last look at it failed, or NULL */
     int error_code;
-    unsigned failures; /* consecutive */
+    unsigned failures;                          /* consecutive */
+    const struct cfr_api_status_hook *injected; /* objects of the cluster with the bundle */
+    size_t injected_count;
 };
 
 /* The pages pull one credential at a time, so that no copy of the whole exists. GET fills *OUT for INDEX; its

@@ -3,6 +3,7 @@
 #include "kube.h"
 
 #include "kube_call.h"
+#include "kube_cluster.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +78,11 @@ static const struct lc_action workloads[] = {{"kube.workload.get", "GET", "", lc
                                              {"kube.workload.patch", "PATCH", "", lc_kube_workloads, NULL, false}};
 static const struct lc_action lists = {"kube.list", "GET", "", lc_kube_collection, NULL, false};
 static const struct lc_action watches = {"kube.watch", "GET", "", lc_kube_collection, NULL, false};
+static const struct lc_action cluster[] = {
+    {"kube.cluster.get", "GET", "", lc_kube_cluster, NULL, false},
+    {"kube.cluster.patch", "PATCH", "", lc_kube_cluster, NULL, false},
+    {"kube.cluster.other", "", "", lc_kube_cluster, NULL, false},
+};
 
 static const struct lc_action other = {"kube.other", "", "", unknown, NULL, false};
 static const struct lc_action other_method = {"kube.other", "", "", not_allowed, NULL, false};
@@ -144,6 +150,9 @@ static const struct lc_action *find(const struct lc_request *request, unsigned *
             }
         }
         return &other_method;
+    }
+    if (lc_kube_is_cluster(request->path)) {
+        return &cluster[strcmp(request->method, "GET") == 0 ? 0 : strcmp(request->method, "PATCH") == 0 ? 1 : 2];
     }
     if (!lc_kube_path(request->path, &path)) {
         return &other;

@@ -65,6 +65,7 @@ struct lc_kube *lc_kube_new(struct lc_cloud *cloud, struct lc_fail *fail)
     kube->workloads = json_object();
     kube->events = json_array();
     kube->secrets = json_object();
+    kube->cluster = json_object();
     kube->tokens = json_object();
     kube->namespaces = json_object();
     kube->rules = json_array();
@@ -86,6 +87,7 @@ void lc_kube_free(struct lc_kube *kube)
     json_decref(kube->workloads);
     json_decref(kube->events);
     json_decref(kube->secrets);
+    json_decref(kube->cluster);
     json_decref(kube->tokens);
     json_decref(kube->namespaces);
     json_decref(kube->rules);

@@ -18,6 +18,7 @@ struct lc_kube {
     json_t *events;       /* array of those that were created */
     json_t *workloads;    /* KIND/NAMESPACE/NAME: the object */
     json_t *secrets;      /* {"object": without managedFields, "managers": see kube_fields.h} */
+    json_t *cluster;      /* PLURAL/NAME: {"object", "managers"}, see kube_cluster.c */
     json_t *tokens;       /* TOKEN: {"user", "groups"} */
     json_t *namespaces;   /* NAME: true */
     json_t *rules;        /* array of {"user" or "group", "verb", "resource", "namespace", "names"} */

@@ -9,15 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char lc_kube_demo[] = "{\"service_accounts\":[{\"name\":\"demo\"}],\"nodes\":[{\"name\":\"worker-1\"}],"
-                            "\"pods\":[{\"name\":\"demo-0\",\"service_account\":\"demo\",\"node\":\"worker-1\","
-                            "\"audiences\":[\"\",\"sts.amazonaws.com\"]}],"
-                            "\"tokens\":[{\"token\":\"demo-kube-token\",\"user\":\"demo\"}],"
-                            "\"rbac\":[{\"user\":\"demo\",\"verb\":\"create\",\"resource\":\"serviceaccounts/"
-                            "token\",\"namespace\":\"default\","
-                            "\"names\":[\"demo\"]},{\"user\":\"demo\",\"verb\":\"*\",\"resource\":[\"secrets\","
-                            "\"configmaps\",\"events\",\"deployments\",\"deployments/status\"],"
-                            "\"namespace\":\"default\"}]}";
+const char lc_kube_demo[] =
+    "{\"service_accounts\":[{\"name\":\"demo\"}],\"nodes\":[{\"name\":\"worker-1\"}],"
+    "\"pods\":[{\"name\":\"demo-0\",\"service_account\":\"demo\",\"node\":\"worker-1\","
+    "\"audiences\":[\"\",\"sts.amazonaws.com\"]}],"
+    "\"tokens\":[{\"token\":\"demo-kube-token\",\"user\":\"demo\"}],"
+    "\"rbac\":[{\"user\":\"demo\",\"verb\":\"create\",\"resource\":\"serviceaccounts/"
+    "token\",\"namespace\":\"default\","
+    "\"names\":[\"demo\"]},{\"user\":\"demo\",\"verb\":\"*\",\"resource\":[\"secrets\","
+    "\"configmaps\",\"events\",\"deployments\",\"deployments/status\"],"
+    "\"namespace\":\"default\"},{\"user\":\"demo\",\"verb\":\"*\",\"resource\":[\"apiservices\","
+    "\"customresourcedefinitions\",\"mutatingwebhookconfigurations\","
+    "\"validatingwebhookconfigurations\"]}]}";
 
 /* The stable uid, or the one that was given, or (for a name that was taken before) a new one. */
 static void uid_of(const char *kind, const char *namespace_name, const char *name, const char *given, bool again,
@@ -297,6 +300,7 @@ static void clear(struct lc_kube *kube)
     (void)json_object_clear(kube->workloads);
     (void)json_array_clear(kube->events);
     (void)json_object_clear(kube->secrets);
+    (void)json_object_clear(kube->cluster);
     (void)json_object_clear(kube->tokens);
     (void)json_object_clear(kube->namespaces);
     for (size_t i = 0; i < sizeof always / sizeof always[0]; i++) {

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* caBundle of webhooks, APIServices and CRDs. */
+#include "kube/ca_bundle.h"
+
+#include "base/base64.h"
+#include "base/json.h"
+#include "base/writer.h"
+#include "kube/name.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE      "20" /* objects; their metadata may have tens of KiB each */
+#define NEXT_MAX  1024
+#define PARTIAL   "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+#define PARTIAL_S "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+
+const char *const cfr_k8s_ca_kinds[] = {"APIService", "CustomResourceDefinition", "MutatingWebhookConfiguration",
+                                        "ValidatingWebhookConfiguration", NULL};
+
+struct kind {
+    const char *api_version;
+    const char *plural;
+    const char *resource;
+    const char *const *path; /* objects around the field, NULL-terminated; NULL: of each webhook */
+};
+
+static const char *const service_path[] = {"spec", NULL};
+static const char *const crd_path[] = {"spec", "conversion", "webhook", "clientConfig", NULL};
+
+static const struct kind kinds[] = {
+    [CFR_K8S_CA_API_SERVICE] = {"apiregistration.k8s.io/v1", "apiservices", "apiservices.apiregistration.k8s.io",
+                                service_path},
+    [CFR_K8S_CA_CRD] = {"apiextensions.k8s.io/v1", "customresourcedefinitions",
+                        "customresourcedefinitions.apiextensions.k8s.io", crd_path},
+    [CFR_K8S_CA_MUTATING] = {"admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations",
+                             "mutatingwebhookconfigurations.admissionregistration.k8s.io", NULL},
+    [CFR_K8S_CA_VALIDATING] = {"admissionregistration.k8s.io/v1", "validatingwebhookconfigurations",
+                               "validatingwebhookconfigurations.admissionregistration.k8s.io", NULL},
+};
+
+bool cfr_k8s_ca_has_webhooks(enum cfr_k8s_ca_kind kind)
+{
+    return kinds[kind].path == NULL;
+}
+
+const char *cfr_k8s_ca_resource(enum cfr_k8s_ca_kind kind)
+{
+    return kinds[kind].resource;
+}
+
+const char *cfr_k8s_ca_accept(enum cfr_k8s_ca_kind kind, bool list)
+{
+    return list ? PARTIAL_S : cfr_k8s_ca_has_webhooks(kind) ? "application/json" : PARTIAL;
+}
+
+bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, const char *name, bool apply, const char *next,
+                     char out[CFR_K8S_CA_PATH_MAX])
+{
+    struct cfr_secret from;
+    bool ok;
+
+    out[0] = '\0';
+    if (name != NULL) {
+        if (!cfr_k8s_name_is_subdomain(name))
+            return false;
+        (void)snprintf(out, CFR_K8S_CA_PATH_MAX, "/apis/%s/%s/%s%s", kinds[kind].api_version, kinds[kind].plural, name,
+                       apply ? "?fieldManager=credfresh&force=true" : "");
+        return true;
+    }
+    cfr_secret_init(&from, CFR_K8S_CA_PATH_MAX);
+    ok = next == NULL || cfr_secret_append_percent(&from, cfr_view_of(next), NULL) == 0;
+    ok = ok && (size_t)snprintf(out, CFR_K8S_CA_PATH_MAX, "/apis/%s/%s?limit=" PAGE "%s%s", kinds[kind].api_version,
+                                kinds[kind].plural, next != NULL ? "&continue=" : "",
+                                next != NULL ? from.p : "") < CFR_K8S_CA_PATH_MAX;
+    cfr_secret_free(&from);
+    return ok;
+}
+
+/* ---- names ---- */
+
+static int add_name(struct cfr_strings *names, struct cfr_view text, struct cfr_err *err)
+{
+    char **items = realloc(names->items, (names->count + 1) * sizeof *items);
+
+    if (items == NULL)
+        return cfr_err_nomem(err);
+    names->items = items;
+    items[names->count] = cfr_str_dup(text);
+    if (items[names->count] == NULL)
+        return cfr_err_nomem(err);
+    names->count++;
+    return 0;
+}
+
+void cfr_k8s_ca_free_names(struct cfr_strings *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        free(names->items[i]);
+    free(names->items);
+    *names = (struct cfr_strings){NULL, 0};
+}
+
+/* ---- answers ---- */
+
+static struct cfr_view text_at(const struct cfr_json *object, const char *key)
+{
+    struct cfr_view text = {NULL, 0};
+
+    (void)cfr_json_string(cfr_json_get(object, key), &text);
+    return text;
+}
+
+static int parse(struct cfr_view body, struct cfr_json **out, struct cfr_err *err)
+{
+    int rc = cfr_json_parse(body, out, err);
+
+    return rc == 0 || rc == CFR_E_NOMEM ? rc : cfr_err_prefix(err, "the API server's answer");
+}
+
+static bool wants_bundle(const struct cfr_json *metadata)
+{
+    return cfr_view_is(text_at(cfr_json_get(metadata, "annotations"), CFR_K8S_CA_ANNOTATION), "true");
+}
+
+static int add_wanting(const struct cfr_json *item, struct cfr_strings *names, struct cfr_err *err)
+{
+    const struct cfr_json *metadata = cfr_json_get(item, "metadata");
+    struct cfr_view name = text_at(metadata, "name");
+
+    if (!wants_bundle(metadata))
+        return 0;
+    if (name.n == 0 || name.n > CFR_K8S_NAME_MAX || memchr(name.p, '\0', name.n) != NULL)
+        return cfr_err_set(err, CFR_E_ANSWER, "the API server's answer has an object without a name");
+    if (names->count == CFR_K8S_CA_OBJECTS_MAX)
+        return cfr_err_set(err, CFR_E_LIMIT, "more than %d objects have the annotation " CFR_K8S_CA_ANNOTATION,
+                           CFR_K8S_CA_OBJECTS_MAX);
+    return add_name(names, name, err);
+}
+
+int cfr_k8s_ca_read_list(struct cfr_view body, struct cfr_strings *names, char **next, struct cfr_err *err)
+{
+    struct cfr_json *doc = NULL;
+    struct cfr_view from;
+    int rc = parse(body, &doc, err);
+
+    *next = NULL;
+    if (rc == 0 && !cfr_view_is(text_at(doc, "kind"), "PartialObjectMetadataList"))
+        rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is not a list of metadata; check the API server's address");
+    for (const struct cfr_json *item = cfr_json_first(cfr_json_get(doc, "items")); rc == 0 && item != NULL;
+         item = cfr_json_next(item))
+        rc = add_wanting(item, names, err);
+    from = text_at(cfr_json_get(doc, "metadata"), "continue");
+    if (rc == 0 && from.n != 0) {
+        *next = from.n <= NEXT_MAX && memchr(from.p, '\0', from.n) == NULL ? cfr_str_dup(from) : NULL;
+        if (*next == NULL)
+            rc = from.n <= NEXT_MAX ? cfr_err_nomem(err)
+                                    : cfr_err_set(err, CFR_E_ANSWER, "the list's continue token is too long");
+    }
+    cfr_json_free(doc);
+    return rc;
+}
+
+static bool copy_text(struct cfr_view from, char to[CFR_K8S_CA_TEXT_MAX])
+{
+    if (from.n == 0 || from.n >= CFR_K8S_CA_TEXT_MAX || !cfr_view_printable(from))
+        return false;
+    memcpy(to, from.p, from.n);
+    to[from.n] = '\0';
+    return true;
+}
+
+static int read_webhooks(const struct cfr_json *list, struct cfr_strings *out, struct cfr_err *err)
+{
+    int rc = 0;
+
+    for (const struct cfr_json *one = cfr_json_first(list); rc == 0 && one != NULL; one = cfr_json_next(one)) {
+        struct cfr_view name = text_at(one, "name");
+
+        if (name.n == 0 || !cfr_view_printable(name) || out->count == CFR_K8S_CA_WEBHOOKS_MAX)
+            return cfr_err_set(err, CFR_E_ANSWER, "it has a webhook without a name, or more than %d of them",
+                               CFR_K8S_CA_WEBHOOKS_MAX);
+        rc = add_name(out, name, err);
+    }
+    return rc;
+}
+
+int cfr_k8s_ca_read(enum cfr_k8s_ca_kind kind, const char *name, struct cfr_view body, struct cfr_k8s_ca_object *out,
+                    struct cfr_err *err)
+{
+    const char *wanted = cfr_k8s_ca_has_webhooks(kind) ? cfr_k8s_ca_kinds[kind] : "PartialObjectMetadata";
+    const struct cfr_json *metadata;
+    struct cfr_json *doc = NULL;
+    int rc = parse(body, &doc, err);
+
+    *out = (struct cfr_k8s_ca_object){.webhooks = {NULL, 0}};
+    metadata = cfr_json_get(doc, "metadata");
+    if (rc == 0 && (!cfr_view_is(text_at(doc, "kind"), wanted) || !cfr_view_is(text_at(metadata, "name"), name) ||
+                    !copy_text(text_at(metadata, "uid"), out->uid) ||
+                    !copy_text(text_at(metadata, "resourceVersion"), out->version)))
+        rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is not the object; check the API server's address");
+    if (rc == 0 && text_at(metadata, "deletionTimestamp").n != 0)
+        rc = cfr_err_set(err, CFR_E_UNAVAILABLE, "it is being deleted");
+    if (rc == 0 && cfr_k8s_ca_has_webhooks(kind))
+        rc = read_webhooks(cfr_json_get(doc, "webhooks"), &out->webhooks, err);
+    cfr_json_free(doc);
+    if (rc != 0)
+        cfr_k8s_ca_object_free(out);
+    return rc;
+}
+
+void cfr_k8s_ca_object_free(struct cfr_k8s_ca_object *o)
+{
+    cfr_k8s_ca_free_names(&o->webhooks);
+}
+
+/* ---- the apply ---- */
+
+static bool holds(const struct cfr_strings *names, const char *name)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        if (strcmp(names->items[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void write_bundle(struct cfr_writer *w, struct cfr_view bundle)
+{
+    cfr_writer_raw(w, "caBundle", cfr_view_of("\""));
+    if (w->rc == 0)
+        w->rc = cfr_base64_encode(bundle, w->secret, w->err);
+    cfr_writer_text(w, "\"");
+}
+
+static void write_webhooks(struct cfr_writer *w, const struct cfr_k8s_ca_object *o, const struct cfr_strings *only,
+                           struct cfr_view bundle)
+{
+    cfr_writer_array(w, "webhooks");
+    for (size_t i = 0; i < o->webhooks.count; i++) {
+        if (only->count != 0 && !holds(only, o->webhooks.items[i]))
+            continue;
+        cfr_writer_object(w, NULL);
+        cfr_writer_string(w, "name", cfr_view_of(o->webhooks.items[i]));
+        cfr_writer_object(w, "clientConfig");
+        write_bundle(w, bundle);
+        cfr_writer_close(w);
+        cfr_writer_close(w);
+    }
+    cfr_writer_close(w);
+}
+
+int cfr_k8s_ca_body(enum cfr_k8s_ca_kind kind, const char *name, const struct cfr_k8s_ca_object *o,
+                    const struct cfr_strings *only, struct cfr_view bundle, struct cfr_secret *out, struct cfr_err *err)
+{
+    struct cfr_writer w = {.secret = out, .err = err};
+    const char *const *path = kinds[kind].path;
+
+    for (size_t i = 0; i < only->count; i++) {
+        if (!holds(&o->webhooks, only->items[i]))
+            return cfr_err_set(err, CFR_E_CONFIG, "it has no webhook \"%.253s\"; correct `webhooks`", only->items[i]);
+    }
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "apiVersion", cfr_view_of(kinds[kind].api_version));
+    cfr_writer_string(&w, "kind", cfr_view_of(cfr_k8s_ca_kinds[kind]));
+    cfr_writer_object(&w, "metadata");
+    cfr_writer_string(&w, "name", cfr_view_of(name));
+    cfr_writer_string(&w, "uid", cfr_view_of(o->uid));
+    cfr_writer_close(&w);
+    if (path == NULL) {
+        write_webhooks(&w, o, only, bundle);
+    } else {
+        size_t depth = 0;
+
+        for (; path[depth] != NULL; depth++)
+            cfr_writer_object(&w, path[depth]);
+        write_bundle(&w, bundle);
+        for (; depth != 0; depth--)
+            cfr_writer_close(&w);
+    }
+    cfr_writer_close(&w);
+    return w.rc;
+}

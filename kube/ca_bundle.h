@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The field `caBundle` of objects that tell the API server by which CA it verifies a server: paths, answers, and the
+ * body of a server-side apply of that one field. Pure. Sources: admissionregistration.k8s.io/v1,
+ * apiregistration.k8s.io/v1, apiextensions.k8s.io/v1, meta/v1 PartialObjectMetadata, and server-side apply. */
+#ifndef CFR_KUBE_CA_BUNDLE_H
+#define CFR_KUBE_CA_BUNDLE_H
+
+#include "base/field.h"
+#include "base/secret.h"
+#include "base/str.h"
+
+#define CFR_K8S_CA_ANNOTATION   "credfresh.io/inject-ca" /* "true": the object wants the bundle */
+#define CFR_K8S_CA_PATH_MAX     2048
+#define CFR_K8S_CA_ANSWER_MAX   4194304
+#define CFR_K8S_CA_BODY_MAX     1048576
+#define CFR_K8S_CA_OBJECTS_MAX  256 /* with the annotation, of one kind */
+#define CFR_K8S_CA_WEBHOOKS_MAX 128 /* of one object */
+#define CFR_K8S_CA_TEXT_MAX     256 /* a uid, a version, with its NUL */
+
+enum cfr_k8s_ca_kind {
+    CFR_K8S_CA_API_SERVICE,
+    CFR_K8S_CA_CRD, /* its conversion webhook */
+    CFR_K8S_CA_MUTATING,
+    CFR_K8S_CA_VALIDATING
+};
+
+/* Their names, in this order, NULL-terminated: "APIService" ... */
+extern const char *const cfr_k8s_ca_kinds[];
+
+/* What is known of one object. The caller frees it with cfr_k8s_ca_object_free. */
+struct cfr_k8s_ca_object {
+    char uid[CFR_K8S_CA_TEXT_MAX];
+    char version[CFR_K8S_CA_TEXT_MAX]; /* resourceVersion */
+    struct cfr_strings webhooks;       /* their names, of the kinds that are lists of them */
+};
+
+/* True for the kinds whose objects have a list of webhooks. */
+bool cfr_k8s_ca_has_webhooks(enum cfr_k8s_ca_kind kind);
+/* RBAC's name of the resource: "apiservices.apiregistration.k8s.io". */
+const char *cfr_k8s_ca_resource(enum cfr_k8s_ca_kind kind);
+/* The Accept header for KIND: without the rest of the object where its metadata is enough, because it may be large. */
+const char *cfr_k8s_ca_accept(enum cfr_k8s_ca_kind kind, bool list);
+/* The path of the object NAME, or to APPLY it; or with NULL of the list, from the page NEXT on (NULL = the first).
+ * False for a name that is not valid in Kubernetes. */
+bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, const char *name, bool apply, const char *next,
+                     char out[CFR_K8S_CA_PATH_MAX]);
+/* Adds to NAMES those of the page's objects that have the annotation, and sets *NEXT (heap; NULL = it was the last
+ * page). CFR_E_ANSWER: it is not such a list. CFR_E_LIMIT above CFR_K8S_CA_OBJECTS_MAX names. CFR_E_NOMEM. */
+int cfr_k8s_ca_read_list(struct cfr_view body, struct cfr_strings *names, char **next, struct cfr_err *err);
+/* Reads the answer to a GET, or a PATCH, of NAME. CFR_E_ANSWER: it is not that object; CFR_E_UNAVAILABLE: it is being
+ * deleted. */
+int cfr_k8s_ca_read(enum cfr_k8s_ca_kind kind, const char *name, struct cfr_view body, struct cfr_k8s_ca_object *out,
+                    struct cfr_err *err);
+void cfr_k8s_ca_object_free(struct cfr_k8s_ca_object *o);
+/* Appends the body of an apply that sets BUNDLE (PEM) in the object NAME as it was read, of webhooks in those that ONLY
+ * names (none: all). The uid in it keeps an object from being made that was deleted meanwhile. CFR_E_CONFIG: the object
+ * has no such webhook. */
+int cfr_k8s_ca_body(enum cfr_k8s_ca_kind kind, const char *name, const struct cfr_k8s_ca_object *o,
+                    const struct cfr_strings *only, struct cfr_view bundle, struct cfr_secret *out,
+                    struct cfr_err *err);
+
+void cfr_k8s_ca_free_names(struct cfr_strings *names);
+
+#endif

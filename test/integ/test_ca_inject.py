@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: MIT
+"""The service CA's bundle in objects of the cluster: of every kind, by name and by annotation, put back, refused; on the
+local cloud's API server. With a real one: test/real/test_kube_ca_bundle.py."""
+import base64
+import json
+import ssl
+import urllib.error
+import urllib.request
+
+import pytest
+
+from conftest import eventually
+
+GROUPS = {"APIService": ("apiregistration.k8s.io", "apiservices"),
+          "CustomResourceDefinition": ("apiextensions.k8s.io", "customresourcedefinitions"),
+          "MutatingWebhookConfiguration": ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+          "ValidatingWebhookConfiguration": ("admissionregistration.k8s.io", "validatingwebhookconfigurations")}
+APPLY, MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
+
+
+class Cluster:
+    """The API server as its user `demo` sees it."""
+
+    def __init__(self, cloud):
+        self.cloud = cloud
+        self.trust = ssl.create_default_context(cafile=cloud.ca)
+
+    def call(self, method, kind, name="", body=None, query="", content="application/json"):
+        group, plural = GROUPS[kind]
+        url = f"{self.cloud.ready['kube_url']}/apis/{group}/v1/{plural}" + (f"/{name}" if name else "") + query
+        headers = {"Authorization": "Bearer demo-kube-token", "Content-Type": content}
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), context=self.trust,
+                                        timeout=10) as answer:
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as refused:
+            return json.loads(refused.read())
+
+    def make(self, kind, name, annotated=False, **fields):
+        annotations = {"annotations": {"credfresh.io/inject-ca": "true"}} if annotated else {}
+        made = self.call("POST", kind, body={"apiVersion": f"{GROUPS[kind][0]}/v1", "kind": kind,
+                                             "metadata": {"name": name, **annotations}, **(fields or SAMPLES[kind])})
+        assert made["kind"] == kind, made
+        return made
+
+    def get(self, kind, name):
+        return self.call("GET", kind, name)
+
+    def bundles(self, kind, name):
+        thing = self.get(kind, name)
+        spec = thing.get("spec", {})
+        places = {"APIService": lambda: [spec],
+                  "CustomResourceDefinition": lambda: [spec["conversion"]["webhook"]["clientConfig"]],
+                  }.get(kind, lambda: [one["clientConfig"] for one in thing["webhooks"]])()
+        return [base64.b64decode(one["caBundle"]).decode() if one.get("caBundle") else None for one in places]
+
+
+def webhook(name):
+    return {"name": name, "clientConfig": {"url": "https://localhost:1/"}, "sideEffects": "None",
+            "admissionReviewVersions": ["v1"], "timeoutSeconds": 3}
+
+
+HOOKS = {"webhooks": [webhook("a.example.com"), webhook("b.example.com")]}
+SAMPLES = {"APIService": {"spec": {"group": "x.example.com", "version": "v1", "groupPriorityMinimum": 100,
+                                   "versionPriority": 10, "service": {"namespace": "default", "name": "x"}}},
+           "CustomResourceDefinition": {"spec": {"group": "x.example.com", "scope": "Namespaced",
+                                                 "names": {"kind": "Thing", "plural": "things"}, "versions": [],
+                                                 "conversion": {"strategy": "Webhook", "webhook": {
+                                                     "conversionReviewVersions": ["v1"],
+                                                     "clientConfig": {"url": "https://localhost:1/"}}}}},
+           "MutatingWebhookConfiguration": HOOKS, "ValidatingWebhookConfiguration": HOOKS}
+
+
+@pytest.fixture
+def cluster(cloud):
+    return Cluster(cloud)
+
+
+@pytest.fixture
+def agent(agent_factory, cloud):
+    return agent_factory(cloud)
+
+
+def configure(agent, *inject, kubeconfig=None, **ca):
+    kubeconfig = kubeconfig or agent.cloud.ready["kubeconfig"]
+    agent.configure({"name": "trust", "ca_bundle": True,
+                     "publish": {"directory": str(agent.dir / "trust"),
+                                 "files": [{"name": "ca.crt", "format": "ca-bundle"}]}},
+                    service_ca={"store": str(agent.dir / "store"), **ca,
+                                "inject": [{"kubeconfig": kubeconfig, **one} for one in inject]})
+    return agent
+
+
+def bundle(agent):
+    return (agent.dir / "trust/ca.crt").read_text()
+
+
+def injected(agent):
+    return agent.request("GET", "/v1/credentials")[1]["service_ca"]["injected"]
+
+
+def settled(agent):
+    eventually(lambda: all(one["result"] == "ok" for one in injected(agent)), lambda: f"{injected(agent)}\n{agent.log}")
+
+
+def test_every_kind(agent, cluster):
+    for kind in GROUPS:
+        for name, annotated in (("named.example.com", False), ("annotated.example.com", True), ("other.example.com", False)):
+            cluster.make(kind, name, annotated)
+    others = {kind: cluster.get(kind, "other.example.com") for kind in GROUPS}
+    entries = [entry for kind in GROUPS for entry in ({"kind": kind, "name": "named.example.com"},
+                                                      {"kind": kind, "annotated": True})]
+    done = configure(agent, *entries).run("once")
+    assert done.returncode == 0, done.stderr
+    for kind in GROUPS:
+        for name in ("named.example.com", "annotated.example.com"):
+            assert set(cluster.bundles(kind, name)) == {bundle(agent)}, (kind, name)
+            managers = cluster.get(kind, name)["metadata"]["managedFields"]
+            (ours,) = [one for one in managers if one["manager"] == "credfresh"]
+            assert ours["operation"] == "Apply" and json.dumps(ours["fieldsV1"]).count("f:caBundle") in (1, 2)
+            assert "f:url" not in json.dumps(ours["fieldsV1"]) and "f:group" not in json.dumps(ours["fieldsV1"])
+        assert cluster.get(kind, "other.example.com") == others[kind]
+    # Once more nothing is written; after a rotation everything is.
+    versions = {kind: cluster.get(kind, "named.example.com")["metadata"]["resourceVersion"] for kind in GROUPS}
+    assert agent.run("once").returncode == 0
+    assert versions == {kind: cluster.get(kind, "named.example.com")["metadata"]["resourceVersion"] for kind in GROUPS}
+    assert configure(agent, *entries, force={"reason": "once more"}).run("once").returncode == 0
+    for kind in GROUPS:
+        assert set(cluster.bundles(kind, "annotated.example.com")) == {bundle(agent)}
+    assert bundle(agent).count("BEGIN") == 2
+
+
+def test_it_is_put_back(agent, cluster):
+    """When another program removes it, or writes another, with force or as its own."""
+    cluster.make("APIService", "v1.x.example.com")
+    cluster.make("ValidatingWebhookConfiguration", "x.example.com")
+    entries = [{"kind": "APIService", "name": "v1.x.example.com"},
+               {"kind": "ValidatingWebhookConfiguration", "name": "x.example.com", "webhooks": ["b.example.com"]}]
+    configure(agent, *entries).start()
+    agent.wait_state("fresh", "trust")
+    settled(agent)
+    assert cluster.bundles("ValidatingWebhookConfiguration", "x.example.com") == [None, bundle(agent)]
+    cluster.call("PATCH", "APIService", "v1.x.example.com", {"spec": {"caBundle": None}}, content=MERGE)
+    hooks = cluster.get("ValidatingWebhookConfiguration", "x.example.com")["webhooks"]
+    hooks[1]["clientConfig"]["caBundle"] = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nanother").decode()
+    cluster.call("PATCH", "ValidatingWebhookConfiguration", "x.example.com", {"webhooks": hooks}, content=MERGE)
+    assert cluster.bundles("APIService", "v1.x.example.com") == [None]
+    # By the look after a reload, or within a minute.
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    eventually(lambda: cluster.bundles("APIService", "v1.x.example.com") == [bundle(agent)], agent.log)
+    eventually(lambda: cluster.bundles("ValidatingWebhookConfiguration", "x.example.com") == [None, bundle(agent)],
+               agent.log)
+    assert "PRIVATE" not in agent.log
+
+
+def test_it_is_looked_at_every_minute(agent, cluster):
+    cluster.make("APIService", "v1.x.example.com")
+    configure(agent, {"kind": "APIService", "name": "v1.x.example.com"}).start()
+    agent.wait_state("fresh", "trust")
+    settled(agent)
+    cluster.call("PATCH", "APIService", "v1.x.example.com", {"spec": {"caBundle": None}}, content=MERGE)
+    eventually(lambda: cluster.bundles("APIService", "v1.x.example.com") == [bundle(agent)], agent.log, 75)
+    assert "was changed by another program, and is set again" in agent.log
+
+
+def test_what_is_refused(agent, cluster):
+    """An object that does not exist is not made, but gets its bundle when it is there; one that cannot have it, and missing
+    rights, are reported; the others, and the credentials, do not wait for them."""
+    cluster.make("CustomResourceDefinition", "plain.example.com",
+                 spec={"group": "x", "conversion": {"strategy": "None"}, "versions": []})
+    cluster.make("APIService", "v1.insecure.example.com", spec={**SAMPLES["APIService"]["spec"],
+                                                                "insecureSkipTLSVerify": True})
+    cluster.make("MutatingWebhookConfiguration", "x.example.com")
+    cluster.make("ValidatingWebhookConfiguration", "good.example.com")
+    configure(agent, {"kind": "ValidatingWebhookConfiguration", "name": "later.example.com"},
+              {"kind": "CustomResourceDefinition", "name": "plain.example.com"},
+              {"kind": "APIService", "name": "v1.insecure.example.com"},
+              {"kind": "MutatingWebhookConfiguration", "name": "x.example.com", "webhooks": ["z.example.com"]},
+              {"kind": "ValidatingWebhookConfiguration", "name": "good.example.com"}).start()
+    agent.wait_state("fresh", "trust")
+    eventually(lambda: [one["result"] for one in injected(agent)] == ["failed"] * 4 + ["ok"], agent.log)
+    errors = [one["error"] or "" for one in injected(agent)]
+    assert "no such object yet" in errors[0] and "later.example.com" in errors[0]
+    assert "strategy" in errors[1] and "insecureSkipTLSVerify" in errors[2] and '"z.example.com"' in errors[3]
+    assert cluster.get("ValidatingWebhookConfiguration", "later.example.com")["kind"] == "Status"
+    assert "credfresh_service_ca_inject_failing 4\n" in agent.request("GET", "/metrics")[1]
+    cluster.make("ValidatingWebhookConfiguration", "later.example.com")
+    eventually(lambda: set(cluster.bundles("ValidatingWebhookConfiguration", "later.example.com")) == {bundle(agent)},
+               agent.log, 30)
+    assert cluster.bundles("MutatingWebhookConfiguration", "x.example.com") == [None, None]
+
+
+def test_missing_rights_and_pages(agent, cluster):
+    """More objects than a page of the list has; without the right to list the RBAC rule is named."""
+    for i in range(45):
+        cluster.make("ValidatingWebhookConfiguration", f"x{i}.example.com", i % 3 == 0)
+    configure(agent, {"kind": "ValidatingWebhookConfiguration", "annotated": True})
+    assert agent.run("once").returncode == 0
+    for i in range(45):
+        found = set(cluster.bundles("ValidatingWebhookConfiguration", f"x{i}.example.com"))
+        assert found == ({bundle(agent)} if i % 3 == 0 else {None})
+    agent.cloud.admin("/kube/rbac", {"rules": []})
+    done = agent.run("once")
+    assert done.returncode != 0
+    assert "validatingwebhookconfigurations" in done.stderr and "list" in done.stderr
+
+
+@pytest.mark.parametrize("entry, word", [
+    ({"kind": "APIService"}, "either `name` or `annotated"),
+    ({"kind": "APIService", "name": "x", "annotated": True}, "either `name` or `annotated"),
+    ({"kind": "APIService", "name": "x/../y"}, "cannot be the name"),
+    ({"kind": "Deployment", "name": "x"}, "APIService"),
+    ({"kind": "APIService", "name": "x", "webhooks": ["a"]}, "webhooks"),
+    ({"kind": "MutatingWebhookConfiguration", "annotated": True, "webhooks": ["a"]}, "webhooks"),
+])
+def test_the_configuration_is_checked(agent, entry, word):
+    done = configure(agent, entry).run("check")
+    assert done.returncode != 0 and word in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def test_an_object_is_in_one_entry(agent):
+    entry = {"kind": "MutatingWebhookConfiguration", "name": "x"}
+    done = configure(agent, {**entry, "webhooks": ["a"]}, {**entry, "webhooks": ["b"]}).run("check")
+    assert done.returncode != 0 and "about the same" in done.stdout + done.stderr
