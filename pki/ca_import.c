@@ -9,9 +9,6 @@
 
 #include <string.h>
 
-#define RSA_MIN_BITS 2048
-#define RSA_MAX_BITS 4096
-
 static int refuse(const char *why, struct cfr_err *err)
 {
     ERR_clear_error();
@@ -85,24 +82,6 @@ static int check_extensions(X509 *x, size_t generations, struct cfr_err *err)
     return 0;
 }
 
-static int check_kind(X509 *x, struct cfr_err *err)
-{
-    EVP_PKEY *key = X509_get0_pubkey(x);
-    int bits = EVP_PKEY_get_bits(key);
-    char group[64] = "";
-
-    if (EVP_PKEY_is_a(key, "RSA") && bits >= RSA_MIN_BITS && bits <= RSA_MAX_BITS)
-        return 0;
-    if (EVP_PKEY_is_a(key, "EC") && EVP_PKEY_get_group_name(key, group, sizeof group, NULL) == 1 &&
-        (strcmp(group, "prime256v1") == 0 || strcmp(group, "secp384r1") == 0))
-        return 0;
-    ERR_clear_error();
-    return cfr_err_set(err, CFR_E_CONFIG,
-                       "the key is of another kind (%.20s %.20s, %d bits): it must be ECDSA on P-256 or P-384, or RSA "
-                       "of %d to %d bits",
-                       EVP_PKEY_get0_type_name(key), group, bits, RSA_MIN_BITS, RSA_MAX_BITS);
-}
-
 static int check_times(const struct cfr_cert *c, int64_t now_s, struct cfr_err *err)
 {
     char words[CFR_TIME_WORDS_MAX];
@@ -136,7 +115,7 @@ static int fill(struct cfr_ca *a, struct cfr_view certificate, struct cfr_view k
     if (rc == 0)
         rc = check_extensions(x, generations, err);
     if (rc == 0)
-        rc = check_kind(x, err);
+        rc = cfr_key_check_kind(X509_get0_pubkey(x), err);
     X509_free(x);
     if (rc == 0)
         rc = cfr_cert_read(certificate, root, err);

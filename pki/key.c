@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define SHA256_BYTES 32
+#define RSA_MIN_BITS 2048
+#define RSA_MAX_BITS 4096
 
 const char *const cfr_key_kinds[] = {"ecdsa-p256", "ecdsa-p384", "rsa-2048", "rsa-3072", "rsa-4096", NULL};
 
@@ -49,6 +51,23 @@ int cfr_key_read(struct cfr_view pem, EVP_PKEY **out, struct cfr_err *err)
         return cfr_ossl_failed("", err);
     ERR_clear_error();
     return cfr_err_set(err, CFR_E_CONFIG, "it holds no key in PEM form (-----BEGIN PRIVATE KEY-----)");
+}
+
+int cfr_key_check_kind(EVP_PKEY *key, struct cfr_err *err)
+{
+    int bits = EVP_PKEY_get_bits(key);
+    char group[64] = "";
+
+    if (EVP_PKEY_is_a(key, "RSA") && bits >= RSA_MIN_BITS && bits <= RSA_MAX_BITS)
+        return 0;
+    if (EVP_PKEY_is_a(key, "EC") && EVP_PKEY_get_group_name(key, group, sizeof group, NULL) == 1 &&
+        (strcmp(group, "prime256v1") == 0 || strcmp(group, "secp384r1") == 0))
+        return 0;
+    ERR_clear_error();
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "the key is of another kind (%.20s %.20s, %d bits): it must be ECDSA on P-256 or P-384, or RSA "
+                       "of %d to %d bits",
+                       EVP_PKEY_get0_type_name(key), group, bits, RSA_MIN_BITS, RSA_MAX_BITS);
 }
 
 static EVP_PKEY *generate(enum cfr_key_kind kind)

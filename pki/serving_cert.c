@@ -35,9 +35,10 @@ static int make_cert(const struct cfr_ca *a, const struct cfr_serving_cert_order
         .dns_names = order->dns_names,
         .ip_addresses = order->ip_addresses,
     };
-    int rc = cfr_key_get(order->made, order->key, key, err);
+    bool theirs = order->public_key.n != 0;
+    int rc = theirs ? 0 : cfr_key_get(order->made, order->key, key, err);
 
-    cert.key = cfr_secret_view(key);
+    cert.key = theirs ? order->public_key : cfr_secret_view(key);
     return rc != 0 ? rc : cfr_cert_make(&cert, out, err);
 }
 

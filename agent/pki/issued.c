@@ -15,6 +15,8 @@ static int check_certificate(const void *node, struct cfr_err *err)
 
     if (c->dns_names.count == 0 && c->ip_addresses.count == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "has no name; write `dns_names`, `ip_addresses` or both");
+    if (c->csr_owner != NULL && c->csr == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "csr_owner: needs `csr`");
     for (size_t i = 0; i < c->dns_names.count; i++) {
         if (cfr_cert_check_dns_name(c->dns_names.items[i], err) != 0)
             return cfr_err_prefix(err, "dns_names");
@@ -34,7 +36,18 @@ static const struct cfr_field certificate_fields[] = {
     {FIELD(ip_addresses, STRINGS), .min = 1, .max = CFR_CERT_NAMES_MAX,
      .doc = CFR_DOC("The server's addresses. Default: none.")},
     {FIELD(key, ENUM), .fallback = "ecdsa-p256", .choices = cfr_key_kinds,
-     .doc = CFR_DOC("Kind of the key; each certificate has a new one. An RSA key takes up to some seconds to make.")},
+     .doc =
+         CFR_DOC("Kind of the key; each certificate has a new one. An RSA key takes up to some seconds to make. With "
+                 "`csr` it is the consumer's.")},
+    {FIELD(csr, STRING), .flags = CFR_FIELD_PATH,
+     .doc =
+         CFR_DOC("File in which the consumer puts a certificate request (PKCS#10, PEM): the certificate is for that "
+                 "key, which never leaves the consumer, and there is no `private-key`. Only the key counts; names and "
+                 "lifetime are those of this mapping. Default: none, a key is made.")},
+    {FIELD(csr_owner, STRING), .min = 1, .max = 256,
+     .doc =
+         CFR_DOC("User (name or number) that the request must belong to. Default: any, but the file must not be in a "
+                 "directory that everybody may write to.")},
     {.key = "validity",
      .type = CFR_FIELD_DURATION,
      .offset = AT(validity_ms),

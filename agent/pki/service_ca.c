@@ -5,6 +5,7 @@
 #include "agent/config/schema.h"
 #include "agent/loop/backoff.h"
 #include "agent/loop/log_once.h"
+#include "agent/pki/service_ca_csr.h"
 #include "agent/pki/service_ca_import_private.h"
 #include "agent/pki/service_ca_store_private.h"
 #include "agent/pki/service_ca_key_private.h"
@@ -373,25 +374,34 @@ static int grant_certificate(struct cfr_service_ca *s, const struct cfr_service_
     struct cfr_str certificate = {.limit = TEXT_LIMIT};
     struct cfr_secret made;
     struct cfr_secret key;
-    const struct cfr_serving_cert_order order = {&c->dns_names, &c->ip_addresses, (enum cfr_key_kind)c->key,
-                                                 c->validity_ms / 1000, &made};
+    struct cfr_str public_key = {.limit = CFR_KEY_PEM_MAX};
+    struct cfr_serving_cert_order order = {.dns_names = &c->dns_names,
+                                           .ip_addresses = &c->ip_addresses,
+                                           .key = (enum cfr_key_kind)c->key,
+                                           .validity_s = c->validity_ms / 1000,
+                                           .made = &made};
     int rc;
 
     cfr_secret_init(&made, CFR_KEY_PEM_MAX);
     cfr_secret_init(&key, CFR_KEY_PEM_MAX);
-    rc = cfr_service_ca_key_take(&s->keys, order.key, &made, err);
+    if (c->csr != NULL)
+        rc = cfr_service_ca_csr_read(c, &public_key, err);
+    else
+        rc = cfr_service_ca_key_take(&s->keys, order.key, &made, err);
+    order.public_key = cfr_str_view(&public_key);
     if (rc == 0)
         rc = cfr_serving_cert_issue(&s->authority, (size_t)s->config.generations, &order, now_s, &certificate, &key,
                                     &out->expires_s, err);
     if (rc == 0)
         rc = cfr_grant_set(out, CFR_FIELD_SERVICE_CERTIFICATE, cfr_str_view(&certificate), err);
-    if (rc == 0)
+    if (rc == 0 && c->csr == NULL)
         rc = cfr_grant_set(out, CFR_FIELD_SERVICE_KEY, cfr_secret_view(&key), err);
     if (rc == 0)
         rc = cfr_grant_set_identity(
             out, cfr_view_of(c->dns_names.count != 0 ? c->dns_names.items[0] : c->ip_addresses.items[0]), err);
     out->issued_s = now_s;
     cfr_str_free(&certificate);
+    cfr_str_free(&public_key);
     cfr_secret_free(&key);
     cfr_secret_free(&made);
     return rc;

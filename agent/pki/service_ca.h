@@ -21,6 +21,8 @@ struct cfr_service_ca_certificate {
     struct cfr_strings ip_addresses;
     int key; /* enum cfr_key_kind */
     int64_t validity_ms;
+    char *csr;       /* path of the consumer's certificate request, whose key it is for; NULL = a key is made */
+    char *csr_owner; /* user that the request has to belong to; NULL: the directory tells */
 };
 
 /* What a credential has of the service CA, by its own keys. */
@@ -52,7 +54,8 @@ void cfr_service_ca_on_child(struct cfr_service_ca *s);
 /* True while a child makes the key of the next CA, as of the last step. */
 bool cfr_service_ca_is_rotating(const struct cfr_service_ca *s);
 
-/* *MARK changes when what was issued has to be issued again. The error of the store if there is no CA. */
+/* *MARK changes when what was issued has to be issued again: after each change of the bundle. The error of the store if
+ * there is no CA. */
 int cfr_service_ca_fingerprint(const struct cfr_service_ca *s, struct cfr_now now, uint64_t *mark, struct cfr_err *err);
 /* Issues what C asks for: a new certificate with its key and the bundle, or the bundle alone. CFR_SERVICE_CA_LATER
  * while a child makes an RSA key: ask again after the next SIGCHLD. */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Certificate requests that consumers write. */
+#include "agent/pki/service_ca_csr.h"
+
+#include "files/file.h"
+#include "files/path.h"
+#include "pki/csr.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Whoever can put a request there gets a certificate of the configured names. */
+static int check_owner(const struct cfr_service_ca_certificate *c, const struct cfr_file_origin *origin,
+                       struct cfr_err *err)
+{
+    const char *slash = strrchr(c->csr, '/');
+    char directory[PATH_MAX];
+    struct stat st;
+    uid_t uid;
+    int rc;
+
+    if (c->csr_owner != NULL) {
+        rc = cfr_path_uid(c->csr_owner, &uid, err);
+        if (rc == 0 && origin->owner != uid)
+            rc = cfr_err_set(err, CFR_E_PERM, "%s belongs to uid %u, and is to belong to %s (csr_owner)", c->csr,
+                             (unsigned)origin->owner, c->csr_owner);
+        return rc;
+    }
+    (void)snprintf(directory, sizeof directory, "%.*s", slash == c->csr ? 1 : (int)(slash - c->csr), c->csr);
+    if (stat(directory, &st) != 0)
+        return cfr_err_sys(err, errno, "cannot look at %s", directory);
+    if ((st.st_mode & S_IWOTH) != 0)
+        return cfr_err_set(
+            err, CFR_E_PERM,
+            "%s is in a directory that everybody may write to: give the directory to its owner alone, or "
+            "name the owner of the file in `csr_owner`",
+            c->csr);
+    return 0;
+}
+
+int cfr_service_ca_csr_read(const struct cfr_service_ca_certificate *c, struct cfr_str *public_key, struct cfr_err *err)
+{
+    struct cfr_file_origin origin;
+    struct cfr_secret text;
+    int rc;
+
+    /* It is none, but a private key may have been left in the file. */
+    cfr_secret_init(&text, CFR_CSR_PEM_MAX);
+    rc = cfr_file_read_foreign(c->csr, &text, &origin, err);
+    if (rc == CFR_E_MISSING)
+        rc = cfr_err_set(err, CFR_E_MISSING, "there is no certificate request yet in %s", c->csr);
+    if (rc == 0)
+        rc = check_owner(c, &origin, err);
+    if (rc == 0 && (rc = cfr_cert_request_key(cfr_secret_view(&text), public_key, err)) != 0)
+        rc = cfr_err_prefix(err, "%s", c->csr);
+    cfr_secret_free(&text);
+    return rc;
+}
