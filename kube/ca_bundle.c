@@ -16,13 +16,18 @@
 #define PARTIAL   "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 #define PARTIAL_S "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
-const char *const cfr_k8s_ca_kinds[] = {"APIService", "CustomResourceDefinition", "MutatingWebhookConfiguration",
-                                        "ValidatingWebhookConfiguration", NULL};
+const char *const cfr_k8s_ca_kinds[] = {"APIService",
+                                        "CustomResourceDefinition",
+                                        "MutatingWebhookConfiguration",
+                                        "ValidatingWebhookConfiguration",
+                                        "ClusterTrustBundle",
+                                        NULL};
 
 struct kind {
     const char *api_version;
     const char *plural;
     const char *resource;
+    const char *beta;        /* its API version before; NULL = none that is known here */
     const char *const *path; /* objects around the field, NULL-terminated; NULL: of each webhook */
 };
 
@@ -30,14 +35,17 @@ static const char *const service_path[] = {"spec", NULL};
 static const char *const crd_path[] = {"spec", "conversion", "webhook", "clientConfig", NULL};
 
 static const struct kind kinds[] = {
-    [CFR_K8S_CA_API_SERVICE] = {"apiregistration.k8s.io/v1", "apiservices", "apiservices.apiregistration.k8s.io",
+    [CFR_K8S_CA_API_SERVICE] = {"apiregistration.k8s.io/v1", "apiservices", "apiservices.apiregistration.k8s.io", NULL,
                                 service_path},
     [CFR_K8S_CA_CRD] = {"apiextensions.k8s.io/v1", "customresourcedefinitions",
-                        "customresourcedefinitions.apiextensions.k8s.io", crd_path},
+                        "customresourcedefinitions.apiextensions.k8s.io", NULL, crd_path},
     [CFR_K8S_CA_MUTATING] = {"admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations",
-                             "mutatingwebhookconfigurations.admissionregistration.k8s.io", NULL},
+                             "mutatingwebhookconfigurations.admissionregistration.k8s.io", NULL, NULL},
     [CFR_K8S_CA_VALIDATING] = {"admissionregistration.k8s.io/v1", "validatingwebhookconfigurations",
-                               "validatingwebhookconfigurations.admissionregistration.k8s.io", NULL},
+                               "validatingwebhookconfigurations.admissionregistration.k8s.io", NULL, NULL},
+    [CFR_K8S_CA_TRUST_BUNDLE] = {"certificates.k8s.io/v1", "clustertrustbundles",
+                                 "clustertrustbundles.certificates.k8s.io", "certificates.k8s.io/v1beta1",
+                                 service_path},
 };
 
 bool cfr_k8s_ca_has_webhooks(enum cfr_k8s_ca_kind kind)
@@ -55,7 +63,40 @@ const char *cfr_k8s_ca_accept(enum cfr_k8s_ca_kind kind, bool list)
     return list ? PARTIAL_S : cfr_k8s_ca_has_webhooks(kind) ? "application/json" : PARTIAL;
 }
 
-bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, const char *name, bool apply, const char *next,
+/* DOMAIN:PATH:SUFFIX, each of which is a name. */
+static bool is_bundle_name(const char *name)
+{
+    char part[CFR_K8S_NAME_MAX + 1];
+    size_t parts = 0;
+
+    for (const char *at = name; at != NULL && parts < 4; parts++) {
+        size_t n = strcspn(at, ":");
+
+        (void)snprintf(part, sizeof part, "%.*s", (int)(n < sizeof part ? n : sizeof part - 1), at);
+        if (n >= sizeof part || !cfr_k8s_name_is_subdomain(part))
+            return false;
+        at = at[n] == ':' ? at + n + 1 : NULL;
+    }
+    return parts == 3 && strlen(name) <= CFR_K8S_NAME_MAX;
+}
+
+bool cfr_k8s_ca_is_name(enum cfr_k8s_ca_kind kind, const char *name)
+{
+    return kind == CFR_K8S_CA_TRUST_BUNDLE ? is_bundle_name(name) : cfr_k8s_name_is_subdomain(name);
+}
+
+static const char *version_of(enum cfr_k8s_ca_kind kind, bool beta)
+{
+    return beta && kinds[kind].beta != NULL ? kinds[kind].beta : kinds[kind].api_version;
+}
+
+/* What another manager has in a bundle of its own is not taken from it. */
+static const char *query_of(enum cfr_k8s_ca_kind kind)
+{
+    return kind == CFR_K8S_CA_TRUST_BUNDLE ? "?fieldManager=credfresh" : "?fieldManager=credfresh&force=true";
+}
+
+bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, bool beta, const char *name, bool apply, const char *next,
                      char out[CFR_K8S_CA_PATH_MAX])
 {
     struct cfr_secret from;
@@ -63,10 +104,10 @@ bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, const char *name, bool apply, co
 
     out[0] = '\0';
     if (name != NULL) {
-        if (!cfr_k8s_name_is_subdomain(name))
+        if (!cfr_k8s_ca_is_name(kind, name))
             return false;
-        (void)snprintf(out, CFR_K8S_CA_PATH_MAX, "/apis/%s/%s/%s%s", kinds[kind].api_version, kinds[kind].plural, name,
-                       apply ? "?fieldManager=credfresh&force=true" : "");
+        (void)snprintf(out, CFR_K8S_CA_PATH_MAX, "/apis/%s/%s/%s%s", version_of(kind, beta), kinds[kind].plural, name,
+                       apply ? query_of(kind) : "");
         return true;
     }
     cfr_secret_init(&from, CFR_K8S_CA_PATH_MAX);
@@ -215,6 +256,16 @@ void cfr_k8s_ca_object_free(struct cfr_k8s_ca_object *o)
     cfr_k8s_ca_free_names(&o->webhooks);
 }
 
+bool cfr_k8s_ca_is_unknown(const char *name, struct cfr_view body)
+{
+    struct cfr_json *doc = NULL;
+    bool found =
+        cfr_json_parse(body, &doc, NULL) == 0 && cfr_view_is(text_at(cfr_json_get(doc, "details"), "name"), name);
+
+    cfr_json_free(doc);
+    return !found;
+}
+
 /* ---- the apply ---- */
 
 static bool holds(const struct cfr_strings *names, const char *name)
@@ -251,7 +302,21 @@ static void write_webhooks(struct cfr_writer *w, const struct cfr_k8s_ca_object 
     cfr_writer_close(w);
 }
 
-int cfr_k8s_ca_body(enum cfr_k8s_ca_kind kind, const char *name, const struct cfr_k8s_ca_object *o,
+/* The signer is in the name, where it has a colon instead of its slash. */
+static void write_trust_bundle(struct cfr_writer *w, const char *name, struct cfr_view bundle)
+{
+    char signer[CFR_K8S_NAME_MAX + 1];
+
+    (void)snprintf(signer, sizeof signer, "%s", name);
+    *strrchr(signer, ':') = '\0';
+    *strchr(signer, ':') = '/';
+    cfr_writer_object(w, "spec");
+    cfr_writer_string(w, "signerName", cfr_view_of(signer));
+    cfr_writer_string(w, "trustBundle", bundle);
+    cfr_writer_close(w);
+}
+
+int cfr_k8s_ca_body(enum cfr_k8s_ca_kind kind, bool beta, const char *name, const struct cfr_k8s_ca_object *o,
                     const struct cfr_strings *only, struct cfr_view bundle, struct cfr_secret *out, struct cfr_err *err)
 {
     struct cfr_writer w = {.secret = out, .err = err};
@@ -262,13 +327,16 @@ int cfr_k8s_ca_body(enum cfr_k8s_ca_kind kind, const char *name, const struct cf
             return cfr_err_set(err, CFR_E_CONFIG, "it has no webhook \"%.253s\"; correct `webhooks`", only->items[i]);
     }
     cfr_writer_object(&w, NULL);
-    cfr_writer_string(&w, "apiVersion", cfr_view_of(kinds[kind].api_version));
+    cfr_writer_string(&w, "apiVersion", cfr_view_of(version_of(kind, beta)));
     cfr_writer_string(&w, "kind", cfr_view_of(cfr_k8s_ca_kinds[kind]));
     cfr_writer_object(&w, "metadata");
     cfr_writer_string(&w, "name", cfr_view_of(name));
-    cfr_writer_string(&w, "uid", cfr_view_of(o->uid));
+    if (o->uid[0] != '\0')
+        cfr_writer_string(&w, "uid", cfr_view_of(o->uid));
     cfr_writer_close(&w);
-    if (path == NULL) {
+    if (kind == CFR_K8S_CA_TRUST_BUNDLE) {
+        write_trust_bundle(&w, name, bundle);
+    } else if (path == NULL) {
         write_webhooks(&w, o, only, bundle);
     } else {
         size_t depth = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The field `caBundle` of objects that tell the API server by which CA it verifies a server: paths, answers, and the
- * body of a server-side apply of that one field. Pure. Sources: admissionregistration.k8s.io/v1,
- * apiregistration.k8s.io/v1, apiextensions.k8s.io/v1, meta/v1 PartialObjectMetadata, and server-side apply. */
+/* The field `caBundle` of objects that tell the API server by which CA it verifies a server, and whole
+ * ClusterTrustBundles: paths, answers, and the body of a server-side apply of that one field. Pure. Sources:
+ * admissionregistration.k8s.io/v1, apiregistration.k8s.io/v1, apiextensions.k8s.io/v1, certificates.k8s.io/v1 and
+ * v1beta1 (KEP-3257), meta/v1 PartialObjectMetadata, and server-side apply. */
 #ifndef CFR_KUBE_CA_BUNDLE_H
 #define CFR_KUBE_CA_BUNDLE_H
 
@@ -21,7 +22,8 @@ enum cfr_k8s_ca_kind {
     CFR_K8S_CA_API_SERVICE,
     CFR_K8S_CA_CRD, /* its conversion webhook */
     CFR_K8S_CA_MUTATING,
-    CFR_K8S_CA_VALIDATING
+    CFR_K8S_CA_VALIDATING,
+    CFR_K8S_CA_TRUST_BUNDLE /* the object itself is the bundle, and is made if it is missing */
 };
 
 /* Their names, in this order, NULL-terminated: "APIService" ... */
@@ -29,7 +31,7 @@ extern const char *const cfr_k8s_ca_kinds[];
 
 /* What is known of one object. The caller frees it with cfr_k8s_ca_object_free. */
 struct cfr_k8s_ca_object {
-    char uid[CFR_K8S_CA_TEXT_MAX];
+    char uid[CFR_K8S_CA_TEXT_MAX];     /* empty = it does not exist */
     char version[CFR_K8S_CA_TEXT_MAX]; /* resourceVersion */
     struct cfr_strings webhooks;       /* their names, of the kinds that are lists of them */
 };
@@ -40,10 +42,16 @@ bool cfr_k8s_ca_has_webhooks(enum cfr_k8s_ca_kind kind);
 const char *cfr_k8s_ca_resource(enum cfr_k8s_ca_kind kind);
 /* The Accept header for KIND: without the rest of the object where its metadata is enough, because it may be large. */
 const char *cfr_k8s_ca_accept(enum cfr_k8s_ca_kind kind, bool list);
+/* True if NAME can be that of an object of KIND. A ClusterTrustBundle's begins with its signer, with a colon in place
+ * of the slash, and ends with a colon and a part of its own: "example.com:service:ca". */
+bool cfr_k8s_ca_is_name(enum cfr_k8s_ca_kind kind, const char *name);
 /* The path of the object NAME, or to APPLY it; or with NULL of the list, from the page NEXT on (NULL = the first).
- * False for a name that is not valid in Kubernetes. */
-bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, const char *name, bool apply, const char *next,
+ * BETA:
+ * of the API's version before, for a ClusterTrustBundle. False for a name that is not valid in Kubernetes. */
+bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, bool beta, const char *name, bool apply, const char *next,
                      char out[CFR_K8S_CA_PATH_MAX]);
+/* True if the answer (404) to a GET says that the API server does not know KIND, and not just no such object. */
+bool cfr_k8s_ca_is_unknown(const char *name, struct cfr_view body);
 /* Adds to NAMES those of the page's objects that have the annotation, and sets *NEXT (heap; NULL = it was the last
  * page). CFR_E_ANSWER: it is not such a list. CFR_E_LIMIT above CFR_K8S_CA_OBJECTS_MAX names. CFR_E_NOMEM. */
 int cfr_k8s_ca_read_list(struct cfr_view body, struct cfr_strings *names, char **next, struct cfr_err *err);
@@ -55,7 +63,7 @@ void cfr_k8s_ca_object_free(struct cfr_k8s_ca_object *o);
 /* Appends the body of an apply that sets BUNDLE (PEM) in the object NAME as it was read, of webhooks in those that ONLY
  * names (none: all). The uid in it keeps an object from being made that was deleted meanwhile. CFR_E_CONFIG: the object
  * has no such webhook. */
-int cfr_k8s_ca_body(enum cfr_k8s_ca_kind kind, const char *name, const struct cfr_k8s_ca_object *o,
+int cfr_k8s_ca_body(enum cfr_k8s_ca_kind kind, bool beta, const char *name, const struct cfr_k8s_ca_object *o,
                     const struct cfr_strings *only, struct cfr_view bundle, struct cfr_secret *out,
                     struct cfr_err *err);
 

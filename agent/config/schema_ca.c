@@ -48,8 +48,11 @@ static const struct cfr_table import_table = {
 #define AT(member) offsetof(struct cfr_config_ca_inject, member)
 static const struct cfr_field inject_fields[] = {
     {FIELD(kind, ENUM), .flags = CFR_FIELD_REQUIRED, .choices = cfr_k8s_ca_kinds,
-     .doc = CFR_DOC("The objects' kind. Of a CustomResourceDefinition it is the conversion webhook's field.")},
-    {FIELD_AS("name", name, STRING), .min = 1, .max = 253, .doc = CFR_DOC("The object. Default: see `annotated`.")},
+     .doc = CFR_DOC("The objects' kind. Of a CustomResourceDefinition it is the conversion webhook's field. A "
+                    "ClusterTrustBundle is made and kept as a whole.")},
+    {FIELD_AS("name", name, STRING), .min = 1, .max = 253,
+     .doc = CFR_DOC("The object. A ClusterTrustBundle's begins with its signer: `example.com:service:ca` is of the "
+                    "signer `example.com/service`. Default: see `annotated`.")},
     {FIELD(annotated, BOOL), .fallback = "false",
      .doc = CFR_DOC("Instead of one `name`: all objects of this kind with the annotation `" CFR_K8S_CA_ANNOTATION
                     ": \"true\"`.")},

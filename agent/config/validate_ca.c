@@ -4,7 +4,6 @@
 
 #include "agent/config/config.h"
 #include "kube/ca_bundle.h"
-#include "kube/name.h"
 
 #include <string.h>
 
@@ -14,7 +13,15 @@ int cfr_config_rules_ca_inject(const void *node, struct cfr_err *err)
 
     if ((c->name != NULL) == c->annotated)
         return cfr_err_set(err, CFR_E_CONFIG, "needs either `name` or `annotated: true`");
-    if (c->name != NULL && !cfr_k8s_name_is_subdomain(c->name))
+    if (c->annotated && c->kind == CFR_K8S_CA_TRUST_BUNDLE)
+        return cfr_err_set(err, CFR_E_CONFIG, "annotated: a ClusterTrustBundle is made here; write its `name`");
+    if (c->kind == CFR_K8S_CA_TRUST_BUNDLE && !cfr_k8s_ca_is_name(CFR_K8S_CA_TRUST_BUNDLE, c->name))
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "name: \"%.80s\" cannot be a ClusterTrustBundle's: write SIGNER:NAME with the signer's slash as "
+            "a colon, such as example.com:service:ca",
+            c->name);
+    if (c->name != NULL && !cfr_k8s_ca_is_name((enum cfr_k8s_ca_kind)c->kind, c->name))
         return cfr_err_set(err, CFR_E_CONFIG, "name: \"%.80s\" cannot be the name of an object (RFC 1123)", c->name);
     if (c->webhooks.count != 0 && (c->name == NULL || !cfr_k8s_ca_has_webhooks((enum cfr_k8s_ca_kind)c->kind)))
         return cfr_err_set(err, CFR_E_CONFIG,

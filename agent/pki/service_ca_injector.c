@@ -34,6 +34,8 @@ struct entry {
     const struct cfr_config_ca_inject *config;
     char shown[SHOWN_MAX];
     enum step step;
+    bool beta;     /* the API server knows this version of the kind */
+    bool switched; /* to it, or from it, in this pass */
     struct cfr_kube_call *call;
     struct cfr_secret body;   /* of the call */
     struct cfr_strings found; /* by the list under way */
@@ -238,7 +240,7 @@ static int ask(struct entry *e, enum step step, struct cfr_err *err)
     };
 
     e->step = step;
-    if (!cfr_k8s_ca_path(kind_of(e), name, step == APPLYING, e->next, path))
+    if (!cfr_k8s_ca_path(kind_of(e), e->beta, name, step == APPLYING, e->next, path))
         return cfr_err_set(err, CFR_E_ANSWER, "the API server named an object that cannot be one");
     return cfr_kube_start(e->all->kube, &at, &request, on_answer, e, &e->call, err);
 }
@@ -305,25 +307,51 @@ static bool is_as_it_was(const struct entry *e)
     return p->mark == e->all->mark && strcmp(p->version, e->object.version) == 0;
 }
 
+static int apply_bundle(struct entry *e, struct cfr_err *err)
+{
+    int rc;
+
+    cfr_secret_clear(&e->body);
+    e->body_mark = e->all->mark;
+    rc = cfr_k8s_ca_body(kind_of(e), e->beta, e->places[e->at].name, &e->object, &e->config->webhooks,
+                         cfr_str_view(&e->all->bundle), &e->body, err);
+    return rc != 0 ? rc : ask(e, APPLYING, err);
+}
+
 static int after_read(struct entry *e, const struct cfr_kube_answer *answer, struct cfr_err *err)
 {
-    const char *name = e->places[e->at].name;
+    bool no_webhooks;
     int rc;
 
     cfr_k8s_ca_object_free(&e->object);
-    rc = cfr_k8s_ca_read(kind_of(e), name, answer->body, &e->object, err);
+    rc = cfr_k8s_ca_read(kind_of(e), e->places[e->at].name, answer->body, &e->object, err);
     if (rc != 0)
         return rc;
-    if (is_as_it_was(e) ||
-        (cfr_k8s_ca_has_webhooks(kind_of(e)) && e->object.webhooks.count == 0 && e->config->webhooks.count == 0)) {
+    no_webhooks = cfr_k8s_ca_has_webhooks(kind_of(e)) && e->object.webhooks.count == 0;
+    if (is_as_it_was(e) || (no_webhooks && e->config->webhooks.count == 0)) {
         go_on(e);
         return 0;
     }
-    cfr_secret_clear(&e->body);
-    e->body_mark = e->all->mark;
-    rc = cfr_k8s_ca_body(kind_of(e), name, &e->object, &e->config->webhooks, cfr_str_view(&e->all->bundle), &e->body,
-                         err);
-    return rc != 0 ? rc : ask(e, APPLYING, err);
+    return apply_bundle(e, err);
+}
+
+/* A ClusterTrustBundle is made, by the version of the API that there is; of every other kind an object is waited for.
+ */
+static int after_absence(struct entry *e, const struct cfr_kube_answer *answer, struct cfr_err *err)
+{
+    if (kind_of(e) != CFR_K8S_CA_TRUST_BUNDLE)
+        return cfr_err_set(err, CFR_E_MISSING, "there is no such object yet");
+    if (!cfr_k8s_ca_is_unknown(e->places[e->at].name, answer->body)) {
+        e->object = (struct cfr_k8s_ca_object){.webhooks = {NULL, 0}};
+        return apply_bundle(e, err);
+    }
+    if (e->switched)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "this API server has no ClusterTrustBundles: they need its feature gate ClusterTrustBundle "
+                           "and the API certificates.k8s.io/v1beta1 (--runtime-config), or a later version");
+    e->switched = true;
+    e->beta = !e->beta;
+    return ask(e, READING, err);
 }
 
 static int after_apply(struct entry *e, const struct cfr_kube_answer *answer, struct cfr_err *err)
@@ -358,8 +386,6 @@ static int refuse(struct entry *e, const struct cfr_kube_answer *answer, int64_t
         .secret_count = answer->secret_count,
     };
 
-    if (e->step == READING && answer->status == 404)
-        return cfr_err_set(err, CFR_E_MISSING, "there is no such object yet");
     return cfr_k8s_refusal(answer->status, answer->body, &asked, retry_after_s, err);
 }
 
@@ -371,7 +397,9 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
     int rc = answer->error;
 
     e->call = NULL;
-    if (rc == 0 && answer->status != 200)
+    if (rc == 0 && answer->status == 404 && e->step == READING)
+        rc = after_absence(e, answer, &err);
+    else if (rc == 0 && answer->status != 200 && answer->status != 201)
         rc = refuse(e, answer, &retry_after_s, &err);
     else if (rc == 0)
         rc = e->step == LISTING   ? after_list(e, answer, &err)
@@ -392,6 +420,7 @@ static void begin_pass(struct entry *e)
 
     e->failed = (struct cfr_err){0};
     e->retry_after_s = -1;
+    e->switched = false;
     e->at = 0;
     e->pass_mark = e->all->mark;
     cfr_k8s_ca_free_names(&e->found);

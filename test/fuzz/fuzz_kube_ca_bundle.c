@@ -20,10 +20,10 @@ static void read_list(struct cfr_view body)
     CFR_FUZZ_MUST(rc == 0 || (err.code == rc && err.text[0] != '\0' && next == NULL));
     CFR_FUZZ_MUST(names.count <= CFR_K8S_CA_OBJECTS_MAX);
     for (size_t i = 0; i < names.count; i++) {
-        if (cfr_k8s_ca_path(CFR_K8S_CA_CRD, names.items[i], true, NULL, path))
+        if (cfr_k8s_ca_path(CFR_K8S_CA_CRD, false, names.items[i], true, NULL, path))
             CFR_FUZZ_MUST(strpbrk(path, " \t\r\n#%") == NULL && strstr(path, "..") == NULL);
     }
-    if (next != NULL && cfr_k8s_ca_path(CFR_K8S_CA_CRD, NULL, false, next, path))
+    if (next != NULL && cfr_k8s_ca_path(CFR_K8S_CA_CRD, false, NULL, false, next, path))
         CFR_FUZZ_MUST(strpbrk(path, " \t\r\n#") == NULL);
     free(next);
     cfr_k8s_ca_free_names(&names);
@@ -36,7 +36,8 @@ static void read_object(enum cfr_k8s_ca_kind kind, struct cfr_view body)
     struct cfr_json *doc = NULL;
     struct cfr_secret out;
     struct cfr_err err = {0};
-    int rc = cfr_k8s_ca_read(kind, "x.example.com", body, &o, &err);
+    const char *name = kind == CFR_K8S_CA_TRUST_BUNDLE ? "x.example.com:y:z" : "x.example.com";
+    int rc = cfr_k8s_ca_read(kind, name, body, &o, &err);
 
     if (rc != 0) {
         CFR_FUZZ_MUST(err.code == rc && err.text[0] != '\0' && o.webhooks.count == 0);
@@ -44,7 +45,7 @@ static void read_object(enum cfr_k8s_ca_kind kind, struct cfr_view body)
     }
     CFR_FUZZ_MUST(o.uid[0] != '\0' && o.version[0] != '\0' && o.webhooks.count <= CFR_K8S_CA_WEBHOOKS_MAX);
     cfr_secret_init(&out, CFR_K8S_CA_BODY_MAX);
-    CFR_FUZZ_MUST(cfr_k8s_ca_body(kind, "x.example.com", &o, &all, cfr_view_of("PEM"), &out, NULL) == 0);
+    CFR_FUZZ_MUST(cfr_k8s_ca_body(kind, true, name, &o, &all, cfr_view_of("PEM"), &out, NULL) == 0);
     CFR_FUZZ_MUST(cfr_json_parse(cfr_secret_view(&out), &doc, NULL) == 0);
     cfr_json_free(doc);
     cfr_secret_free(&out);
@@ -56,9 +57,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cfr_json_setup();
     if (size == 0)
         return 0;
-    if (data[0] % 5 == 4)
+    (void)cfr_k8s_ca_is_unknown("x.example.com", (struct cfr_view){(const char *)data + 1, size - 1});
+    if (data[0] % 6 == 5)
         read_list((struct cfr_view){(const char *)data + 1, size - 1});
     else
-        read_object((enum cfr_k8s_ca_kind)(data[0] % 5), (struct cfr_view){(const char *)data + 1, size - 1});
+        read_object((enum cfr_k8s_ca_kind)(data[0] % 6), (struct cfr_view){(const char *)data + 1, size - 1});
     return 0;
 }

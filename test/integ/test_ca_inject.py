@@ -14,7 +14,9 @@ from conftest import eventually
 GROUPS = {"APIService": ("apiregistration.k8s.io", "apiservices"),
           "CustomResourceDefinition": ("apiextensions.k8s.io", "customresourcedefinitions"),
           "MutatingWebhookConfiguration": ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+          "ClusterTrustBundle": ("certificates.k8s.io", "clustertrustbundles", "v1beta1"),
           "ValidatingWebhookConfiguration": ("admissionregistration.k8s.io", "validatingwebhookconfigurations")}
+OBJECTS = [kind for kind in GROUPS if kind != "ClusterTrustBundle"]
 APPLY, MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 
 
@@ -26,8 +28,8 @@ class Cluster:
         self.trust = ssl.create_default_context(cafile=cloud.ca)
 
     def call(self, method, kind, name="", body=None, query="", content="application/json"):
-        group, plural = GROUPS[kind]
-        url = f"{self.cloud.ready['kube_url']}/apis/{group}/v1/{plural}" + (f"/{name}" if name else "") + query
+        group, plural, version = (*GROUPS[kind], "v1")[:3]
+        url = f"{self.cloud.ready['kube_url']}/apis/{group}/{version}/{plural}" + (f"/{name}" if name else "") + query
         headers = {"Authorization": "Bearer demo-kube-token", "Content-Type": content}
         data = None if body is None else json.dumps(body).encode()
         try:
@@ -105,15 +107,15 @@ def settled(agent):
 
 
 def test_every_kind(agent, cluster):
-    for kind in GROUPS:
+    for kind in OBJECTS:
         for name, annotated in (("named.example.com", False), ("annotated.example.com", True), ("other.example.com", False)):
             cluster.make(kind, name, annotated)
-    others = {kind: cluster.get(kind, "other.example.com") for kind in GROUPS}
-    entries = [entry for kind in GROUPS for entry in ({"kind": kind, "name": "named.example.com"},
+    others = {kind: cluster.get(kind, "other.example.com") for kind in OBJECTS}
+    entries = [entry for kind in OBJECTS for entry in ({"kind": kind, "name": "named.example.com"},
                                                       {"kind": kind, "annotated": True})]
     done = configure(agent, *entries).run("once")
     assert done.returncode == 0, done.stderr
-    for kind in GROUPS:
+    for kind in OBJECTS:
         for name in ("named.example.com", "annotated.example.com"):
             assert set(cluster.bundles(kind, name)) == {bundle(agent)}, (kind, name)
             managers = cluster.get(kind, name)["metadata"]["managedFields"]
@@ -122,11 +124,11 @@ def test_every_kind(agent, cluster):
             assert "f:url" not in json.dumps(ours["fieldsV1"]) and "f:group" not in json.dumps(ours["fieldsV1"])
         assert cluster.get(kind, "other.example.com") == others[kind]
     # Once more nothing is written; after a rotation everything is.
-    versions = {kind: cluster.get(kind, "named.example.com")["metadata"]["resourceVersion"] for kind in GROUPS}
+    versions = {kind: cluster.get(kind, "named.example.com")["metadata"]["resourceVersion"] for kind in OBJECTS}
     assert agent.run("once").returncode == 0
-    assert versions == {kind: cluster.get(kind, "named.example.com")["metadata"]["resourceVersion"] for kind in GROUPS}
+    assert versions == {kind: cluster.get(kind, "named.example.com")["metadata"]["resourceVersion"] for kind in OBJECTS}
     assert configure(agent, *entries, force={"reason": "once more"}).run("once").returncode == 0
-    for kind in GROUPS:
+    for kind in OBJECTS:
         assert set(cluster.bundles(kind, "annotated.example.com")) == {bundle(agent)}
     assert bundle(agent).count("BEGIN") == 2
 
@@ -206,7 +208,44 @@ def test_missing_rights_and_pages(agent, cluster):
     assert "validatingwebhookconfigurations" in done.stderr and "list" in done.stderr
 
 
+def test_a_cluster_trust_bundle(agent, cluster):
+    """Made where there is none, kept, put back; by the version of the API that there is; not taken from another manager, and
+    only with the right to attest for its signer."""
+    name = "example.com:service:ca"
+    entry = {"kind": "ClusterTrustBundle", "name": name}
+
+    def text():
+        return cluster.get("ClusterTrustBundle", name).get("spec", {}).get("trustBundle")
+
+    done = configure(agent, entry).run("once")
+    assert done.returncode == 0, done.stderr
+    made = cluster.get("ClusterTrustBundle", name)
+    assert made["spec"] == {"signerName": "example.com/service", "trustBundle": bundle(agent)}
+    assert [one["manager"] for one in made["metadata"]["managedFields"]] == ["credfresh"]
+    assert agent.run("once").returncode == 0
+    assert cluster.get("ClusterTrustBundle", name) == made
+    configure(agent, entry, force={"reason": "once more"}).start()
+    eventually(lambda: text() == bundle(agent) and text().count("BEGIN") == 2, agent.log)
+    cluster.call("DELETE", "ClusterTrustBundle", name)
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    eventually(lambda: text() == bundle(agent), agent.log)
+    # Another manager's is left to it.
+    cluster.call("DELETE", "ClusterTrustBundle", name)
+    theirs = {"apiVersion": "certificates.k8s.io/v1beta1", "kind": "ClusterTrustBundle", "metadata": {"name": name},
+              "spec": {"signerName": "example.com/service", "trustBundle": "-----BEGIN CERTIFICATE-----\ntheirs"}}
+    assert cluster.call("PATCH", "ClusterTrustBundle", name, theirs, "?fieldManager=another", APPLY)["kind"] != "Status"
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    eventually(lambda: "another" in (injected(agent)[0]["error"] or ""), lambda: f"{injected(agent)}")
+    assert "theirs" in text()
+    configure(agent, {"kind": "ClusterTrustBundle", "name": "example.com:other:ca"})
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    eventually(lambda: "attest" in (injected(agent)[0]["error"] or ""), lambda: f"{injected(agent)}")
+
+
 @pytest.mark.parametrize("entry, word", [
+    ({"kind": "ClusterTrustBundle", "annotated": True}, "write its `name`"),
+    ({"kind": "ClusterTrustBundle", "name": "example.com"}, "SIGNER:NAME"),
+    ({"kind": "ClusterTrustBundle", "name": "example.com:a:b:c"}, "SIGNER:NAME"),
     ({"kind": "APIService"}, "either `name` or `annotated"),
     ({"kind": "APIService", "name": "x", "annotated": True}, "either `name` or `annotated"),
     ({"kind": "APIService", "name": "x/../y"}, "cannot be the name"),

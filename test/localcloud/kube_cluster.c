@@ -18,13 +18,16 @@ struct kind {
     const char *name;
     const char *group;
     const char *plural;
+    const char *version;
 };
 
 static const struct kind kinds[] = {
-    {"APIService", "apiregistration.k8s.io", "apiservices"},
-    {"CustomResourceDefinition", "apiextensions.k8s.io", "customresourcedefinitions"},
-    {"MutatingWebhookConfiguration", "admissionregistration.k8s.io", "mutatingwebhookconfigurations"},
-    {"ValidatingWebhookConfiguration", "admissionregistration.k8s.io", "validatingwebhookconfigurations"},
+    {"APIService", "apiregistration.k8s.io", "apiservices", "v1"},
+    {"CustomResourceDefinition", "apiextensions.k8s.io", "customresourcedefinitions", "v1"},
+    {"MutatingWebhookConfiguration", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "v1"},
+    {"ValidatingWebhookConfiguration", "admissionregistration.k8s.io", "validatingwebhookconfigurations", "v1"},
+    /* As in 1.36: of no later version. */
+    {"ClusterTrustBundle", "certificates.k8s.io", "clustertrustbundles", "v1beta1"},
 };
 
 /* A request under way; the cluster's lock is held while it is carried out. */
@@ -43,7 +46,7 @@ struct work {
 static const struct kind *kind_of(const char *path, const char **name)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        char *prefix = lc_text_format("/kube/apis/%s/v1/%s", kinds[i].group, kinds[i].plural);
+        char *prefix = lc_text_format("/kube/apis/%s/%s/%s", kinds[i].group, kinds[i].version, kinds[i].plural);
         size_t len = prefix == NULL ? 0 : strlen(prefix);
         bool is = prefix != NULL && lc_text_starts(path, prefix) && (path[len] == '\0' || path[len] == '/');
 
@@ -126,7 +129,7 @@ static int check_identity(struct work *w, bool apply)
 {
     json_t *metadata = json_object_get(w->body, "metadata");
     json_t *live = json_object_get(json_object_get(w->entry, "object"), "metadata");
-    char *version = lc_text_format("%s/v1", w->kind->group);
+    char *version = lc_text_format("%s/%s", w->kind->group, w->kind->version);
     bool same = version != NULL && strcmp(lc_kube_text(w->body, "apiVersion"), version) == 0 &&
                 strcmp(lc_kube_text(w->body, "kind"), w->kind->name) == 0;
     const char *uid = lc_kube_text(metadata, "uid");
@@ -174,11 +177,12 @@ static void finish(struct work *w, json_t *flat, json_t *managers)
 {
     json_t *live = json_object_get(json_object_get(w->entry, "object"), "metadata");
     struct lc_kube_faults faults = {0};
-    json_t *object = lc_kube_cluster_unflatten(flat, w->kind->group, w->kind->name);
+    json_t *object = lc_kube_cluster_unflatten(flat, w->kind->group, w->kind->version, w->kind->name);
     json_t *entry = NULL;
     json_t *before = w->entry == NULL ? NULL : lc_kube_cluster_flatten(json_object_get(w->entry, "object"));
     json_t *metadata = NULL;
 
+    (void)json_object_set_new(json_object_get(object, "metadata"), "name", json_string(w->name));
     lc_kube_cluster_check(object, &faults);
     if (lc_kube_faultless(w->visit, &faults, w->kind->group, w->kind->name, w->name) == 0) {
         if (before != NULL && json_equal(before, flat) == 1 &&
@@ -398,6 +402,19 @@ static const char *verb_of(const char *method, bool named)
     return NULL;
 }
 
+/* Who writes a ClusterTrustBundle must be allowed to attest for its signer. */
+static bool may_attest(struct work *w, const struct lc_kube_user *user)
+{
+    const char *signer = lc_kube_text(json_object_get(w->body, "spec"), "signerName");
+    const struct lc_kube_act act = {"attest", "signers", NULL, "", signer};
+
+    if (strcmp(w->kind->name, "ClusterTrustBundle") != 0 || w->body == NULL || lc_kube_allowed(w->kube, user, &act)) {
+        return true;
+    }
+    (void)lc_kube_forbidden(w->visit, w->kind->plural, w->name, "user not permitted to attest for signerName");
+    return false;
+}
+
 static bool is_allowed(struct work *w, const struct lc_kube_user *user)
 {
     const struct lc_kube_act act = {w->verb, w->kind->plural, NULL, "", *w->name == '\0' ? NULL : w->name};
@@ -438,7 +455,7 @@ void lc_kube_cluster(struct lc_visit *visit)
             w.name = lc_kube_text(json_object_get(w.body, "metadata"), "name");
         }
         w.key = lc_kube_key(w.kind->plural, w.name);
-        if (good && (!writes || w.body != NULL) && w.key != NULL) {
+        if (good && (!writes || w.body != NULL) && w.key != NULL && may_attest(&w, &user)) {
             (void)pthread_mutex_lock(&w.kube->lock);
             w.entry = json_incref(json_object_get(w.kube->cluster, w.key));
             run(&w);

@@ -110,9 +110,9 @@ static void put(json_t *object, const char *path, json_t *value)
     free(copy);
 }
 
-json_t *lc_kube_cluster_unflatten(json_t *flat, const char *group, const char *kind)
+json_t *lc_kube_cluster_unflatten(json_t *flat, const char *group, const char *api, const char *kind)
 {
-    char *version = lc_text_format("%s/v1", group);
+    char *version = lc_text_format("%s/%s", group, api);
     json_t *object =
         json_pack("{s:s,s:s,s:{}}", "apiVersion", version == NULL ? "" : version, "kind", kind, "metadata");
     const char *path = NULL;
@@ -191,6 +191,32 @@ static void check_client(json_t *client, const char *field, struct lc_kube_fault
     check_bundle(client, field, true, faults);
 }
 
+/* The name begins with the signer, and the bundle is of certificates and nothing else. */
+static void check_trust_bundle(json_t *object, struct lc_kube_faults *faults)
+{
+    json_t *spec = json_object_get(object, "spec");
+    const char *signer = lc_kube_text(spec, "signerName");
+    const char *pem = lc_kube_text(spec, "trustBundle");
+    char *prefix = lc_text_format("%s:", signer);
+    char *slash = prefix == NULL ? NULL : strchr(prefix, '/');
+    const char *name = lc_kube_text(json_object_get(object, "metadata"), "name");
+
+    if (slash != NULL) {
+        *slash = ':';
+    }
+    if (*signer != '\0' &&
+        (slash == NULL || !lc_text_starts(name, prefix) || strchr(name + strlen(prefix), ':') != NULL)) {
+        lc_kube_fault(faults, "FieldValueInvalid", "metadata.name",
+                      "Invalid value: \"%s\": ClusterTrustBundle for signerName %s must be named with prefix %s", name,
+                      signer, prefix == NULL ? "" : prefix);
+    }
+    if (!lc_text_starts(pem, "-----BEGIN CERTIFICATE-----") || strstr(pem, "PRIVATE KEY") != NULL) {
+        lc_kube_fault(faults, "FieldValueInvalid", "spec.trustBundle",
+                      "Invalid value: \"<value omitted>\": PEM blocks");
+    }
+    free(prefix);
+}
+
 void lc_kube_cluster_check(json_t *object, struct lc_kube_faults *faults)
 {
     const char *kind = lc_kube_text(object, "kind");
@@ -220,6 +246,9 @@ void lc_kube_cluster_check(json_t *object, struct lc_kube_faults *faults)
             check_client(json_object_get(json_object_get(conversion, "webhook"), "clientConfig"),
                          "spec.conversion.webhookClientConfig", faults);
         }
+    }
+    if (strcmp(kind, "ClusterTrustBundle") == 0) {
+        check_trust_bundle(object, faults);
     }
     json_array_foreach(json_object_get(object, "webhooks"), index, one)
     {

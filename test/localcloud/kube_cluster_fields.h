@@ -8,7 +8,7 @@
 
 /* The flat form of an object (a new reference), and the object of a flat form. */
 json_t *lc_kube_cluster_flatten(json_t *object);
-json_t *lc_kube_cluster_unflatten(json_t *flat, const char *group, const char *kind);
+json_t *lc_kube_cluster_unflatten(json_t *flat, const char *group, const char *version, const char *kind);
 /* managedFields as the API shows them. */
 json_t *lc_kube_cluster_managed(json_t *managers, const char *version);
 /* The API server's rules for such an object. */

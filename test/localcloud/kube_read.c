@@ -20,7 +20,8 @@ const char lc_kube_demo[] =
     "\"configmaps\",\"events\",\"deployments\",\"deployments/status\"],"
     "\"namespace\":\"default\"},{\"user\":\"demo\",\"verb\":\"*\",\"resource\":[\"apiservices\","
     "\"customresourcedefinitions\",\"mutatingwebhookconfigurations\","
-    "\"validatingwebhookconfigurations\"]}]}";
+    "\"validatingwebhookconfigurations\",\"clustertrustbundles\"]},"
+    "{\"user\":\"demo\",\"verb\":\"attest\",\"resource\":\"signers\",\"names\":[\"example.com/service\"]}]}";
 
 /* The stable uid, or the one that was given, or (for a name that was taken before) a new one. */
 static void uid_of(const char *kind, const char *namespace_name, const char *name, const char *given, bool again,

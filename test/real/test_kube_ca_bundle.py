@@ -267,11 +267,13 @@ def test_what_cannot_be_done_is_said(kube, space, agent):
         configure(agent, kube, {"kind": "ValidatingWebhookConfiguration", "name": hook},
                   {"kind": "CustomResourceDefinition", "name": f"things.{group}"},
                   {"kind": "MutatingWebhookConfiguration", "name": group, "webhooks": ["z.example.com"]},
-                  {"kind": "APIService", "annotated": True, "kubeconfig": robot})
+                  {"kind": "APIService", "annotated": True, "kubeconfig": robot},
+                  {"kind": "ClusterTrustBundle", "name": "example.com:service:ca"})
         agent.start()
         agent.wait_generation(1, "tls")
         eventually(lambda: all(one["error"] for one in injected(agent)), agent.log)
-        missing, no_webhook, no_name, denied = (one["error"] for one in injected(agent))
+        missing, no_webhook, no_name, denied, unknown = (one["error"] for one in injected(agent))
+        assert "has no ClusterTrustBundles" in unknown
         assert "no such object" in missing
         assert "conversion" in no_webhook
         assert 'no webhook "z.example.com"' in no_name
