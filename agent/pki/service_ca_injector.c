@@ -169,9 +169,11 @@ int cfr_service_ca_injector_configure(struct cfr_service_ca_injector **i, const 
             .status = calloc(c->inject.count, sizeof *next->status),
             .bundle = {.limit = CFR_K8S_CA_BODY_MAX / 2},
         };
+        if (next->entries == NULL || next->status == NULL) {
+            cfr_service_ca_injector_close(next);
+            return cfr_err_nomem(err);
+        }
         rc = cfr_field_copy(&cfr_config_service_ca_table, c, &next->config, err);
-        if (rc == 0 && (next->entries == NULL || next->status == NULL))
-            rc = cfr_err_nomem(err);
         for (; rc == 0 && next->count < c->inject.count; next->count++)
             rc = open_entry(next, next->count, err);
     }
