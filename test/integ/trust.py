@@ -64,7 +64,8 @@ class OpenSSLServer:
         self.context.load_cert_chain(tls / "tls.crt", tls / "tls.key")
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
 
     def serve(self):
         while True:
@@ -80,6 +81,9 @@ class OpenSSLServer:
                     pass
 
     def stop(self):
+        """The thread ends first: its next accept() would be on whatever has the descriptor's number by then."""
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join(20)
         self.listener.close()
 
 
