@@ -41,7 +41,6 @@ static int certify(const struct cfr_oidc_issuer *issuer, int64_t now_s, struct c
     const struct cfr_strings one = {.items = names, .count = 1};
     struct cfr_cert_order order = {
         .subject = k->kid,
-        .issuer = k->kid,
         .key = cfr_secret_view(&k->private_pem),
         .signer = cfr_secret_view(&k->private_pem),
         .now_s = now_s,

@@ -196,7 +196,8 @@ static int ask_for(struct cfr_publish_search *s, const struct cfr_config_secret 
     char path[CFR_K8S_SECRET_PATH_MAX];
     const struct cfr_kube_request request = {.method = "GET", .path = path, .answer_max = CFR_K8S_SECRET_ANSWER_MAX};
 
-    if (space == NULL || !cfr_k8s_secret_apply_path(space, secret->name, CFR_K8S_SECRET_READ, path))
+    if (space == NULL ||
+        !cfr_k8s_secret_apply_path(&cfr_k8s_kind_secret, space, secret->name, CFR_K8S_SECRET_READ, path))
         return cfr_err_set(err, CFR_E_CONFIG, "the Secret %s has no namespace; write `namespace`", secret->name);
     s->secret = secret;
     return cfr_kube_start(s->kube, &where, &request, on_answer, s, &s->call, err);
