@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # bash completion of credfresh: made by credfresh-gen from the grammar of the command line.
 
-_credfresh_commands='run once check doctor status rotate wait reload image-credential-provider exec quit get env oidc inspect reference completion version help'
+_credfresh_commands='run once status rotate forget wait reload quit check doctor inspect exec env get image-credential-provider oidc reference completion version help'
 
 # _credfresh_command COMMAND: its options, and what its arguments are.
 _credfresh_command()
@@ -15,20 +15,16 @@ _credfresh_command()
         options='--config --timeout --log-level --log-format --help'
         arguments=''
         ;;
-    check)
-        options='--config --online --help'
-        arguments=''
-        ;;
-    doctor)
-        options='--config --socket --json --timeout --offline --trust-policy --federated-credential --pool-provider --help'
-        arguments='NAME...'
-        ;;
     status)
-        options='--config --socket --json --watch --help'
-        arguments=''
+        options='--config --socket --json --watch --failed --exit-code --help'
+        arguments='NAME...'
         ;;
     rotate)
         options='--config --socket --all --reason --help'
+        arguments='NAME...'
+        ;;
+    forget)
+        options='--config --help'
         arguments='NAME...'
         ;;
     wait)
@@ -39,33 +35,41 @@ _credfresh_command()
         options='--config --socket --help'
         arguments=''
         ;;
-    image-credential-provider)
-        options='--config --help'
+    quit)
+        options='--config --socket --help'
         arguments=''
+        ;;
+    check)
+        options='--config --online --json --strict --help'
+        arguments='FILE'
+        ;;
+    doctor)
+        options='--config --socket --json --timeout --verbose --offline --trust-policy --federated-credential --pool-provider --help'
+        arguments='NAME...'
+        ;;
+    inspect)
+        options='--audience --help'
+        arguments='FILE'
         ;;
     exec)
         options='--config --timeout --name --log-level --log-format --quiet --help'
         arguments='COMMAND...'
         ;;
-    quit)
-        options='--config --socket --help'
-        arguments=''
+    env)
+        options='--config --format --help'
+        arguments='NAME'
         ;;
     get)
         options='--config --socket --timeout --field --help'
         arguments='aws|gcp|kube|token NAME'
         ;;
-    env)
-        options='--config --format --help'
-        arguments='NAME'
+    image-credential-provider)
+        options='--config --help'
+        arguments=''
         ;;
     oidc)
-        options='--json --directory --issuer --key --token-life --settle --signer-lag --web-root --confirm --continue --help'
-        arguments='init|rotate|status'
-        ;;
-    inspect)
-        options='--audience --help'
-        arguments='FILE'
+        options='--config --json --timeout --audience --name --offline --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --claims-supported --certificates --to --ca-file --output --service-account --replace --confirm --continue --help'
+        arguments='init|rotate|publish|manifests|status'
         ;;
     reference)
         options='--format --help'
@@ -81,7 +85,7 @@ _credfresh_command()
         ;;
     help)
         options='--help'
-        arguments='run|once|check|doctor|status|rotate|wait|reload|image-credential-provider|exec|quit|get|env|oidc|inspect|reference|completion|version|help'
+        arguments='run|once|status|rotate|forget|wait|reload|quit|check|doctor|inspect|exec|env|get|image-credential-provider|oidc|reference|completion|version|help VERB'
         ;;
     *) return 1 ;;
     esac
@@ -91,14 +95,34 @@ _credfresh_command()
 _credfresh_value()
 {
     case $1 in
+    'run --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'run --log-level') value='error|warn|info|debug' ;;
     'run --log-format') value='text|json' ;;
+    'once --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'once --log-level') value='error|warn|info|debug' ;;
     'once --log-format') value='text|json' ;;
+    'status --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'rotate --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'forget --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'wait --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'reload --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'quit --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'check --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'doctor --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'inspect --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'exec --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'exec --log-level') value='error|warn|info|debug' ;;
     'exec --log-format') value='text|json' ;;
     'env --format') value='sh|env|json' ;;
+    'env --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'get --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'image-credential-provider --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'oidc --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'reference --format') value='markdown|man' ;;
+    'reference --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'completion --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'version --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'help --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     *' -c' | *' --config') value=FILE ;;
     *' -s' | *' --socket') value=SOCKET ;;
     *' --reason') value=TEXT ;;
@@ -117,6 +141,13 @@ _credfresh_value()
     *' --settle') value=DURATION ;;
     *' --signer-lag') value=DURATION ;;
     *' --web-root') value=DIR ;;
+    *' --signing-key') value=FILE ;;
+    *' --public-key') value=FILE ;;
+    *' --jwks-path') value=PATH ;;
+    *' --to') value=[s3@REGION:|blob:|gcs:]URL ;;
+    *' --ca-file') value=FILE ;;
+    *' --output') value=DIR ;;
+    *' --service-account') value=NAMESPACE/NAME ;;
     *' --log-level') value=LEVEL ;;
     *' --log-format') value=FORMAT ;;
     *) value='' ;;

@@ -91,8 +91,7 @@ bool cfr_doctor_read_claims(struct cfr_doctor_case *c, struct cfr_err *err)
     if (c->token_text.len == 0 || cfr_claims_read(cfr_secret_view(&c->token_text), &c->claims, err) != 0)
         return false;
     c->has_claims = true;
-    c->trusted =
-        (struct cfr_doctor_policy_token){.iss = c->claims.iss, .sub = c->claims.sub, .claims = c->claims.payload};
+    c->trusted = (struct cfr_policy_token){.iss = c->claims.iss, .sub = c->claims.sub, .claims = c->claims.payload};
     while (c->trusted.aud_count < CFR_DOCTOR_AUDIENCES_MAX &&
            c->trusted.aud_count < cfr_claims_audience_count(&c->claims)) {
         c->audiences[c->trusted.aud_count] = cfr_claims_audience(&c->claims, c->trusted.aud_count);
@@ -107,11 +106,11 @@ bool cfr_doctor_read_claims(struct cfr_doctor_case *c, struct cfr_err *err)
 static void report_claims(struct cfr_doctor *d, const struct cfr_doctor_case *c)
 {
     const struct cfr_claims *t = &c->claims;
-    char iss[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    char sub[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    char aud[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    char pod[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    char node[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char iss[CFR_POLICY_SHOWN_MAX];
+    char sub[CFR_POLICY_SHOWN_MAX];
+    char aud[CFR_POLICY_SHOWN_MAX];
+    char pod[CFR_POLICY_SHOWN_MAX];
+    char node[CFR_POLICY_SHOWN_MAX];
     char life[CFR_TIME_WORDS_MAX];
     char when[CFR_TIME_RFC3339_MAX];
 
@@ -119,17 +118,17 @@ static void report_claims(struct cfr_doctor *d, const struct cfr_doctor_case *c)
         if (t->exp != 0 && cfr_claims_expires(t) * 1000 <= cfr_clock_now().wall_ms)
             return; /* that is a finding of its own */
         cfr_doctor_report(
-            d, CFR_FINDING_OK, "token.claims", NULL, "token of %s, good for %s", cfr_doctor_policy_show(t->sub, sub),
+            d, CFR_FINDING_OK, "token.claims", NULL, "token of %s, good for %s", cfr_policy_show(t->sub, sub),
             t->exp != 0 ? cfr_time_words(cfr_claims_expires(t) * 1000 - cfr_clock_now().wall_ms, life) : "ever");
         return;
     }
     cfr_doctor_report(
         d, CFR_FINDING_OK, "token.claims", NULL,
-        "subject \"%s\", issuer \"%s\", audience %s, life %s, until %s%s%s%s%s", cfr_doctor_policy_show(t->sub, sub),
-        cfr_doctor_policy_show(t->iss, iss), cfr_doctor_policy_audiences(&c->trusted, aud),
+        "subject \"%s\", issuer \"%s\", audience %s, life %s, until %s%s%s%s%s", cfr_policy_show(t->sub, sub),
+        cfr_policy_show(t->iss, iss), cfr_policy_audiences(&c->trusted, aud),
         t->exp > t->iat && t->iat != 0 ? cfr_time_words((cfr_claims_expires(t) - t->iat) * 1000, life) : "unknown",
         t->exp != 0 ? cfr_time_format(cfr_claims_expires(t), when) : "never", t->pod.n != 0 ? ", of the pod " : "",
-        cfr_doctor_policy_show(t->pod, pod), t->node.n != 0 ? " on " : "", cfr_doctor_policy_show(t->node, node));
+        cfr_policy_show(t->pod, pod), t->node.n != 0 ? " on " : "", cfr_policy_show(t->node, node));
 }
 
 static const char *remedy_of(const char *check)
@@ -162,7 +161,7 @@ struct claim_check {
 static void add_claim_finding(void *ctx, const struct cfr_finding *f)
 {
     struct claim_check *j = ctx;
-    char aud[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char aud[CFR_POLICY_SHOWN_MAX];
 
     if (f->level == CFR_FINDING_OK)
         return;
@@ -173,7 +172,7 @@ static void add_claim_finding(void *ctx, const struct cfr_finding *f)
                           "`token.audience` and what "
                           "the cloud trusts",
                           "the configuration expects the audience \"%.300s\", your token says %s",
-                          j->c->token->audience, cfr_doctor_policy_audiences(&j->c->trusted, aud));
+                          j->c->token->audience, cfr_policy_audiences(&j->c->trusted, aud));
     else
         cfr_doctor_report(j->d, f->level, f->check, remedy_of(f->check), "the token: %s", f->text);
 }

@@ -48,7 +48,7 @@ static int read_all(struct cfr_doctor *d, int fd, struct cfr_str *out, struct cf
         else
             cfr_str_add(out, (struct cfr_view){part, (size_t)n});
     }
-    return out->failed ? cfr_err_set(err, CFR_E_LIMIT, "it is longer than %d bytes", CFR_DOCTOR_POLICY_FILE_MAX) : 0;
+    return out->failed ? cfr_err_set(err, CFR_E_LIMIT, "it is longer than %d bytes", CFR_POLICY_FILE_MAX) : 0;
 }
 
 static void read_document(struct cfr_doctor *d, const char *path, struct cfr_doctor_document *doc)
@@ -56,7 +56,7 @@ static void read_document(struct cfr_doctor *d, const char *path, struct cfr_doc
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
     doc->used = true;
-    doc->text.limit = CFR_DOCTOR_POLICY_FILE_MAX;
+    doc->text.limit = CFR_POLICY_FILE_MAX;
     if (fd < 0)
         (void)cfr_err_sys(&doc->err, errno, "it cannot be opened");
     else
@@ -74,11 +74,11 @@ static void compare_document(struct cfr_doctor *d, const struct cfr_doctor_case 
     const char *role_arn = side == CFR_DOCTOR_AWS ? ((const struct cfr_aws *)c->config)->role_arn : NULL;
 
     if (side == CFR_DOCTOR_AZURE)
-        cfr_doctor_policy_azure(document, &c->trusted, &d->sink);
+        cfr_policy_azure(document, &c->trusted, &d->sink);
     else if (side == CFR_DOCTOR_GCP)
-        cfr_doctor_policy_gcp(document, ((const struct cfr_gcp *)c->config)->audience, &c->trusted, &d->sink);
+        cfr_policy_gcp(document, ((const struct cfr_gcp *)c->config)->audience, &c->trusted, &d->sink);
     else if (role_arn != NULL)
-        cfr_doctor_policy_aws(document, role_arn, &c->trusted, &d->sink);
+        cfr_policy_aws(document, role_arn, &c->trusted, &d->sink);
 }
 
 static void check_document(struct cfr_doctor *d, const struct cfr_doctor_case *c, int side)
@@ -103,9 +103,9 @@ static void check_document(struct cfr_doctor *d, const struct cfr_doctor_case *c
 void cfr_doctor_trust(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     if (c->has_claims && c->refusal.code != 0)
-        cfr_doctor_policy_refused(c->provider, c->refusal.text, &c->trusted, &d->sink);
+        cfr_policy_refused(c->provider, c->refusal.text, &c->trusted, &d->sink);
     if (c->has_claims && !c->exchanged)
-        cfr_doctor_policy_needed(c->provider, c->config, cfr_env_get, &c->trusted, &d->sink);
+        cfr_policy_needed(c->provider, c->config, cfr_env_get, &c->trusted, &d->sink);
     if (!cfr_sts_needs_token(c->provider, c->config))
         return;
     for (int side = 0; side < CFR_DOCTOR_DOCUMENTS; side++) {

@@ -9,7 +9,7 @@
 #include "agent/source/inputs.h"
 #include "base/finding.h"
 #include "pki/ca.h"
-#include "agent/doctor/trust_private.h"
+#include "policy/policy.h"
 #include "token/claims.h"
 
 #include <sys/types.h>
@@ -102,8 +102,8 @@ struct cfr_doctor_case {
     bool has_claims;
     struct cfr_err malformed; /* why it has none */
     struct cfr_view audiences[CFR_DOCTOR_AUDIENCES_MAX];
-    struct cfr_doctor_policy_token trusted; /* of the claims */
-    int64_t server_date_s;                  /* the cloud's clock, when it was seen; 0 = not yet */
+    struct cfr_policy_token trusted; /* of the claims */
+    int64_t server_date_s;           /* the cloud's clock, when it was seen; 0 = not yet */
     int64_t seen_boot_ms;
     char unreached[256];    /* a server that is needed and cannot be reached; empty = none is known */
     bool exchanged;         /* and it went well */

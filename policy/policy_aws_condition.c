@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Evaluation of the conditions of a trust policy's statement. */
-#include "agent/doctor/trust_aws_private.h"
+#include "policy/policy_private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -50,13 +50,13 @@ static bool parse_operator(struct cfr_view name, struct cfr_op *out)
 /* Value of a condition key. */
 struct key {
     const char *what; /* "subject", "audience", or the claim in general */
-    struct cfr_view own[CFR_DOCTOR_POLICY_AWS_AUDIENCES_MAX];
+    struct cfr_view own[CFR_POLICY_AWS_AUDIENCES_MAX];
     const struct cfr_view *values;
     size_t count;
 };
 
 /* False for a key that has nothing to do with the token. */
-static bool find_key(const struct cfr_doctor_policy_policy *p, struct cfr_view name, struct key *out)
+static bool find_key(const struct cfr_policy_aws *p, struct cfr_view name, struct key *out)
 {
     struct cfr_view bare = cfr_sts_trust_bare_issuer(p->token->iss);
     struct cfr_view claim;
@@ -73,8 +73,8 @@ static bool find_key(const struct cfr_doctor_policy_policy *p, struct cfr_view n
     } else if (cfr_view_is_nocase(claim, "amr")) {
         const struct cfr_json *amr = cfr_json_get(p->token->claims, "amr");
 
-        for (const struct cfr_json *a = cfr_doctor_policy_first(amr);
-             a != NULL && out->count < CFR_DOCTOR_POLICY_AWS_AUDIENCES_MAX; a = cfr_doctor_policy_next(amr, a))
+        for (const struct cfr_json *a = cfr_policy_first(amr); a != NULL && out->count < CFR_POLICY_AWS_AUDIENCES_MAX;
+             a = cfr_policy_next(amr, a))
             out->count += cfr_json_string(a, &out->own[out->count]) ? 1 : 0;
         out->values = out->own;
     } else {
@@ -86,7 +86,7 @@ static bool find_key(const struct cfr_doctor_policy_policy *p, struct cfr_view n
 static bool fits(const struct cfr_op *op, struct cfr_view wanted, struct cfr_view has)
 {
     if (op->like)
-        return cfr_doctor_policy_like(wanted, has);
+        return cfr_policy_like(wanted, has);
     if (op->no_case)
         return wanted.n == has.n && strncasecmp(wanted.p, has.p, has.n) == 0;
     return cfr_view_eq(wanted, has);
@@ -96,7 +96,7 @@ static bool fits_any(const struct cfr_op *op, const struct cfr_json *wanted, str
 {
     struct cfr_view text;
 
-    for (const struct cfr_json *w = cfr_doctor_policy_first(wanted); w != NULL; w = cfr_doctor_policy_next(wanted, w)) {
+    for (const struct cfr_json *w = cfr_policy_first(wanted); w != NULL; w = cfr_policy_next(wanted, w)) {
         if (cfr_json_string(w, &text) && fits(op, text, has))
             return true;
     }
@@ -118,7 +118,7 @@ static bool holds(const struct cfr_op *op, const struct cfr_json *wanted, const 
 /* Of Null: a text or a truth value, alone or in a list. */
 static bool is_true(const struct cfr_json *wanted)
 {
-    const struct cfr_json *one = cfr_doctor_policy_first(wanted);
+    const struct cfr_json *one = cfr_policy_first(wanted);
     struct cfr_view text;
     bool b = false;
 
@@ -129,7 +129,7 @@ static bool has_variable(const struct cfr_json *wanted)
 {
     struct cfr_view text;
 
-    for (const struct cfr_json *w = cfr_doctor_policy_first(wanted); w != NULL; w = cfr_doctor_policy_next(wanted, w)) {
+    for (const struct cfr_json *w = cfr_policy_first(wanted); w != NULL; w = cfr_policy_next(wanted, w)) {
         if (cfr_json_string(w, &text) && cfr_view_find(text, "${") >= 0)
             return true;
     }
@@ -149,19 +149,18 @@ static bool is_foreign(struct cfr_view name)
 }
 
 /* The values of a condition as a list in quotes. */
-static const char *list(const struct cfr_json *wanted, char out[CFR_DOCTOR_POLICY_SHOWN_MAX])
+static const char *list(const struct cfr_json *wanted, char out[CFR_POLICY_SHOWN_MAX])
 {
-    char one[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char one[CFR_POLICY_SHOWN_MAX];
     struct cfr_view text;
     size_t n = 0;
 
     out[0] = '\0';
-    for (const struct cfr_json *w = cfr_doctor_policy_first(wanted); w != NULL && n + 8 < CFR_DOCTOR_POLICY_SHOWN_MAX;
-         w = cfr_doctor_policy_next(wanted, w)) {
+    for (const struct cfr_json *w = cfr_policy_first(wanted); w != NULL && n + 8 < CFR_POLICY_SHOWN_MAX;
+         w = cfr_policy_next(wanted, w)) {
         if (!cfr_json_string(w, &text))
             continue;
-        (void)snprintf(out + n, CFR_DOCTOR_POLICY_SHOWN_MAX - n, "%s\"%s\"", n != 0 ? " or " : "",
-                       cfr_doctor_policy_show(text, one));
+        (void)snprintf(out + n, CFR_POLICY_SHOWN_MAX - n, "%s\"%s\"", n != 0 ? " or " : "", cfr_policy_show(text, one));
         n = strlen(out);
     }
     return out;
@@ -173,10 +172,10 @@ static const char *remedy_of(const struct cfr_op *op, const struct key *key, con
     struct cfr_view text = {NULL, 0};
 
     *why = "";
-    for (const struct cfr_json *w = cfr_doctor_policy_first(wanted); w != NULL && (*why)[0] == '\0';
-         w = cfr_doctor_policy_next(wanted, w)) {
+    for (const struct cfr_json *w = cfr_policy_first(wanted); w != NULL && (*why)[0] == '\0';
+         w = cfr_policy_next(wanted, w)) {
         for (size_t i = 0; cfr_json_string(w, &text) && i < key->count && (*why)[0] == '\0'; i++)
-            *why = cfr_doctor_policy_difference(text, key->values[i]);
+            *why = cfr_policy_difference(text, key->values[i]);
     }
     if (strstr(*why, "`*`") != NULL && !op->like)
         return "write StringLike in place of StringEquals: only there `*` matches anything";
@@ -190,98 +189,94 @@ static const char *remedy_of(const struct cfr_op *op, const struct key *key, con
     return "change the condition";
 }
 
-static void report_foreign(const struct cfr_doctor_policy_policy *p, struct cfr_view name)
+static void report_foreign(const struct cfr_policy_aws *p, struct cfr_view name)
 {
-    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    char own[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    char keys[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char shown[CFR_POLICY_SHOWN_MAX];
+    char own[CFR_POLICY_SHOWN_MAX];
+    char keys[CFR_POLICY_SHOWN_MAX];
 
-    cfr_doctor_policy_aws_mismatch(
+    cfr_policy_aws_mismatch(
         p, "name the key after the token's issuer, without https:// and with every letter of its path",
         "asks for the key \"%s\", which a token of the issuer %.200s does not have: its keys begin with "
         "\"%.200s:\"",
-        cfr_doctor_policy_show(name, shown), cfr_doctor_policy_show(p->token->iss, own),
-        cfr_doctor_policy_show(cfr_sts_trust_bare_issuer(p->token->iss), keys));
+        cfr_policy_show(name, shown), cfr_policy_show(p->token->iss, own),
+        cfr_policy_show(cfr_sts_trust_bare_issuer(p->token->iss), keys));
 }
 
-static void report_presence(const struct cfr_doctor_policy_policy *p, struct cfr_view name, bool there)
+static void report_presence(const struct cfr_policy_aws *p, struct cfr_view name, bool there)
 {
-    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char shown[CFR_POLICY_SHOWN_MAX];
 
-    cfr_doctor_policy_aws_mismatch(
-        p, "change the condition", "asks by Null for a token %s the key \"%s\", and yours has %s",
-        there ? "without" : "with", cfr_doctor_policy_show(name, shown), there ? "it" : "none");
+    cfr_policy_aws_mismatch(p, "change the condition", "asks by Null for a token %s the key \"%s\", and yours has %s",
+                            there ? "without" : "with", cfr_policy_show(name, shown), there ? "it" : "none");
 }
 
-static void report_values(const struct cfr_doctor_policy_policy *p, const struct cfr_op *op, struct cfr_view name,
+static void report_values(const struct cfr_policy_aws *p, const struct cfr_op *op, struct cfr_view name,
                           const struct cfr_json *wanted, const struct key *key)
 {
-    struct cfr_doctor_policy_token as_list = *p->token;
-    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    char values[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    char has[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    struct cfr_policy_token as_list = *p->token;
+    char shown[CFR_POLICY_SHOWN_MAX];
+    char values[CFR_POLICY_SHOWN_MAX];
+    char has[CFR_POLICY_SHOWN_MAX];
     const char *why;
     const char *remedy = remedy_of(op, key, wanted, &why);
 
     as_list.aud = key->values;
     as_list.aud_count = key->count;
-    cfr_doctor_policy_aws_mismatch(
-        p, remedy, "expects the %s %s%s (%s on \"%s\"), your token says %s%s%s", key->what, op->negated ? "not " : "",
-        list(wanted, values), op->base, cfr_doctor_policy_show(name, shown),
-        key->count != 0 ? cfr_doctor_policy_audiences(&as_list, has) : "none", why[0] != '\0' ? ": " : "", why);
+    cfr_policy_aws_mismatch(p, remedy, "expects the %s %s%s (%s on \"%s\"), your token says %s%s%s", key->what,
+                            op->negated ? "not " : "", list(wanted, values), op->base, cfr_policy_show(name, shown),
+                            key->count != 0 ? cfr_policy_audiences(&as_list, has) : "none", why[0] != '\0' ? ": " : "",
+                            why);
 }
 
-static enum cfr_doctor_policy_verdict check_condition(const struct cfr_doctor_policy_policy *p, const struct cfr_op *op,
-                                                      struct cfr_view name, const struct cfr_json *wanted)
+static enum cfr_policy_verdict check_condition(const struct cfr_policy_aws *p, const struct cfr_op *op,
+                                               struct cfr_view name, const struct cfr_json *wanted)
 {
-    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char shown[CFR_POLICY_SHOWN_MAX];
     struct key key;
     bool own = find_key(p, name, &key);
     bool fits;
 
     if (!own && !is_foreign(name))
-        return cfr_doctor_policy_aws_unknown(p, "has a condition on \"%s\", which cannot be judged from here",
-                                             cfr_doctor_policy_show(name, shown));
+        return cfr_policy_aws_unknown(p, "has a condition on \"%s\", which cannot be judged from here",
+                                      cfr_policy_show(name, shown));
     fits = op->null ? (key.count == 0) == is_true(wanted) : holds(op, wanted, &key);
     /* The value of a variable could invert it. */
     if (!op->null && key.count != 0 && fits == op->negated && has_variable(wanted))
-        return cfr_doctor_policy_aws_unknown(p, "compares \"%s\" with a policy variable, whose value is not known here",
-                                             cfr_doctor_policy_show(name, shown));
+        return cfr_policy_aws_unknown(p, "compares \"%s\" with a policy variable, whose value is not known here",
+                                      cfr_policy_show(name, shown));
     if (fits)
-        return CFR_DOCTOR_POLICY_YES;
+        return CFR_POLICY_YES;
     if (op->null)
         report_presence(p, name, key.count != 0);
     else if (!own)
         report_foreign(p, name);
     else
         report_values(p, op, name, wanted, &key);
-    return CFR_DOCTOR_POLICY_NO;
+    return CFR_POLICY_NO;
 }
 
-static enum cfr_doctor_policy_verdict worse(enum cfr_doctor_policy_verdict a, enum cfr_doctor_policy_verdict b)
+static enum cfr_policy_verdict worse(enum cfr_policy_verdict a, enum cfr_policy_verdict b)
 {
-    if (a == CFR_DOCTOR_POLICY_NO || b == CFR_DOCTOR_POLICY_NO)
-        return CFR_DOCTOR_POLICY_NO;
-    return a == CFR_DOCTOR_POLICY_UNKNOWN || b == CFR_DOCTOR_POLICY_UNKNOWN ? CFR_DOCTOR_POLICY_UNKNOWN
-                                                                            : CFR_DOCTOR_POLICY_YES;
+    if (a == CFR_POLICY_NO || b == CFR_POLICY_NO)
+        return CFR_POLICY_NO;
+    return a == CFR_POLICY_UNKNOWN || b == CFR_POLICY_UNKNOWN ? CFR_POLICY_UNKNOWN : CFR_POLICY_YES;
 }
 
-enum cfr_doctor_policy_verdict cfr_doctor_policy_aws_conditions(const struct cfr_doctor_policy_policy *p,
-                                                                const struct cfr_json *statement)
+enum cfr_policy_verdict cfr_policy_aws_conditions(const struct cfr_policy_aws *p, const struct cfr_json *statement)
 {
     const struct cfr_json *conditions = cfr_json_get(statement, "Condition");
-    enum cfr_doctor_policy_verdict all = CFR_DOCTOR_POLICY_YES;
-    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    enum cfr_policy_verdict all = CFR_POLICY_YES;
+    char shown[CFR_POLICY_SHOWN_MAX];
 
     for (const struct cfr_json *o = cfr_json_first(conditions); o != NULL; o = cfr_json_next(o)) {
         struct cfr_op op;
         bool known = parse_operator(cfr_json_key(o), &op);
 
         for (const struct cfr_json *c = cfr_json_first(o); c != NULL; c = cfr_json_next(c))
-            all = worse(all,
-                        known ? check_condition(p, &op, cfr_json_key(c), c)
-                              : cfr_doctor_policy_aws_unknown(p, "has a condition %s, which cannot be judged from here",
-                                                              cfr_doctor_policy_show(cfr_json_key(o), shown)));
+            all = worse(all, known ? check_condition(p, &op, cfr_json_key(c), c)
+                                   : cfr_policy_aws_unknown(p, "has a condition %s, which cannot be judged from here",
+                                                            cfr_policy_show(cfr_json_key(o), shown)));
     }
     return all;
 }

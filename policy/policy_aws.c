@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A role's trust policy, evaluated for a token (the IAM user guide: policy elements, condition operators,
  * keys of OIDC providers). */
-#include "agent/doctor/trust_aws_private.h"
+#include "policy/policy_private.h"
 
 #include "base/str.h"
 
@@ -12,7 +12,7 @@
 #define CHECK  "trust.policy"
 #define ACTION "sts:AssumeRoleWithWebIdentity"
 
-void cfr_doctor_policy_aws_mismatch(const struct cfr_doctor_policy_policy *p, const char *remedy, const char *fmt, ...)
+void cfr_policy_aws_mismatch(const struct cfr_policy_aws *p, const char *remedy, const char *fmt, ...)
 {
     char text[CFR_FINDING_TEXT_MAX];
     va_list ap;
@@ -26,8 +26,7 @@ void cfr_doctor_policy_aws_mismatch(const struct cfr_doctor_policy_policy *p, co
                        text);
 }
 
-enum cfr_doctor_policy_verdict cfr_doctor_policy_aws_unknown(const struct cfr_doctor_policy_policy *p, const char *fmt,
-                                                             ...)
+enum cfr_policy_verdict cfr_policy_aws_unknown(const struct cfr_policy_aws *p, const char *fmt, ...)
 {
     char text[CFR_FINDING_TEXT_MAX];
     va_list ap;
@@ -37,17 +36,17 @@ enum cfr_doctor_policy_verdict cfr_doctor_policy_aws_unknown(const struct cfr_do
     va_end(ap);
     cfr_finding_report(p->sink, CFR_FINDING_WARNING, CHECK, NULL, "statement %zu of the trust policy %s", p->number,
                        text);
-    return CFR_DOCTOR_POLICY_UNKNOWN;
+    return CFR_POLICY_UNKNOWN;
 }
 
 /* ---- one value or a list of them ---- */
 
-const struct cfr_json *cfr_doctor_policy_first(const struct cfr_json *value)
+const struct cfr_json *cfr_policy_first(const struct cfr_json *value)
 {
     return cfr_json_is_array(value) ? cfr_json_first(value) : value;
 }
 
-const struct cfr_json *cfr_doctor_policy_next(const struct cfr_json *list, const struct cfr_json *value)
+const struct cfr_json *cfr_policy_next(const struct cfr_json *list, const struct cfr_json *value)
 {
     return cfr_json_is_array(list) ? cfr_json_next(value) : NULL;
 }
@@ -63,15 +62,14 @@ static bool is_action(struct cfr_view pattern)
         low[i] = (char)(pattern.p[i] >= 'A' && pattern.p[i] <= 'Z' ? pattern.p[i] + 32 : pattern.p[i]);
     for (char *c = want; *c != '\0'; c++)
         *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
-    return cfr_doctor_policy_like((struct cfr_view){low, pattern.n}, cfr_view_of(want));
+    return cfr_policy_like((struct cfr_view){low, pattern.n}, cfr_view_of(want));
 }
 
 static bool lists_action(const struct cfr_json *actions)
 {
     struct cfr_view text;
 
-    for (const struct cfr_json *a = cfr_doctor_policy_first(actions); a != NULL;
-         a = cfr_doctor_policy_next(actions, a)) {
+    for (const struct cfr_json *a = cfr_policy_first(actions); a != NULL; a = cfr_policy_next(actions, a)) {
         if (cfr_json_string(a, &text) && is_action(text))
             return true;
     }
@@ -92,54 +90,50 @@ static bool is_anybody(const struct cfr_json *value)
 {
     struct cfr_view text;
 
-    for (const struct cfr_json *v = cfr_doctor_policy_first(value); v != NULL; v = cfr_doctor_policy_next(value, v)) {
+    for (const struct cfr_json *v = cfr_policy_first(value); v != NULL; v = cfr_policy_next(value, v)) {
         if (cfr_json_string(v, &text) && cfr_view_is(text, "*"))
             return true;
     }
     return false;
 }
 
-static void report_provider(const struct cfr_doctor_policy_policy *p, const struct cfr_json *federated)
+static void report_provider(const struct cfr_policy_aws *p, const struct cfr_json *federated)
 {
-    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char shown[CFR_POLICY_SHOWN_MAX];
     struct cfr_view nearest = {NULL, 0};
     const char *why = "";
 
-    for (const struct cfr_json *f = cfr_doctor_policy_first(federated); f != NULL && why[0] == '\0';
-         f = cfr_doctor_policy_next(federated, f)) {
+    for (const struct cfr_json *f = cfr_policy_first(federated); f != NULL && why[0] == '\0';
+         f = cfr_policy_next(federated, f)) {
         if (cfr_json_string(f, &nearest))
-            why = cfr_doctor_policy_difference(nearest, cfr_view_of(p->provider));
+            why = cfr_policy_difference(nearest, cfr_view_of(p->provider));
     }
     if (nearest.n != 0 && !p->trusted)
-        cfr_doctor_policy_aws_mismatch(p,
-                                       "change Principal.Federated to the ARN that the token needs, or have the token "
-                                       "issued by the other issuer",
-                                       "trusts the provider \"%s\", your token's issuer needs \"%s\"%s%s",
-                                       cfr_doctor_policy_show(nearest, shown), p->provider, why[0] != '\0' ? ": " : "",
-                                       why);
+        cfr_policy_aws_mismatch(p,
+                                "change Principal.Federated to the ARN that the token needs, or have the token "
+                                "issued by the other issuer",
+                                "trusts the provider \"%s\", your token's issuer needs \"%s\"%s%s",
+                                cfr_policy_show(nearest, shown), p->provider, why[0] != '\0' ? ": " : "", why);
 }
 
-static enum cfr_doctor_policy_verdict check_principal(const struct cfr_doctor_policy_policy *p,
-                                                      const struct cfr_json *statement)
+static enum cfr_policy_verdict check_principal(const struct cfr_policy_aws *p, const struct cfr_json *statement)
 {
     const struct cfr_json *principal = cfr_json_get(statement, "Principal");
     const struct cfr_json *federated = cfr_json_get(principal, "Federated");
     struct cfr_view text;
 
     if (cfr_json_get(statement, "NotPrincipal") != NULL)
-        return cfr_doctor_policy_aws_unknown(p, "is written with NotPrincipal, which is not judged here");
+        return cfr_policy_aws_unknown(p, "is written with NotPrincipal, which is not judged here");
     if (p->quiet && is_anybody(principal))
-        return CFR_DOCTOR_POLICY_YES;
+        return CFR_POLICY_YES;
     if (is_anybody(principal) || is_anybody(federated) || (p->quiet && is_anybody(cfr_json_get(principal, "AWS"))))
-        return cfr_doctor_policy_aws_unknown(p,
-                                             "is for everybody (`*`); whether that includes tokens is not judged here");
-    for (const struct cfr_json *f = cfr_doctor_policy_first(federated); f != NULL;
-         f = cfr_doctor_policy_next(federated, f)) {
+        return cfr_policy_aws_unknown(p, "is for everybody (`*`); whether that includes tokens is not judged here");
+    for (const struct cfr_json *f = cfr_policy_first(federated); f != NULL; f = cfr_policy_next(federated, f)) {
         if (cfr_json_string(f, &text) && cfr_view_is(text, p->provider))
-            return CFR_DOCTOR_POLICY_YES;
+            return CFR_POLICY_YES;
     }
     report_provider(p, federated);
-    return CFR_DOCTOR_POLICY_NO;
+    return CFR_POLICY_NO;
 }
 
 /* ---- statements ---- */
@@ -162,11 +156,11 @@ static bool is_about_tokens(const struct cfr_json *statement)
            cfr_json_get(statement, "NotPrincipal") != NULL;
 }
 
-static void check_statement(struct cfr_doctor_policy_policy *p, const struct cfr_json *s, struct outcome *out)
+static void check_statement(struct cfr_policy_aws *p, const struct cfr_json *s, struct outcome *out)
 {
     struct cfr_view effect = {NULL, 0};
-    enum cfr_doctor_policy_verdict trusted;
-    enum cfr_doctor_policy_verdict when;
+    enum cfr_policy_verdict trusted;
+    enum cfr_policy_verdict when;
     size_t *certain;
     size_t *perhaps;
 
@@ -176,19 +170,19 @@ static void check_statement(struct cfr_doctor_policy_policy *p, const struct cfr
         return;
     out->about += !p->quiet && is_about_tokens(s) ? 1 : 0;
     trusted = check_principal(p, s);
-    out->trusted += !p->quiet && trusted == CFR_DOCTOR_POLICY_YES ? 1 : 0;
-    when = trusted != CFR_DOCTOR_POLICY_NO ? cfr_doctor_policy_aws_conditions(p, s) : CFR_DOCTOR_POLICY_NO;
-    if (when == CFR_DOCTOR_POLICY_NO)
+    out->trusted += !p->quiet && trusted == CFR_POLICY_YES ? 1 : 0;
+    when = trusted != CFR_POLICY_NO ? cfr_policy_aws_conditions(p, s) : CFR_POLICY_NO;
+    if (when == CFR_POLICY_NO)
         return;
     certain = p->quiet ? &out->denied_by : &out->allowed_by;
     perhaps = p->quiet ? &out->maybe_denied_by : &out->maybe_by;
-    *(trusted == CFR_DOCTOR_POLICY_YES && when == CFR_DOCTOR_POLICY_YES ? certain : perhaps) = p->number;
+    *(trusted == CFR_POLICY_YES && when == CFR_POLICY_YES ? certain : perhaps) = p->number;
 }
 
 /* A mismatch of one statement is no trouble where another one lets the token in. */
 struct hold {
     const struct cfr_finding_sink *sink;
-    const struct cfr_doctor_policy_policy *policy;
+    const struct cfr_policy_aws *policy;
     bool all;
     bool denials; /* what a Deny leaves open */
 };
@@ -201,12 +195,11 @@ static void pass_on(void *ctx, const struct cfr_finding *f)
         h->sink->take(h->sink->ctx, f);
 }
 
-static void each_statement(struct cfr_doctor_policy_policy *p, const struct cfr_json *statements, struct outcome *out)
+static void each_statement(struct cfr_policy_aws *p, const struct cfr_json *statements, struct outcome *out)
 {
     *out = (struct outcome){.allowed_by = 0};
     p->number = 0;
-    for (const struct cfr_json *s = cfr_doctor_policy_first(statements); s != NULL;
-         s = cfr_doctor_policy_next(statements, s)) {
+    for (const struct cfr_json *s = cfr_policy_first(statements); s != NULL; s = cfr_policy_next(statements, s)) {
         p->number++;
         check_statement(p, s, out);
     }
@@ -226,11 +219,11 @@ static void report_allowed(const struct outcome *o, const struct cfr_finding_sin
 }
 
 static void check_statements(const struct cfr_json *statements, const char *provider,
-                             const struct cfr_doctor_policy_token *token, const struct cfr_finding_sink *sink)
+                             const struct cfr_policy_token *token, const struct cfr_finding_sink *sink)
 {
     struct hold hold = {.sink = sink};
     struct cfr_finding_sink held = {pass_on, &hold};
-    struct cfr_doctor_policy_policy p = {.token = token, .sink = &held};
+    struct cfr_policy_aws p = {.token = token, .sink = &held};
     struct outcome o;
 
     hold.policy = &p;
@@ -262,7 +255,7 @@ static void check_statements(const struct cfr_json *statements, const char *prov
 /* IAM itself gives the policy percent-encoded in a string; its command line decodes it. */
 static struct cfr_json *decode(struct cfr_view text)
 {
-    struct cfr_str plain = {.limit = CFR_DOCTOR_POLICY_FILE_MAX};
+    struct cfr_str plain = {.limit = CFR_POLICY_FILE_MAX};
     struct cfr_json *doc = NULL;
 
     for (size_t i = 0; i < text.n; i++) {
@@ -288,19 +281,19 @@ static struct cfr_json *decode(struct cfr_view text)
     return doc;
 }
 
-static void check_document(const struct cfr_json *doc, const char *role_arn,
-                           const struct cfr_doctor_policy_token *token, const struct cfr_finding_sink *sink)
+static void check_document(const struct cfr_json *doc, const char *role_arn, const struct cfr_policy_token *token,
+                           const struct cfr_finding_sink *sink)
 {
     const struct cfr_json *role = cfr_json_get(doc, "Role") != NULL ? cfr_json_get(doc, "Role") : doc;
     const struct cfr_json *policy = cfr_json_get(role, "AssumeRolePolicyDocument");
     struct cfr_json *decoded = NULL;
     char provider[CFR_AWS_PROVIDER_ARN_MAX];
-    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char shown[CFR_POLICY_SHOWN_MAX];
     struct cfr_view text;
 
     if (cfr_json_string(cfr_json_get(role, "Arn"), &text) && !cfr_view_is(text, role_arn))
         cfr_finding_report(sink, CFR_FINDING_WARNING, CHECK, "give the file of the role that is configured",
-                           "the file describes the role %s, and role_arn is %s", cfr_doctor_policy_show(text, shown),
+                           "the file describes the role %s, and role_arn is %s", cfr_policy_show(text, shown),
                            role_arn);
     if (cfr_json_string(policy, &text))
         policy = decoded = decode(text);
@@ -318,8 +311,8 @@ static void check_document(const struct cfr_json *doc, const char *role_arn,
     cfr_json_free(decoded);
 }
 
-void cfr_doctor_policy_aws(struct cfr_view document, const char *role_arn, const struct cfr_doctor_policy_token *token,
-                           const struct cfr_finding_sink *sink)
+void cfr_policy_aws(struct cfr_view document, const char *role_arn, const struct cfr_policy_token *token,
+                    const struct cfr_finding_sink *sink)
 {
     struct cfr_json *doc = NULL;
     struct cfr_err err = {0};

@@ -10,8 +10,8 @@
 #include "sts/aws/aws.h"
 #include "sts/azure/azure.h"
 #include "sts/gcp/gcp.h"
-#include "agent/doctor/trust_aws_private.h"
-#include "agent/doctor/trust_private.h"
+#include "policy/policy_private.h"
+#include "policy/policy.h"
 
 #include <stdlib.h>
 #include <stdio.h>
@@ -58,9 +58,9 @@ static int forget(void **state)
     return 0;
 }
 
-static struct cfr_doctor_policy_token token_of(struct cfr_view *aud, const struct cfr_json *claims)
+static struct cfr_policy_token token_of(struct cfr_view *aud, const struct cfr_json *claims)
 {
-    return (struct cfr_doctor_policy_token){cfr_view_of(ISS), cfr_view_of(SUB), aud, 1, claims};
+    return (struct cfr_policy_token){cfr_view_of(ISS), cfr_view_of(SUB), aud, 1, claims};
 }
 
 /* ---- AWS ---- */
@@ -71,7 +71,7 @@ static void policy(const char *statements)
 {
     struct cfr_view aud = cfr_view_of("sts.amazonaws.com");
     struct cfr_json *claims = NULL;
-    struct cfr_doctor_policy_token t;
+    struct cfr_policy_token t;
     struct cfr_str doc = {.limit = 65536};
 
     (void)forget(NULL);
@@ -81,7 +81,7 @@ static void policy(const char *statements)
     doc = (struct cfr_str){.limit = 65536};
     t = token_of(&aud, claims);
     cfr_str_addf(&doc, "{\"Version\":\"2012-10-17\",\"Statement\":%s}", statements);
-    cfr_doctor_policy_aws(cfr_str_view(&doc), ROLE, &t, &sink);
+    cfr_policy_aws(cfr_str_view(&doc), ROLE, &t, &sink);
     cfr_str_free(&doc);
     cfr_json_free(claims);
 }
@@ -255,16 +255,16 @@ static void documents(void **state)
     static const char *const none[] = {"", "{}", "[]", "no json", "{\"Role\":{\"AssumeRolePolicyDocument\":\"%zz\"}}",
                                        "1"};
     struct cfr_view aud = cfr_view_of("sts.amazonaws.com");
-    struct cfr_doctor_policy_token t = token_of(&aud, NULL);
+    struct cfr_policy_token t = token_of(&aud, NULL);
 
     (void)state;
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         (void)forget(NULL);
-        cfr_doctor_policy_aws(cfr_view_of(none[i]), ROLE, &t, &sink);
+        cfr_policy_aws(cfr_view_of(none[i]), ROLE, &t, &sink);
         says("wrong trust.file");
     }
     (void)forget(NULL);
-    cfr_doctor_policy_aws(
+    cfr_policy_aws(
         cfr_view_of("{\"Role\":{\"Arn\":\"arn:aws:iam::123456789012:role/other\",\"AssumeRolePolicyDocument\":"
                     "\"%7B%22Statement%22%3A%5b%7B%22Effect%22:%22Allow%22,%22Principal%22:%7B%22Federated%22:"
                     "%22" ARN "%22%7D,%22Action%22:%22*%22%7D%5D%7D\"}}"),
@@ -272,7 +272,7 @@ static void documents(void **state)
     says("ok trust.policy: statement 1");
     says("warning trust.policy: the file describes the role arn:aws:iam::123456789012:role/other");
     (void)forget(NULL);
-    cfr_doctor_policy_aws(cfr_view_of("{\"Statement\":[]}"), "registry", &t, &sink);
+    cfr_policy_aws(cfr_view_of("{\"Statement\":[]}"), "registry", &t, &sink);
     says("no ARN of a role");
 }
 
@@ -291,12 +291,12 @@ static void provider_arn(void **state)
 static void patterns(void **state)
 {
     (void)state;
-    assert_true(cfr_doctor_policy_like(cfr_view_of("*"), cfr_view_of("")));
-    assert_true(cfr_doctor_policy_like(cfr_view_of("a*b*c"), cfr_view_of("aXbYbc")));
-    assert_true(cfr_doctor_policy_like(cfr_view_of("a?c"), cfr_view_of("abc")));
-    assert_false(cfr_doctor_policy_like(cfr_view_of("a?c"), cfr_view_of("ac")));
-    assert_false(cfr_doctor_policy_like(cfr_view_of("a*b"), cfr_view_of("abc")));
-    assert_false(cfr_doctor_policy_like(cfr_view_of(""), cfr_view_of("a")));
+    assert_true(cfr_policy_like(cfr_view_of("*"), cfr_view_of("")));
+    assert_true(cfr_policy_like(cfr_view_of("a*b*c"), cfr_view_of("aXbYbc")));
+    assert_true(cfr_policy_like(cfr_view_of("a?c"), cfr_view_of("abc")));
+    assert_false(cfr_policy_like(cfr_view_of("a?c"), cfr_view_of("ac")));
+    assert_false(cfr_policy_like(cfr_view_of("a*b"), cfr_view_of("abc")));
+    assert_false(cfr_policy_like(cfr_view_of(""), cfr_view_of("a")));
 }
 
 /* ---- Azure ---- */
@@ -304,10 +304,10 @@ static void patterns(void **state)
 static void azure(const char *doc)
 {
     struct cfr_view aud = cfr_view_of("api://AzureADTokenExchange");
-    struct cfr_doctor_policy_token t = token_of(&aud, NULL);
+    struct cfr_policy_token t = token_of(&aud, NULL);
 
     (void)forget(NULL);
-    cfr_doctor_policy_azure(cfr_view_of(doc), &t, &sink);
+    cfr_policy_azure(cfr_view_of(doc), &t, &sink);
 }
 
 #define FIC(issuer, subject, audience)                                                                                 \
@@ -349,14 +349,14 @@ static void pool(const char *rest, const char *aud_text)
 {
     struct cfr_view aud = cfr_view_of(aud_text);
     struct cfr_json *claims = NULL;
-    struct cfr_doctor_policy_token t;
+    struct cfr_policy_token t;
     struct cfr_str doc = {.limit = 65536};
 
     (void)forget(NULL);
     assert_int_equal(cfr_json_parse(cfr_view_of("{\"sub\":\"" SUB "\"}"), &claims, NULL), 0);
     t = token_of(&aud, claims);
     cfr_str_addf(&doc, "{\"name\":\"" NAME "\",%s}", rest);
-    cfr_doctor_policy_gcp(cfr_str_view(&doc), "//iam.googleapis.com/" NAME, &t, &sink);
+    cfr_policy_gcp(cfr_str_view(&doc), "//iam.googleapis.com/" NAME, &t, &sink);
     cfr_str_free(&doc);
     cfr_json_free(claims);
 }
@@ -367,11 +367,11 @@ static void pool_of_subject(const char *subject)
 {
     static const char doc[] = "{\"name\":\"" NAME "\",\"oidc\":{\"issuerUri\":\"" ISS "\"}," MAPPED "}";
     struct cfr_view aud = cfr_view_of("//iam.googleapis.com/" NAME);
-    struct cfr_doctor_policy_token t = token_of(&aud, NULL);
+    struct cfr_policy_token t = token_of(&aud, NULL);
 
     (void)forget(NULL);
     t.sub = cfr_view_of(subject);
-    cfr_doctor_policy_gcp(cfr_view_of(doc), NULL, &t, &sink);
+    cfr_policy_gcp(cfr_view_of(doc), NULL, &t, &sink);
 }
 
 static void pool_with_condition(const char *condition)
@@ -435,7 +435,7 @@ static void pool_providers(void **state)
 static void needed(void **state)
 {
     struct cfr_view aud = cfr_view_of("sts.amazonaws.com");
-    struct cfr_doctor_policy_token t = token_of(&aud, NULL);
+    struct cfr_policy_token t = token_of(&aud, NULL);
     char role[] = ROLE;
     char audience[] = "//iam.googleapis.com/" NAME;
     char account[] = "a@b.iam.gserviceaccount.com";
@@ -445,14 +445,14 @@ static void needed(void **state)
     struct cfr_azure az = {.tenant_id = tenant, .client_id = tenant, .cloud = CFR_AZURE_USGOV};
 
     (void)state;
-    cfr_doctor_policy_needed(&cfr_aws_provider, &aws, NULL, &t, &sink);
+    cfr_policy_needed(&cfr_aws_provider, &aws, NULL, &t, &sink);
     says("Principal.Federated \"" ARN "\" with the Condition StringEquals \"" KEY "sub\": \"" SUB "\" and \"" KEY
          "aud\": \"sts.amazonaws.com\"");
     (void)forget(NULL);
-    cfr_doctor_policy_needed(&cfr_gcp_provider, &gcp, NULL, &t, &sink);
+    cfr_policy_needed(&cfr_gcp_provider, &gcp, NULL, &t, &sink);
     says("\"principal://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/subject/" SUB "\"");
     aud = cfr_view_of("//iam.googleapis.com/projects/2/x");
-    cfr_doctor_policy_needed(&cfr_gcp_provider, &gcp, NULL, &t, &sink);
+    cfr_policy_needed(&cfr_gcp_provider, &gcp, NULL, &t, &sink);
     says("warning trust.needed: the configured provider is //iam.googleapis.com/" NAME ", your token says \"//iam");
     (void)forget(NULL);
     {
@@ -461,54 +461,53 @@ static void needed(void **state)
 
         t.aud = two;
         t.aud_count = 2;
-        cfr_doctor_policy_needed(&cfr_gcp_provider, &gcp, NULL, &t, &sink);
+        cfr_policy_needed(&cfr_gcp_provider, &gcp, NULL, &t, &sink);
         is_silent_on("warning");
         t.aud = &aud;
         t.aud_count = 1;
     }
     (void)forget(NULL);
-    cfr_doctor_policy_needed(&cfr_azure_provider, &az, NULL, &t, &sink);
+    cfr_policy_needed(&cfr_azure_provider, &az, NULL, &t, &sink);
     says("usual here: api://AzureADTokenExchangeUSGov");
 }
 
 static void refused(void **state)
 {
     struct cfr_view aud = cfr_view_of("api://x");
-    struct cfr_doctor_policy_token t = token_of(&aud, NULL);
+    struct cfr_policy_token t = token_of(&aud, NULL);
 
     (void)state;
-    cfr_doctor_policy_refused(
-        &cfr_azure_provider,
-        "AADSTS700213: No matching federated identity record found for presented assertion subject '" SUB "'. Check",
-        &t, &sink);
+    cfr_policy_refused(&cfr_azure_provider,
+                       "AADSTS700213: No matching federated identity record found for presented assertion subject '" SUB
+                       "'. Check",
+                       &t, &sink);
     says("no federated credential of the client has the subject \"" SUB "\", which is what your token says");
-    cfr_doctor_policy_refused(&cfr_azure_provider, "AADSTS700211: presented assertion issuer 'https://other'.", &t,
-                              &sink);
+    cfr_policy_refused(&cfr_azure_provider, "AADSTS700211: presented assertion issuer 'https://other'.", &t, &sink);
     says("Entra ID was shown the issuer \"https://other\"");
-    cfr_doctor_policy_refused(&cfr_azure_provider, "AADSTS700212: presented assertion audience 'api://x'.", &t, &sink);
+    cfr_policy_refused(&cfr_azure_provider, "AADSTS700212: presented assertion audience 'api://x'.", &t, &sink);
     says("has the audience \"api://x\"");
-    cfr_doctor_policy_refused(&cfr_gcp_provider,
-                              "The audience in ID Token [api://x] does not match the expected audience "
-                              "//iam.googleapis.com/p. (HTTP 400)",
-                              &t, &sink);
+    cfr_policy_refused(&cfr_gcp_provider,
+                       "The audience in ID Token [api://x] does not match the expected audience "
+                       "//iam.googleapis.com/p. (HTTP 400)",
+                       &t, &sink);
     says("expects the audience \"//iam.googleapis.com/p\", your token says \"api://x\"");
     (void)forget(NULL);
-    cfr_doctor_policy_refused(&cfr_gcp_provider, "something else", &t, &sink);
-    cfr_doctor_policy_refused(&cfr_aws_provider, "Throttling", &t, &sink);
+    cfr_policy_refused(&cfr_gcp_provider, "something else", &t, &sink);
+    cfr_policy_refused(&cfr_aws_provider, "Throttling", &t, &sink);
     assert_string_equal(text(), "");
 }
 
 static void terminal_is_safe(void **state)
 {
-    char out[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char out[CFR_POLICY_SHOWN_MAX];
     char big[1000];
 
     (void)state;
-    assert_string_equal(cfr_doctor_policy_show(cfr_view_of("a\033[2Jb\n\xc2\x9b"), out), "a?[2Jb???");
+    assert_string_equal(cfr_policy_show(cfr_view_of("a\033[2Jb\n\xc2\x9b"), out), "a?[2Jb???");
     memset(big, 'x', sizeof big);
-    (void)cfr_doctor_policy_show((struct cfr_view){big, sizeof big}, out);
-    assert_int_equal(strlen(out), CFR_DOCTOR_POLICY_SHOWN_MAX - 1);
-    assert_string_equal(out + CFR_DOCTOR_POLICY_SHOWN_MAX - 4, "...");
+    (void)cfr_policy_show((struct cfr_view){big, sizeof big}, out);
+    assert_int_equal(strlen(out), CFR_POLICY_SHOWN_MAX - 1);
+    assert_string_equal(out + CFR_POLICY_SHOWN_MAX - 4, "...");
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Federated credentials of Azure applications and managed identities, compared with a token: each has one
  * issuer, one subject and one audience, and all three must be equal, letter by letter. */
-#include "agent/doctor/trust_private.h"
+#include "policy/policy_private.h"
 
 #include <string.h>
 
@@ -36,7 +36,7 @@ static bool read_record(const struct cfr_json *object, struct record *out)
     return out->issuer.n != 0;
 }
 
-static bool has_audience(const struct cfr_doctor_policy_token *t, struct cfr_view audience)
+static bool has_audience(const struct cfr_policy_token *t, struct cfr_view audience)
 {
     for (size_t i = 0; i < t->aud_count; i++) {
         if (cfr_view_eq(t->aud[i], audience))
@@ -45,7 +45,7 @@ static bool has_audience(const struct cfr_doctor_policy_token *t, struct cfr_vie
     return false;
 }
 
-static unsigned mismatches(const struct record *r, const struct cfr_doctor_policy_token *t)
+static unsigned mismatches(const struct record *r, const struct cfr_policy_token *t)
 {
     return (cfr_view_eq(r->issuer, t->iss) ? 0U : 1U) + (r->flexible || cfr_view_eq(r->subject, t->sub) ? 0U : 1U) +
            (has_audience(t, r->audience) ? 0U : 1U);
@@ -60,19 +60,18 @@ static bool is_better(const struct record *r, unsigned off, const struct record 
 static void report_difference(const struct record *r, const char *what, struct cfr_view expected, struct cfr_view has,
                               const char *remedy, const struct cfr_finding_sink *sink)
 {
-    char name[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    char a[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    char b[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    const char *why = cfr_doctor_policy_difference(expected, has);
+    char name[CFR_POLICY_SHOWN_MAX];
+    char a[CFR_POLICY_SHOWN_MAX];
+    char b[CFR_POLICY_SHOWN_MAX];
+    const char *why = cfr_policy_difference(expected, has);
 
     cfr_finding_report(sink, CFR_FINDING_WRONG, CHECK, remedy,
                        "the federated credential \"%s\" expects the %s \"%s\", your token says \"%s\"%s%s",
-                       cfr_doctor_policy_show(r->name, name), what, cfr_doctor_policy_show(expected, a),
-                       cfr_doctor_policy_show(has, b), why[0] != '\0' ? ": " : "", why);
+                       cfr_policy_show(r->name, name), what, cfr_policy_show(expected, a), cfr_policy_show(has, b),
+                       why[0] != '\0' ? ": " : "", why);
 }
 
-static void explain(const struct record *r, const struct cfr_doctor_policy_token *t,
-                    const struct cfr_finding_sink *sink)
+static void explain(const struct record *r, const struct cfr_policy_token *t, const struct cfr_finding_sink *sink)
 {
     if (!cfr_view_eq(r->issuer, t->iss))
         report_difference(r, "issuer", r->issuer, t->iss,
@@ -101,7 +100,7 @@ struct search {
     size_t count;
 };
 
-static void check_record(const struct cfr_json *object, const struct cfr_doctor_policy_token *t, struct search *s)
+static void check_record(const struct cfr_json *object, const struct cfr_policy_token *t, struct search *s)
 {
     struct record r;
     unsigned off;
@@ -115,12 +114,12 @@ static void check_record(const struct cfr_json *object, const struct cfr_doctor_
     }
 }
 
-static void check_records(const struct cfr_json *doc, const struct cfr_doctor_policy_token *t,
+static void check_records(const struct cfr_json *doc, const struct cfr_policy_token *t,
                           const struct cfr_finding_sink *sink)
 {
     const struct cfr_json *list = cfr_json_is_array(cfr_json_get(doc, "value")) ? cfr_json_get(doc, "value") : doc;
     struct search s = {.count = 0};
-    char name[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char name[CFR_POLICY_SHOWN_MAX];
 
     if (!cfr_json_is_array(list))
         check_record(list, t, &s);
@@ -134,18 +133,18 @@ static void check_records(const struct cfr_json *doc, const struct cfr_doctor_po
     else if (s.best.flexible)
         cfr_finding_report(sink, CFR_FINDING_WARNING, CHECK, NULL,
                            "issuer and audience of \"%s\" fit; its expression on claims cannot be judged from here",
-                           cfr_doctor_policy_show(s.best.name, name));
+                           cfr_policy_show(s.best.name, name));
     else
         cfr_finding_report(sink, CFR_FINDING_OK, CHECK, NULL,
                            "the federated credential \"%s\" has the token's issuer, subject and audience",
-                           cfr_doctor_policy_show(s.best.name, name));
+                           cfr_policy_show(s.best.name, name));
     if (s.count > 1 && s.off != 0)
         cfr_finding_report(sink, CFR_FINDING_NOTE, CHECK, NULL,
                            "none of the %zu federated credentials fits; this finding is about the nearest", s.count);
 }
 
-void cfr_doctor_policy_azure(struct cfr_view document, const struct cfr_doctor_policy_token *token,
-                             const struct cfr_finding_sink *sink)
+void cfr_policy_azure(struct cfr_view document, const struct cfr_policy_token *token,
+                      const struct cfr_finding_sink *sink)
 {
     struct cfr_json *doc = NULL;
     struct cfr_err err = {0};

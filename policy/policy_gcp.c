@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Comparison of a token with the provider of a Google workload identity pool. */
-#include "agent/doctor/trust_private.h"
+#include "policy/policy_private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 /* One provider being looked at. */
 struct pool {
     const struct cfr_json *doc;
-    const struct cfr_doctor_policy_token *token;
+    const struct cfr_policy_token *token;
     const struct cfr_finding_sink *sink;
     char name[NAME_MAX]; /* //iam.googleapis.com/projects/... */
 };
@@ -57,16 +57,15 @@ static bool check_state(const struct pool *p, const char *audience)
 static void check_issuer(const struct pool *p)
 {
     struct cfr_view issuer = get(cfr_json_get(p->doc, "oidc"), "issuerUri");
-    char a[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    char b[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    const char *why = cfr_doctor_policy_difference(issuer, p->token->iss);
+    char a[CFR_POLICY_SHOWN_MAX];
+    char b[CFR_POLICY_SHOWN_MAX];
+    const char *why = cfr_policy_difference(issuer, p->token->iss);
 
     if (cfr_view_eq(issuer, p->token->iss))
         return;
     cfr_finding_report(p->sink, CFR_FINDING_WRONG, CHECK, "set the provider's issuer to exactly what the token says",
-                       "the provider expects the issuer \"%s\", your token says \"%s\"%s%s",
-                       cfr_doctor_policy_show(issuer, a), cfr_doctor_policy_show(p->token->iss, b),
-                       why[0] != '\0' ? ": " : "", why);
+                       "the provider expects the issuer \"%s\", your token says \"%s\"%s%s", cfr_policy_show(issuer, a),
+                       cfr_policy_show(p->token->iss, b), why[0] != '\0' ? ": " : "", why);
 }
 
 static bool is_audience(const struct pool *p, struct cfr_view allowed)
@@ -82,7 +81,7 @@ static void check_audience(const struct pool *p)
 {
     const struct cfr_json *list = cfr_json_get(cfr_json_get(p->doc, "oidc"), "allowedAudiences");
     char expected[NAME_MAX + 64];
-    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char shown[CFR_POLICY_SHOWN_MAX];
     struct cfr_view one;
     size_t n = 0;
 
@@ -99,14 +98,14 @@ static void check_audience(const struct pool *p)
             return;
         if (n + 8 < sizeof expected && one.n < sizeof expected - n - 8)
             n += (size_t)snprintf(expected + n, sizeof expected - n, "%s\"%s\"", n != 0 ? " or " : "",
-                                  cfr_doctor_policy_show(one, shown));
+                                  cfr_policy_show(one, shown));
     }
     cfr_finding_report(p->sink, CFR_FINDING_WRONG, CHECK,
                        "set this audience in the projected volume (or in `token.request`), or add the token's "
                        "to the provider "
                        "(`--allowed-audiences`)",
                        "the provider expects the audience %s, your token says %s", expected,
-                       cfr_doctor_policy_audiences(p->token, shown));
+                       cfr_policy_audiences(p->token, shown));
 }
 
 /* True if the token's subject is mapped to google.subject as it is: of expressions only this one is evaluated. */
@@ -118,14 +117,14 @@ static bool maps_subject(const struct pool *p)
 static void check_mapping(const struct pool *p)
 {
     struct cfr_view expression = get(cfr_json_get(p->doc, "attributeMapping"), "google.subject");
-    char a[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char a[CFR_POLICY_SHOWN_MAX];
 
     if (expression.n == 0)
         report_wrong(p, "map google.subject to assertion.sub", "the provider maps nothing to google.subject");
     else if (!maps_subject(p))
         cfr_finding_report(p->sink, CFR_FINDING_WARNING, CHECK, NULL,
                            "the mapping of google.subject (%s) cannot be evaluated here",
-                           cfr_doctor_policy_show(expression, a));
+                           cfr_policy_show(expression, a));
     else if (p->token->sub.n > SUBJECT_MAX)
         cfr_finding_report(
             p->sink, CFR_FINDING_WRONG, CHECK,
@@ -133,49 +132,48 @@ static void check_mapping(const struct pool *p)
             "google.subject becomes %zu bytes long, and Google accepts %d", p->token->sub.n, SUBJECT_MAX);
     else
         cfr_finding_report(p->sink, CFR_FINDING_NOTE, CHECK, NULL, "google.subject becomes \"%s\"",
-                           cfr_doctor_policy_show(p->token->sub, a));
+                           cfr_policy_show(p->token->sub, a));
 }
 
 /* `google.subject == "TEXT"`, or the same of assertion.sub: YES or NO; any other condition is UNKNOWN. */
-static enum cfr_doctor_policy_verdict evaluate_condition(const struct pool *p, struct cfr_view condition)
+static enum cfr_policy_verdict evaluate_condition(const struct pool *p, struct cfr_view condition)
 {
     ptrdiff_t at = cfr_view_find(condition, "==");
     struct cfr_view left;
     struct cfr_view right;
 
     if (at < 0)
-        return CFR_DOCTOR_POLICY_UNKNOWN;
+        return CFR_POLICY_UNKNOWN;
     left = cfr_view_trim((struct cfr_view){condition.p, (size_t)at});
     right = cfr_view_trim((struct cfr_view){condition.p + at + 2, condition.n - (size_t)at - 2});
     if (!cfr_view_is(left, "assertion.sub") && !(cfr_view_is(left, "google.subject") && maps_subject(p)))
-        return CFR_DOCTOR_POLICY_UNKNOWN;
+        return CFR_POLICY_UNKNOWN;
     if (right.n < 2 || (right.p[0] != '"' && right.p[0] != '\'') || right.p[right.n - 1] != right.p[0])
-        return CFR_DOCTOR_POLICY_UNKNOWN;
+        return CFR_POLICY_UNKNOWN;
     right = (struct cfr_view){right.p + 1, right.n - 2};
     if (memchr(right.p, right.p[-1], right.n) != NULL || memchr(right.p, '\\', right.n) != NULL)
-        return CFR_DOCTOR_POLICY_UNKNOWN;
-    return cfr_view_eq(right, p->token->sub) ? CFR_DOCTOR_POLICY_YES : CFR_DOCTOR_POLICY_NO;
+        return CFR_POLICY_UNKNOWN;
+    return cfr_view_eq(right, p->token->sub) ? CFR_POLICY_YES : CFR_POLICY_NO;
 }
 
 static void check_condition(const struct pool *p)
 {
     struct cfr_view condition = cfr_view_trim(get(p->doc, "attributeCondition"));
-    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    char sub[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    enum cfr_doctor_policy_verdict v;
+    char shown[CFR_POLICY_SHOWN_MAX];
+    char sub[CFR_POLICY_SHOWN_MAX];
+    enum cfr_policy_verdict v;
 
     if (condition.n == 0)
         return;
     v = evaluate_condition(p, condition);
-    if (v == CFR_DOCTOR_POLICY_NO)
+    if (v == CFR_POLICY_NO)
         cfr_finding_report(p->sink, CFR_FINDING_WRONG, CHECK,
                            "change the provider's attribute condition, or let the pod run as another service account",
                            "the attribute condition (%s) is false for your token, whose subject is \"%s\"",
-                           cfr_doctor_policy_show(condition, shown), cfr_doctor_policy_show(p->token->sub, sub));
-    else if (v == CFR_DOCTOR_POLICY_UNKNOWN)
+                           cfr_policy_show(condition, shown), cfr_policy_show(p->token->sub, sub));
+    else if (v == CFR_POLICY_UNKNOWN)
         cfr_finding_report(p->sink, CFR_FINDING_WARNING, CHECK, NULL,
-                           "the attribute condition (%s) cannot be evaluated here",
-                           cfr_doctor_policy_show(condition, shown));
+                           "the attribute condition (%s) cannot be evaluated here", cfr_policy_show(condition, shown));
 }
 
 /* Whether anything was wrong. */
@@ -192,15 +190,15 @@ static void pass_on(void *ctx, const struct cfr_finding *f)
     c->sink->take(c->sink->ctx, f);
 }
 
-static void check_provider(const struct cfr_json *doc, const char *audience,
-                           const struct cfr_doctor_policy_token *token, const struct cfr_finding_sink *sink)
+static void check_provider(const struct cfr_json *doc, const char *audience, const struct cfr_policy_token *token,
+                           const struct cfr_finding_sink *sink)
 {
     struct count count = {sink, 0};
     struct cfr_finding_sink counted = {pass_on, &count};
     struct pool p = {.doc = doc, .token = token, .sink = &counted};
-    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char shown[CFR_POLICY_SHOWN_MAX];
 
-    (void)snprintf(p.name, sizeof p.name, "//iam.googleapis.com/%s", cfr_doctor_policy_show(get(doc, "name"), shown));
+    (void)snprintf(p.name, sizeof p.name, "//iam.googleapis.com/%s", cfr_policy_show(get(doc, "name"), shown));
     if (check_state(&p, audience)) {
         check_issuer(&p);
         check_audience(&p);
@@ -211,8 +209,8 @@ static void check_provider(const struct cfr_json *doc, const char *audience,
         cfr_finding_report(sink, CFR_FINDING_OK, CHECK, NULL, "the provider accepts this token");
 }
 
-void cfr_doctor_policy_gcp(struct cfr_view document, const char *audience, const struct cfr_doctor_policy_token *token,
-                           const struct cfr_finding_sink *sink)
+void cfr_policy_gcp(struct cfr_view document, const char *audience, const struct cfr_policy_token *token,
+                    const struct cfr_finding_sink *sink)
 {
     struct cfr_json *doc = NULL;
     struct cfr_err err = {0};

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/json.h"
-#include "agent/doctor/trust_private.h"
+#include "policy/policy.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct cfr_finding_sink sink = {take, NULL};
     struct cfr_view document = {(const char *)data, size};
     struct cfr_view audiences[] = {{"a", 1}, {"b", 1}};
-    struct cfr_doctor_policy_token token = {.aud = audiences, .aud_count = 2};
+    struct cfr_policy_token token = {.aud = audiences, .aud_count = 2};
     struct cfr_json *claims = NULL;
 
     cfr_json_setup();
@@ -29,9 +29,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     token.iss = cfr_view_of("https://oidc.example.net/id/1");
     token.sub = cfr_view_of("system:serviceaccount:ns-a:sa-b");
     token.claims = claims;
-    cfr_doctor_policy_aws(document, "arn:aws:iam::123456789012:role/app", &token, &sink);
-    cfr_doctor_policy_azure(document, &token, &sink);
-    cfr_doctor_policy_gcp(document, "//iam.googleapis.com/projects/1", &token, &sink);
+    cfr_policy_aws(document, "arn:aws:iam::123456789012:role/app", &token, &sink);
+    cfr_policy_azure(document, &token, &sink);
+    cfr_policy_gcp(document, "//iam.googleapis.com/projects/1", &token, &sink);
     cfr_json_free(claims);
     return 0;
 }
