@@ -25,11 +25,11 @@ def test_asked_again_while_an_answer_is_lost(agent):
     rotate(agent, "first")
     wait_step(agent, "lost")
     rotate(agent, "second")
-    rotate(agent, "first", 6)
+    rotate(agent, "first")
     clean_up(agent)
     agent.wait_generation(2, "robot")
     ends_well(agent, 2)
-    rotate(agent, "second", 6)
+    rotate(agent, "second")
     assert agent.generation("robot") == 2 and agent.status("robot")["last_reason"] == "second"
 
 
