@@ -10,5 +10,5 @@ sh tools/check-format.sh
 mkdir -p build/cppcheck
 cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 -j "$(nproc)" \
     --cppcheck-build-dir=build/cppcheck --suppressions-list=tools/cppcheck.txt -I. -Ilibcredfresh/include \
-    base wire token kube files serve sts rotation objects pki agent gen libcredfresh
+    base wire token kube files serve sts policy rotation objects pki agent gen libcredfresh
 echo "lint: cppcheck found nothing"

@@ -184,7 +184,8 @@ static size_t on_part(void *ctx, struct cfr_view bytes)
             s->next_boot_ms = cfr_clock_now().boot_ms;
         /* Only now: a server that refuses each watch must not be asked without a pause. */
         s->backoff = (struct cfr_backoff){0};
-        s->logged = s->broken.code == 0 ? (struct cfr_log_once){0} : s->logged;
+        if (s->broken.code == 0)
+            s->logged = (struct cfr_log_once){0};
         if (used == bytes.n)
             break;
     }
