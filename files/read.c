@@ -57,7 +57,7 @@ static int read_all(int fd, size_t hint, struct cfr_secret *out, struct cfr_err 
     }
 }
 
-/* A file of this user, of root, or of the owner of the directory, whom a reader trusts already, that no other user can
+/* A file of this user, of root, or of the owner of the directory, which a reader trusts already, that no other user can
  * write. */
 static int check_owner(int dir_fd, const struct stat *st, struct cfr_err *err)
 {

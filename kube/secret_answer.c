@@ -173,7 +173,7 @@ static int check_held(const struct cfr_k8s_secret_object *o, const struct cfr_js
     if (!cfr_view_is(text_at(annotations, "credfresh.io/credential"), o->credential) ||
         !cfr_view_is(generation, wanted))
         return cfr_err_set(err, CFR_E_MISSING,
-                           "the %s %s/%s was written by somebody else (by its annotations it holds generation "
+                           "the %s %s/%s was written by another program (by its annotations it holds generation "
                            "\"%.*s\", not %s of %s): it is published again",
                            o->kind->name, o->namespace_name, o->name, SHOWN_MAX, cfr_redact(generation, NULL, 0, shown),
                            wanted, o->credential);

@@ -58,7 +58,7 @@ static int read_key(X509_REQ *request, struct cfr_str *public_key, struct cfr_er
     if (rc != 0)
         return rc;
     if (X509_REQ_verify(request, key) != 1)
-        return refuse("it is not signed by its own key, so whoever wrote it need not have that key", err);
+        return refuse("it is not signed by its own key, so its author may not have that key", err);
     return write_public(key, public_key, err);
 }
 

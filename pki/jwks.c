@@ -85,7 +85,7 @@ static int add_rsa(const EVP_PKEY *key, struct cfr_str *out, struct cfr_err *err
     return rc != 0 ? rc : add_number(key, OSSL_PKEY_PARAM_RSA_E, "e", 0, out, err);
 }
 
-/* Base64 of the DER form is what stands between the lines of a PEM text. */
+/* Base64 of the DER form is what is between the lines of a PEM text. */
 static void add_certificate(struct cfr_view pem, struct cfr_str *out)
 {
     ptrdiff_t begin = cfr_view_find(pem, "-----\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the cluster and the clouds must be told about an OIDC issuer, as files and as the commands of the clouds' own
+/* What the cluster and the clouds must know about an OIDC issuer, as files and as the commands of the clouds' own
  * tools. Pure. Inputs are borrowed. Errors: CFR_E_CONFIG for an input that cannot be quoted in a shell, CFR_E_NOMEM.
  * Sources: OpenShift's Authentication (config.openshift.io/v1); AWS, CreateOpenIDConnectProvider; Azure, `az identity
  * federated-credential create`, `az ad app federated-credential create`; Google, `gcloud iam workload-identity-pools

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Subcommand oidc manifests: writes what the cluster and the clouds must be told about an issuer. */
+/* Subcommand oidc manifests: writes what the cluster and the clouds must know about an issuer. */
 #include "agent/cmd/oidc_private.h"
 
 #include "agent/http/client.h"

@@ -121,7 +121,7 @@ static int send_request(struct publishing *p, struct cfr_err *err)
     return p->rc;
 }
 
-/* Each try is signed anew, because a signature is for its time. */
+/* Each try is signed again, because a signature is for its time. */
 static int try_object(void *ctx, int64_t *retry_after_s, struct cfr_err *err)
 {
     struct publishing *p = ctx;

@@ -76,8 +76,9 @@ static void warn_of_plain_http(struct cfr_doctor *d, const struct cfr_doctor_cas
     const struct cfr_field *f = cfr_field_find(c->provider->table, cfr_view_of("plain_http"));
 
     if (f != NULL && c->config != NULL && *(const bool *)(const void *)((const char *)c->config + f->offset))
-        cfr_doctor_report(d, CFR_FINDING_WARNING, "cloud.plain-http", "give the server a certificate, and use https",
-                          "plain_http: whoever can read the network to the server reads the token and what is granted");
+        cfr_doctor_report(
+            d, CFR_FINDING_WARNING, "cloud.plain-http", "give the server a certificate, and use https",
+            "plain_http: anyone who can read the network to the server reads the token and what is granted");
 }
 
 void cfr_doctor_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Whoever can put a request there gets a certificate of the configured names. */
+/* A user that can put a request there gets a certificate of the configured names. */
 static int check_owner(const struct cfr_service_ca_certificate *c, const struct cfr_file_origin *origin,
                        struct cfr_err *err)
 {

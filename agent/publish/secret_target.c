@@ -540,7 +540,7 @@ static void look_later(struct target *t)
 
 /* ---- watching ---- */
 
-/* Somebody has changed, made or deleted it. */
+/* Another program changed, created or deleted it. */
 static void look_soon(struct target *t)
 {
     int64_t now_ms = cfr_clock_now().boot_ms;

@@ -274,7 +274,7 @@ static const struct cfr_field aws_fields[] = {
      .fallback = "false",
      .doc =
          CFR_DOC("Whether the endpoint may be one of plain http that is not on this machine, such as a gateway inside "
-                 "the cluster. Whoever can read the network between reads the token and the granted keys; "
+                 "the cluster. Anyone who can read the network in between reads the token and the granted keys; "
                  "`credfresh check` warns.")},
     {.key = "ca_file",
      .type = CFR_FIELD_STRING,

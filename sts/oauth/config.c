@@ -41,7 +41,7 @@ static const struct cfr_field fields[] = {
      .fallback = "false",
      .doc = CFR_DOC(
          "Whether `token_url` may be one of plain http that is not on this machine, such as a server inside the "
-         "cluster. Whoever can read the network between reads the token and what is granted; "
+         "cluster. Anyone who can read the network in between reads the token and what is granted; "
          "`credfresh check` warns.")},
     {.key = "grant",
      .type = CFR_FIELD_ENUM,
