@@ -128,7 +128,7 @@ const struct cfr_cli_verb cfr_cli_verbs[] = {
      "credfresh oidc rotate -d /var/lib/issuer --confirm"},
     {"oidc", "publish", "dUncGRt", "d", "upload the documents to a bucket or container, and read them back",
      "credfresh oidc publish -d /var/lib/issuer --to s3@eu-west-1:https://bucket.example"},
-    {"oidc", "manifests", "dDBuGO", "dD", "write what the cluster and the clouds must know, as files and commands",
+    {"oidc", "manifests", "dDBuGO", "dD", "write what cluster and clouds must know, as files and commands",
      "credfresh oidc manifests -d /var/lib/issuer --output /tmp/tell"},
     {"oidc", "status", "dj", "d", "show the keys and the next step of a rotation",
      "credfresh oidc status -d /var/lib/issuer"},

@@ -101,8 +101,8 @@ static void print_verbs(const struct cfr_cli_command *c, FILE *to)
     for (const struct cfr_cli_verb *v = cfr_cli_verbs; v->name != NULL; v++) {
         if (strcmp(v->command, c->name) != 0)
             continue;
-        (void)fprintf(to, "%s  %-8s", any ? "" : "\n", v->name);
-        print_text(v->summary, 10, to);
+        (void)fprintf(to, "%s  %-10s", any ? "" : "\n", v->name);
+        print_text(v->summary, 12, to);
         any = true;
     }
     if (any)
