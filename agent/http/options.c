@@ -313,7 +313,10 @@ static unsigned set_limits(CURL *e, const struct cfr_http_request *r)
     bad |= curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
                             (long)(ms < CFR_HTTP_CONNECT_MAX_MS ? ms : CFR_HTTP_CONNECT_MAX_MS));
     /* Refuses a Content-Length; on_body refuses an answer without one. */
-    bad |= curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)(r->answer_max <= INT_MAX ? r->answer_max : 0));
+    /* A stream is limited by what was not consumed of it. */
+    if (r->part == NULL)
+        bad |=
+            curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)(r->answer_max <= INT_MAX ? r->answer_max : 0));
     bad |= curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     if (r->part != NULL) {
         /* It is silent for minutes, and a peer that is gone should be noticed. */

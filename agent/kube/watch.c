@@ -17,6 +17,9 @@
 #define LIST_MAX    4194304 /* bytes of a chunk */
 #define WATCH_S     300     /* the server then ends the watch, and another one goes on */
 #define WATCH_LATE  30000   /* ... or it did not, and we do */
+#define WATCH_SHORT 5000    /* a watch that ends before is a failure */
+#define CHUNKS_MAX  1000    /* of a list */
+#define STREAMS_MAX 256     /* beyond these the periodic look remains */
 #define QUERY_MAX   16384   /* a continue token, percent-encoded */
 #define SPLIT_MAX   8       /* objects that are watched one by one where all together may not be */
 #define COLLECT_MAX 512
@@ -44,6 +47,8 @@ struct cfr_kube_stream {
     bool watching;                     /* the call is a watch, else a list */
     char version[CFR_K8S_VERSION_MAX]; /* that the watch has reached; empty: a list is needed */
     char more[CFR_K8S_CONTINUE_MAX];   /* of the list; empty: from its start */
+    unsigned chunks;                   /* of the list */
+    int64_t begun_boot_ms;             /* when the call was begun */
     struct cfr_err broken;             /* why the watch must end */
     int64_t next_boot_ms;              /* of the next call; INT64_MAX while one is under way */
     struct cfr_backoff backoff;
@@ -125,8 +130,13 @@ static void after_list(struct cfr_kube_stream *s, const struct cfr_kube_answer *
         return;
     if (rc == 0 && answer->status != 200)
         rc = refuse(s, answer, &retry_after_s, &err);
-    if (rc == 0)
+    else if (rc == 0)
         rc = cfr_k8s_watch_list(answer->body, on_seen, s, s->version, s->more, &err);
+    /* An object of another program that is too large must not hide ours. */
+    if ((rc == CFR_E_ANSWER || rc == CFR_E_LIMIT) && split_stream(s))
+        return;
+    if (rc == 0 && s->more[0] != '\0' && ++s->chunks == CHUNKS_MAX)
+        rc = cfr_err_set(&err, CFR_E_LIMIT, "the list has no end after %d parts", CHUNKS_MAX);
     if (rc != 0) {
         s->version[0] = '\0';
         retry_later(s, &err, retry_after_s);
@@ -148,10 +158,13 @@ static void after_watch(struct cfr_kube_stream *s, const struct cfr_kube_answer 
     if (rc == 0 && answer->status != 200)
         rc = refuse(s, answer, &retry_after_s, &err);
     s->next_boot_ms = cfr_clock_now().boot_ms;
+    if (rc == 0 && s->next_boot_ms - s->begun_boot_ms < WATCH_SHORT)
+        rc = cfr_err_set(&err, CFR_E_UNAVAILABLE, "the API server ended the watch at once");
     /* What the server has ended as it should, after WATCH_S, goes on at once. */
     if (rc == 0)
         return;
-    if (s->broken.code != 0 || (answer->error == 0 && answer->status != 200))
+    /* The same event would be too large again. */
+    if (s->broken.code != 0 || answer->error == CFR_E_LIMIT || (answer->error == 0 && answer->status != 200))
         s->version[0] = '\0';
     retry_later(s, &err, retry_after_s);
 }
@@ -183,9 +196,10 @@ static size_t on_part(void *ctx, struct cfr_view bytes)
         if (cfr_k8s_watch_event(line, on_seen, s, s->version, &s->broken) != 0)
             s->next_boot_ms = cfr_clock_now().boot_ms;
         /* Only now: a server that refuses each watch must not be asked without a pause. */
-        s->backoff = (struct cfr_backoff){0};
-        if (s->broken.code == 0)
+        if (s->broken.code == 0) {
+            s->backoff = (struct cfr_backoff){0};
             s->logged = (struct cfr_log_once){0};
+        }
         if (used == bytes.n)
             break;
     }
@@ -233,6 +247,8 @@ static void start_call(struct cfr_kube_stream *s)
 
     s->watching = s->version[0] != '\0';
     s->broken = (struct cfr_err){0};
+    s->begun_boot_ms = cfr_clock_now().boot_ms;
+    s->chunks = s->more[0] != '\0' ? s->chunks : 0;
     request.accept = s->watching ? CFR_K8S_WATCH_ACCEPT : CFR_K8S_LIST_ACCEPT;
     request.answer_max = s->watching ? CFR_K8S_EVENT_MAX : LIST_MAX;
     request.part = s->watching ? on_part : NULL;
@@ -286,8 +302,10 @@ void cfr_kube_watch_step(struct cfr_kube *k, struct cfr_now now)
 
 static bool is_stream(const struct cfr_kube_stream *s, const struct cfr_kube_object *o)
 {
-    return !s->alone && !o->alone && strcmp(s->collection, o->collection) == 0 &&
-           same_text(s->kubeconfig, o->where.kubeconfig) && same_text(s->context, o->where.context);
+    bool same = s->alone ? s->watches != NULL && strcmp(s->watches->name, o->name) == 0 : !o->alone;
+
+    return same && strcmp(s->collection, o->collection) == 0 && same_text(s->kubeconfig, o->where.kubeconfig) &&
+           same_text(s->context, o->where.context);
 }
 
 static void free_stream(struct cfr_kube_stream *s)
@@ -358,11 +376,18 @@ int cfr_kube_watch_start(struct cfr_kube *k, const struct cfr_kube_object *objec
                          struct cfr_kube_watch **out, struct cfr_err *err)
 {
     struct cfr_kube_watch *w = calloc(1, sizeof *w);
-    struct cfr_kube_stream *s = k->streams;
+    struct cfr_kube_stream *s = NULL;
+    size_t count = 0;
 
     *out = NULL;
-    while (s != NULL && !is_stream(s, object))
-        s = s->next;
+    for (struct cfr_kube_stream *one = k->streams; one != NULL; one = one->next, count++) {
+        if (is_stream(one, object) && (s == NULL || s->split))
+            s = one;
+    }
+    if (count >= STREAMS_MAX && (s == NULL || s->split)) {
+        free(w);
+        return cfr_err_set(err, CFR_E_LIMIT, "%d watches are open already", STREAMS_MAX);
+    }
     if (w != NULL && (s == NULL || s->split))
         s = make_stream(k, object, object->alone || (s != NULL && s->split));
     if (w == NULL || s == NULL) {

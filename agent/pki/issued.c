@@ -45,9 +45,9 @@ static const struct cfr_field certificate_fields[] = {
                  "key, which never leaves the consumer, and there is no `private-key`. Only the key counts; names and "
                  "lifetime are those of this mapping. Default: none, a key is made.")},
     {FIELD(csr_owner, STRING), .min = 1, .max = 256,
-     .doc =
-         CFR_DOC("User (name or number) that the request must belong to. Default: any, but the file must not be in a "
-                 "directory that everybody may write to.")},
+     .doc = CFR_DOC(
+         "User (name or number) that the request must belong to. Default: none; then only root and the agent's user "
+         "may be able to write the file.")},
     {.key = "validity",
      .type = CFR_FIELD_DURATION,
      .offset = AT(validity_ms),

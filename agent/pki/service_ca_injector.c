@@ -18,6 +18,7 @@
 #define LOG_NAME  "service-ca"
 #define LOOK_MS   60000
 #define SHOWN_MAX 320
+#define PAGES_MAX 1000 /* of a list */
 
 /* One object, as it was when its field had been set last. */
 struct place {
@@ -40,6 +41,7 @@ struct entry {
     struct cfr_secret body;   /* of the call */
     struct cfr_strings found; /* by the list under way */
     char *next;               /* its next page */
+    int pages;                /* that were read */
     struct place *places;
     size_t count;
     size_t at; /* the place that is looked at */
@@ -289,6 +291,8 @@ static int after_list(struct entry *e, const struct cfr_kube_answer *answer, str
 
     free(e->next);
     e->next = next;
+    if (rc == 0 && next != NULL && ++e->pages >= PAGES_MAX)
+        rc = cfr_err_set(err, CFR_E_LIMIT, "the list has no end after %d parts", PAGES_MAX);
     if (rc == 0 && next != NULL)
         return ask(e, LISTING, err);
     if (rc == 0)
@@ -421,6 +425,7 @@ static void begin_pass(struct entry *e)
     struct cfr_err err = {0};
 
     e->failed = (struct cfr_err){0};
+    e->pages = 0;
     e->retry_after_s = -1;
     e->switched = false;
     e->at = 0;

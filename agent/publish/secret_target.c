@@ -9,8 +9,10 @@
 #include "agent/publish/target_private.h"
 #include "agent/loop/backoff.h"
 #include "agent/loop/log_once.h"
+#include "base/base64.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "base/time.h"
 #include "files/format/format.h"
 #include "kube/secret_apply.h"
@@ -24,7 +26,8 @@
 #define NAME_MAX_BYTES   360
 #define LOOK_MS          60000 /* between two looks at what a Secret holds */
 #define STIR_MS          1000  /* from a change to the look at it, after a loss: 4, 16 and 64 s */
-#define LOOK_DOUBLED_MAX 4     /* for one that is lost again and again: up to 16 minutes, for each costs an exchange */
+#define HIDDEN_MAX       (2 * CFR_CONFIG_FILES_MAX + 8)
+#define LOOK_DOUBLED_MAX 4 /* for one that is lost again and again: up to 16 minutes, for each costs an exchange */
 
 enum purpose {
     LOOK,   /* does it still hold what was applied? */
@@ -65,6 +68,7 @@ struct target {
     bool told_expired;
     bool stirred; /* it reported while a request was under way */
     int64_t look_boot_ms;
+    int64_t applied_boot_ms; /* when it was last applied */
     struct cfr_backoff backoff;
     struct cfr_log_once logged;
     uint64_t warned; /* hash of the API server's last warning */
@@ -488,6 +492,17 @@ static void report_published(const struct target *t)
     send_event(t, false, t->minted ? "Rotated" : "Published", note);
 }
 
+/* Without the server's words: more users may read Events than Secrets. */
+static void report_failed(const struct target *t)
+{
+    char note[160];
+
+    (void)snprintf(note, sizeof note,
+                   "the credential %.63s could not be published here [%s]; the log of credfresh says why",
+                   t->all->config->name, cfr_err_name(t->error_code));
+    send_event(t, true, "PublishFailed", note);
+}
+
 /* Once for what is there. */
 static void check_expired(struct target *t, struct cfr_now now)
 {
@@ -512,7 +527,7 @@ static void note_error(struct target *t, const struct cfr_err *err)
     t->error_code = err->code;
     news = cfr_log_once_is_news(&t->logged, err);
     if (news)
-        send_event(t, true, "PublishFailed", t->error != NULL ? t->error : "out of memory");
+        report_failed(t);
     t->all->ended(t->all->ctx, t->name, t->wanted, err, news);
 }
 
@@ -530,12 +545,16 @@ static void fail(struct target *t, const struct cfr_err *err, int64_t retry_afte
     note_error(t, err);
 }
 
+/* Between two looks. */
+static int64_t pause_of(const struct target *t)
+{
+    return (int64_t)LOOK_MS << (t->losses < LOOK_DOUBLED_MAX ? t->losses : LOOK_DOUBLED_MAX);
+}
+
 static void look_later(struct target *t)
 {
-    unsigned doubled = t->losses < LOOK_DOUBLED_MAX ? t->losses : LOOK_DOUBLED_MAX;
-
     t->seen = true;
-    t->look_boot_ms = cfr_clock_now().boot_ms + ((int64_t)LOOK_MS << doubled);
+    t->look_boot_ms = cfr_clock_now().boot_ms + pause_of(t);
 }
 
 /* ---- watching ---- */
@@ -544,7 +563,8 @@ static void look_later(struct target *t)
 static void look_soon(struct target *t)
 {
     int64_t now_ms = cfr_clock_now().boot_ms;
-    int64_t at_ms = now_ms + (t->losses == 0 ? 0 : (int64_t)STIR_MS << (2 * t->losses));
+    unsigned doubled = t->losses < LOOK_DOUBLED_MAX ? t->losses : LOOK_DOUBLED_MAX;
+    int64_t at_ms = now_ms + (doubled == 0 ? 0 : (int64_t)STIR_MS << (2 * doubled));
 
     if (t->loaded)
         t->next_boot_ms = t->next_boot_ms < now_ms + STIR_MS ? t->next_boot_ms : now_ms + STIR_MS;
@@ -606,6 +626,7 @@ static void succeed(struct target *t)
 {
     cfr_kube_watch_end(t->space_watch);
     t->space_watch = NULL;
+    t->applied_boot_ms = cfr_clock_now().boot_ms;
     t->done = t->sending;
     t->done_expires_ms = t->sending_expires_ms;
     t->told_expired = false;
@@ -630,9 +651,31 @@ static void lose(struct target *t, const struct cfr_err *err)
     note_error(t, err);
 }
 
+/* What an answer may repeat: what we are identified by, and the values, as they are and in base64. ENCODED holds the
+ * latter, for the caller to free. Returns how many there are. */
+static size_t list_secrets(const struct target *t, const struct cfr_kube_answer *answer, struct cfr_secret *encoded,
+                           struct cfr_view hidden[HIDDEN_MAX])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < answer->secret_count && count < HIDDEN_MAX; i++)
+        hidden[count++] = answer->secrets[i];
+    for (size_t i = 0; i < t->key_count; i++)
+        cfr_secret_init(&encoded[i], CFR_K8S_SECRET_BODY_MAX);
+    for (size_t i = 0; !t->kind->is_public && i < t->key_count && count + 2 <= HIDDEN_MAX; i++) {
+        hidden[count++] = cfr_secret_view(&t->values[i]);
+        if (cfr_base64_encode(cfr_secret_view(&t->values[i]), &encoded[i], NULL) == 0)
+            hidden[count++] = cfr_secret_view(&encoded[i]);
+    }
+    return count;
+}
+
 static int refuse(const struct target *t, const struct cfr_kube_answer *answer, int64_t *retry_after_s,
                   struct cfr_err *err)
 {
+    struct cfr_secret encoded[CFR_CONFIG_FILES_MAX];
+    struct cfr_view hidden[HIDDEN_MAX];
+    int rc;
     struct cfr_k8s_asked asked = {
         .what = t->name,
         /* A refusal to create, other than one to patch, does not say what was refused. */
@@ -642,11 +685,14 @@ static int refuse(const struct target *t, const struct cfr_kube_answer *answer, 
         .resource = t->kind->resource,
         .name = t->config->name,
         .namespace_name = t->namespace_name,
-        .secrets = answer->secrets,
-        .secret_count = answer->secret_count,
+        .secrets = hidden,
+        .secret_count = list_secrets(t, answer, encoded, hidden),
     };
 
-    return cfr_k8s_refusal(answer->status, answer->body, &asked, retry_after_s, err);
+    rc = cfr_k8s_refusal(answer->status, answer->body, &asked, retry_after_s, err);
+    for (size_t i = 0; i < t->key_count; i++)
+        cfr_secret_free(&encoded[i]);
+    return rc;
 }
 
 static int send(struct target *t, enum purpose purpose, struct cfr_err *err);
@@ -742,7 +788,9 @@ static void after_periodic_look(struct target *t, const struct cfr_kube_answer *
     }
     /* If something newer is to be applied by now, that looks itself. */
     if (rc == 0 || t->loaded) {
-        t->losses = rc == 0 ? 0 : t->losses;
+        /* One that is removed again and again must not seem to stay because it was seen in between. */
+        if (rc == 0 && cfr_clock_now().boot_ms - t->applied_boot_ms >= pause_of(t))
+            t->losses = 0;
         clear_error(t);
         look_later(t);
         t->all->ended(t->all->ctx, t->name, t->done, NULL, false);
@@ -772,14 +820,23 @@ static int after_apply(struct target *t, const struct cfr_kube_answer *answer, i
 }
 
 /* Logs once what the API server warns of, such as an admission policy that will refuse later. */
-static void log_warning(struct target *t, const char *warning)
+static void log_warning(struct target *t, const struct cfr_kube_answer *answer)
 {
+    const char *warning = answer->warning;
     uint64_t hash = cfr_hash_add(CFR_HASH_START, warning, strlen(warning));
+    struct cfr_secret encoded[CFR_CONFIG_FILES_MAX];
+    struct cfr_view hidden[HIDDEN_MAX];
+    char shown[CFR_REDACT_MAX];
+    size_t count;
 
     if (warning[0] == '\0' || hash == t->warned)
         return;
     t->warned = hash;
-    cfr_log(CFR_LOG_WARN, t->all->config->name, NULL, "%s: the API server warns: %s", t->name, warning);
+    count = list_secrets(t, answer, encoded, hidden);
+    cfr_log(CFR_LOG_WARN, t->all->config->name, NULL, "%s: the API server warns: %s", t->name,
+            cfr_redact(cfr_view_of(warning), hidden, count, shown));
+    for (size_t i = 0; i < t->key_count; i++)
+        cfr_secret_free(&encoded[i]);
 }
 
 static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
@@ -792,7 +849,7 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
 
     t->call = NULL;
     cfr_secret_free(&t->body);
-    log_warning(t, answer->warning);
+    log_warning(t, answer);
     if (rc == 0 && (answer->status == 200 || answer->status == 201)) {
         cfr_k8s_secret_apply_version(answer->body, t->version);
         if (t->config->events)

@@ -399,7 +399,7 @@ def test_which_proxy(sick, env, says):
     """As the exchange takes it."""
     port = str(closed_port())
     sick.configure(sick.credential(exchange=aws(sick, endpoint="https://10.99.9.9")))
-    report = doctor(sick, "--timeout", "500ms", env={key: value.replace("PORT", port) for key, value in env.items()})
+    report = doctor(sick, "--timeout", "2s", env={key: value.replace("PORT", port) for key, value in env.items()})
     assert bool(report.all("net.proxy")) == (says is not None) and "55word" not in report.text
     if says is not None:
         report.one("net.proxy", "note", says.replace("PORT", port))

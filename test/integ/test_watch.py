@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Objects of the cluster are watched: what others do to them is put back within seconds, by one watch for a namespace."""
+import base64
+import json
 import time
 
 import pytest
 
-from conftest import eventually
+from conftest import Mounted, eventually
 from test_secret_target import ACCOUNT, Kube, configmap, delivery, start, target
 
 SECONDS = 20  # less than the minute between two looks without a watch
@@ -89,7 +91,7 @@ def test_without_the_right_to_watch_it_says_so_once(agent, kube):
     start(agent, target(agent, "blind"))
     wait_ok(agent, 1)
     eventually(lambda: "watch of /api/v1/namespaces/default/secrets" in agent.log, lambda: agent.log)
-    assert agent.log.count("watch of /api/v1/namespaces/default/secrets") == 1
+    assert agent.log.count("warn  watch of /api/v1/namespaces/default/secrets") == 1
     assert agent.status()["ready"]
 
 
@@ -126,3 +128,32 @@ def test_a_namespace_that_appears_late(agent, kube):
     began = time.monotonic()
     eventually(lambda: delivery(agent).get("result") == "ok", agent.log, SECONDS)
     print(f"{time.monotonic() - began:.1f} s")
+
+
+@pytest.mark.parametrize("body", ["", '{"type":"ERROR","object":{"code":410}}\n'], ids=["nothing", "410"])
+def test_watches_that_end_at_once_are_spaced(agent, kube, body):
+    """A server that ends each watch is asked again after pauses that grow, and the log says so once."""
+    agent.cloud.fault(kind="status", status=200, body=body, count=99, match={"action": "kube.watch"})
+    start(agent, target(agent, "short"))
+    wait_ok(agent, 1)
+    wait_watching(agent, 4)
+    at = [r["t"] for r in actions(agent, "kube.watch")]
+    assert at[3] - at[2] > at[1] - at[0] and at[3] - at[0] >= 1, at
+    assert agent.log.count("warn  watch of /api/v1/namespaces/default/secrets") == 1
+
+
+def test_a_refusal_that_repeats_a_value(agent, kube):
+    """An admission webhook may quote what it refuses, as it is or in base64: that is in no log, status or Event."""
+    value = "hunter2-hunter2-hunter2"
+    shown = base64.b64encode(value.encode()).decode()
+    agent.cloud.fault(kind="status", status=403, count=9, match={"action": "kube.secret.apply"},
+                      body=json.dumps({"kind": "Status", "message": f"denied by webhook: {value} is {shown}"}))
+    mounted = Mounted(agent.dir / "mnt")
+    mounted.put({"password": value})
+    start(agent, target(agent, "quoted", keys=None, events=True), token=None, exchange=None,
+          secret={"directory": str(mounted.dir), "pass_on": True})
+    eventually(lambda: "denied by webhook" in (delivery(agent).get("error") or ""), agent.log)
+    eventually(lambda: actions(agent, "kube.event.create"), lambda: agent.log)
+    events = kube.call("GET", "", kind="events")
+    for text in (agent.log, json.dumps(agent.request("GET", "/v1/credentials")[1]), json.dumps(events)):
+        assert "hunter2" not in text and shown not in text, text
