@@ -23,8 +23,10 @@ int64_t cfr_worker_window_ms(const struct cfr_worker *w)
 struct cfr_refresh_jitter cfr_worker_jitter(const struct cfr_worker *w)
 {
     /* A rotated key has a time of its own anyway. */
+    bool phased = w->rotator == NULL && w->source->may_send(w->config);
+
     return (struct cfr_refresh_jitter){w->spread, cfr_clock_chance(),
-                                       w->rotator == NULL && w->source->may_send(w->config)};
+                                       phased && (w->provider == NULL || !w->provider->lives_vary)};
 }
 
 bool cfr_worker_hooks_wait(const struct cfr_worker *w)

@@ -373,6 +373,7 @@ const struct cfr_sts_provider cfr_azure_provider = {
     .hosts = hosts,
     .token_rules = &token_rules,
     .consumer_window_ms = CONSUMER_WINDOW_MS,
+    .lives_vary = true, /* from 60 to 90 min */
     .check = check,
     .needs_token = needs_token,
     .build = build,

@@ -56,6 +56,7 @@ struct cfr_sts_provider {
     const char *const *hosts;  /* ends of its servers' names, whose certificates are of public CAs; NULL = none */
     const struct cfr_token_rules *token_rules; /* NULL = none but those of all */
     int64_t consumer_window_ms; /* consumers refresh by themselves when less life is left: stay ahead of it */
+    bool lives_vary;            /* each grant lives as long as the server draws: that spreads a fleet by itself */
     /* Rules that need the environment (a region that may come from there, say). CFR_E_CONFIG. */
     int (*check)(const void *config, const char *(*env)(const char *), struct cfr_err *err);
     /* Whether this configuration begins with a subject token; NULL = always. */
