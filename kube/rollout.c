@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MARK "restarted-for.credfresh.io/"
+#define MARK     "restarted-for.credfresh.io/"
+#define MARK_MAX 48
 
 enum { DEPLOYMENT, STATEFULSET, DAEMONSET };
 
@@ -34,10 +35,10 @@ bool cfr_k8s_rollout_path(const struct cfr_k8s_restart *r, bool patch, char out[
     return true;
 }
 
-static void write_mark(const struct cfr_k8s_restart *r, char key[128], char value[24])
+static void write_mark(const struct cfr_k8s_restart *r, char key[128], char value[MARK_MAX])
 {
     (void)snprintf(key, 128, MARK "%.63s", r->credential);
-    (void)snprintf(value, 24, "%" PRIu64, r->generation);
+    (void)snprintf(value, MARK_MAX, "%" PRIu64 "-%" PRId64, r->generation, r->issued_ms);
 }
 
 int cfr_k8s_rollout_body(const struct cfr_k8s_restart *r, int64_t now_s, struct cfr_secret *out, struct cfr_err *err)
@@ -45,7 +46,7 @@ int cfr_k8s_rollout_body(const struct cfr_k8s_restart *r, int64_t now_s, struct 
     struct cfr_writer w = {.secret = out, .err = err};
     char at[CFR_TIME_RFC3339_MAX];
     char key[128];
-    char value[24];
+    char value[MARK_MAX];
 
     write_mark(r, key, value);
     cfr_writer_object(&w, NULL);
@@ -119,7 +120,7 @@ static bool is_marked(const struct cfr_k8s_restart *r, const struct cfr_json *sp
 {
     static const char *const path[] = {"template", "metadata", "annotations", NULL};
     char key[128];
-    char value[24];
+    char value[MARK_MAX];
 
     write_mark(r, key, value);
     return cfr_view_is(text_at(cfr_json_path(spec, path), key), value);

@@ -22,6 +22,7 @@ struct cfr_k8s_restart {
     const char *name;
     const char *credential;
     uint64_t generation;
+    int64_t issued_ms; /* when its lifetime began: generations begin at 1 again where the state was lost */
 };
 
 /* What a workload says of itself. */

@@ -35,6 +35,7 @@ struct cfr_hooks {
     struct cfr_http *http;
     struct cfr_kube *kube;
     unsigned max_attempts;
+    int64_t issued_ms;
     cfr_hook_fn *ended;
     void *ctx;
     struct cfr_api_status_hook *status; /* heap; NULL until it is asked for */
@@ -123,6 +124,11 @@ void cfr_hook_close(struct cfr_hooks *h)
     }
     free(h->status);
     free(h);
+}
+
+void cfr_hook_set_issued(struct cfr_hooks *h, int64_t issued_ms)
+{
+    h->issued_ms = issued_ms;
 }
 
 void cfr_hook_rebind(struct cfr_hooks *h, const struct cfr_config_credential *c)
@@ -262,6 +268,7 @@ static void start_hook(struct cfr_hooks *h, size_t i, struct cfr_now now)
         .kube = h->kube,
         .acknowledge_header = k->header,
         .generation = k->tried,
+        .issued_ms = h->issued_ms,
         .ended = on_ended,
         .ctx = h,
         .fd = -1,

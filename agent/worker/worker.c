@@ -43,6 +43,7 @@ static void restore_hooks(struct cfr_worker *w, struct cfr_now now)
     /* Not before everything is in the cluster; then they are requested again. */
     bool later = cfr_worker_hooks_wait(w) && cfr_publish_secret_pending(w->delivery);
 
+    cfr_hook_set_issued(w->hooks, w->record.issued_ms);
     for (size_t i = 0; i < w->record.hook_count; i++)
         behind = behind || w->record.hook_done[i] < w->record.generation;
     /* Hooks that were changed while one was pending are all run once more: a reload too many does no harm. */

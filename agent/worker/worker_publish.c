@@ -98,6 +98,7 @@ static void record_generation(struct cfr_worker *w, uint64_t generation, struct 
     cfr_worker_ack_published(w);
     /* A quick consumer has it in use before we know that it is published. */
     (void)cfr_worker_ack_look(w);
+    cfr_hook_set_issued(w->hooks, w->record.issued_ms);
     if (!cfr_worker_hooks_wait(w))
         cfr_hook_request(w->hooks, generation, first, now);
     w->first_delivery = w->first_delivery || first;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The hook `rollout` restarts a workload once for a generation, waits for its pods, and says what holds it up."""
 import json
+import shutil
 import ssl
 import urllib.request
 
@@ -70,10 +71,10 @@ def test_it_restarts_as_kubectl_does(agent, web):
     eventually(lambda: hook(agent).get("result") == "ok", lambda: agent.log)
     marks = web.annotations()
     assert marks["kubectl.kubernetes.io/restartedAt"].endswith("Z") and marks["theirs"] == "x"
-    assert marks["restarted-for.credfresh.io/demo"] == "1"
+    assert marks["restarted-for.credfresh.io/demo"].startswith("1-")
     assert hook(agent)["name"] == "rollout Deployment default/web"
     assert agent.run("rotate", "demo").returncode == 0
-    eventually(lambda: web.annotations()["restarted-for.credfresh.io/demo"] == "2", lambda: agent.log)
+    eventually(lambda: web.annotations()["restarted-for.credfresh.io/demo"].startswith("2-"), lambda: agent.log)
     eventually(lambda: hook(agent).get("generation") == 2, lambda: agent.log)
     assert web.get()["metadata"]["generation"] == 3
 
@@ -94,6 +95,18 @@ def test_it_waits_and_restarts_only_once(agent, web):
     agent.start()
     agent.wait_state("fresh")
     assert web.get()["metadata"]["generation"] == 2
+
+
+def test_a_lost_state_restarts_again(agent, web):
+    """Generations are counted from 1 again then: the mark of the first one must not seem to be this one's."""
+    start(agent)
+    eventually(lambda: hook(agent).get("result") == "ok", lambda: agent.log)
+    assert web.get()["metadata"]["generation"] == 2
+    agent.stop()
+    shutil.rmtree(agent.state)
+    shutil.rmtree(agent.out)
+    agent.start()
+    eventually(lambda: web.get()["metadata"]["generation"] == 3, lambda: agent.log)
 
 
 def test_what_holds_it_up_is_said(agent, web):

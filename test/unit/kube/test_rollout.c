@@ -6,8 +6,12 @@
 
 static struct cfr_k8s_restart restart(int kind)
 {
-    return (struct cfr_k8s_restart){
-        .kind = kind, .namespace_name = "ns-a", .name = "web", .credential = "db", .generation = 7};
+    return (struct cfr_k8s_restart){.kind = kind,
+                                    .namespace_name = "ns-a",
+                                    .name = "web",
+                                    .credential = "db",
+                                    .generation = 7,
+                                    .issued_ms = 1700000000000};
 }
 
 static void patches(void **state)
@@ -26,11 +30,12 @@ static void patches(void **state)
     assert_int_equal(cfr_k8s_rollout_body(&r, 1767326645, &body, &err), 0);
     assert_string_equal(body.p, "{\"spec\":{\"template\":{\"metadata\":{\"annotations\":{"
                                 "\"kubectl.kubernetes.io/restartedAt\":\"2026-01-02T04:04:05Z\","
-                                "\"restarted-for.credfresh.io/db\":\"7\"}}}}}");
+                                "\"restarted-for.credfresh.io/db\":\"7-1700000000000\"}}}}}");
     cfr_secret_free(&body);
 }
 
-#define MARK(n) "\"template\":{\"metadata\":{\"annotations\":{\"restarted-for.credfresh.io/db\":\"" n "\"}}}"
+#define MARK(n)                                                                                                        \
+    "\"template\":{\"metadata\":{\"annotations\":{\"restarted-for.credfresh.io/db\":\"" n "-1700000000000\"}}}"
 #define OBJECT(kind, spec, status)                                                                                     \
     "{\"kind\":\"" kind "\",\"metadata\":{\"name\":\"web\",\"generation\":3},\"spec\":{" spec "},\"status\":{" status  \
     "}}"
