@@ -377,6 +377,23 @@ bool cfr_rotation_taken(struct cfr_rotation_rotation *r, const char *name, int64
 
 /* ---- rest ---- */
 
+/* Like an old key: once a list that is not old has the published key as an active one. */
+static void retire_former(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
+                          struct cfr_rotation_todo *out)
+{
+    const struct cfr_rotation_former *one = &r->journal.former[0];
+
+    if (is_stale(r, f->now_s, LOOK_AGAIN_S))
+        act(out, CFR_ROTATION_ACT_LIST, NULL);
+    else if (cfr_rotation_look_up(&r->seen, r->journal.current) != CFR_ROTATION_KEY_ACTIVE)
+        wait_until(out, r->listed_s + LOOK_AGAIN_S);
+    else
+        act(out,
+            r->provider->deactivates && one->off_s == 0 ? CFR_ROTATION_ACT_DEACTIVATE_FORMER
+                                                        : CFR_ROTATION_ACT_DELETE_FORMER,
+            one->id);
+}
+
 static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
     int64_t due_s = cfr_rotation_due_s(&r->journal, &r->rules);
@@ -386,6 +403,8 @@ static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
     int64_t lookup_s = cfr_rotation_lookup_s(r, f->now_s);
     int64_t former_s = cfr_rotation_former_due_s(r);
 
+    if (former_s < f->now_s + f->grace_left_s)
+        former_s = f->now_s + f->grace_left_s;
     if (!tidied)
         return save;
     if (f->found && !f->alone && r->journal.current[0] == '\0')
@@ -395,10 +414,7 @@ static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
         return begin_lookup(r, out);
     if (f->alone && f->now_s >= former_s && r->key_state == CFR_ROTATION_KEY_ACTIVE &&
         (f->used_by_all || f->now_s >= r->journal.published_s + r->rules.grace_most_s)) {
-        act(out,
-            r->provider->deactivates && r->journal.former[0].off_s == 0 ? CFR_ROTATION_ACT_DEACTIVATE_FORMER
-                                                                        : CFR_ROTATION_ACT_DELETE_FORMER,
-            r->journal.former[0].id);
+        retire_former(r, f, out);
         return false;
     }
     if (f->alone || !due) {

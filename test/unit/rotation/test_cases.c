@@ -507,6 +507,19 @@ static void what_ends_by_itself_is_replaced_before(void **state)
     assert_int_equal(cfr_rotation_due_s(&r.journal, &rules), now_s + rules.expire_after_s);
 }
 
+/* What follows the list that a former key's removal needs. */
+static void list_former(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
+                        const struct cfr_rotation_keys *keys, struct cfr_rotation_todo *todo)
+{
+    bool changed;
+
+    cfr_rotation_next(r, f, &changed, todo);
+    assert_true(todo->action == CFR_ROTATION_ACT_LIST && !r->looking_up);
+    assert_false(cfr_rotation_listed(r, keys, f->now_s));
+    cfr_rotation_next(r, f, &changed, todo);
+    assert_false(changed);
+}
+
 /* Another owner: its predecessor's keys are written down, retired once the new key is active and its grace is over, and
  * not before an hour after a refusal. */
 static void another_owner(void **state)
@@ -519,6 +532,7 @@ static void another_owner(void **state)
         .journal = {.step = CFR_ROTATION_PUBLISHED, .subject = "aws/a", .current = "one", .old = "two", .rotation = 3}};
     struct cfr_rotation_facts f = {.now_s = 1700000000, .alone = true, .pending_id = "", .used_by_all = true};
     struct cfr_rotation_keys keys = {.count = 1, .key = {{.id = "new", .active = true}}};
+    struct cfr_rotation_keys none = {.count = 0};
     struct cfr_str text = {.limit = 65536};
     struct cfr_rotation_todo todo;
     struct cfr_err err = {0};
@@ -545,8 +559,21 @@ static void another_owner(void **state)
     cfr_rotation_next(&r, &f, &changed, &todo);
     assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
     assert_true(todo.at_s == f.now_s + 90);
+    /* The clock was set: by one that cannot be, the grace is not over. */
     f.now_s += 90;
+    f.grace_left_s = 30;
     cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_true(todo.action == CFR_ROTATION_ACT_WAIT && todo.at_s == f.now_s + 30);
+    f.grace_left_s = 0;
+    /* A list that lags behind does not have the new one: the former one stays. */
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_LIST);
+    r.journal.current_s = f.now_s;
+    assert_false(cfr_rotation_listed(&r, &none, f.now_s));
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_true(todo.action == CFR_ROTATION_ACT_WAIT && todo.at_s == f.now_s + 10);
+    f.now_s += 10;
+    list_former(&r, &f, &keys, &todo);
     assert_int_equal(todo.action, CFR_ROTATION_ACT_DEACTIVATE_FORMER);
     assert_string_equal(todo.id, "one");
     cfr_rotation_former_failed(&r, f.now_s);
@@ -557,7 +584,7 @@ static void another_owner(void **state)
     cfr_rotation_next(&r, &f, &changed, &todo);
     assert_true(todo.action == CFR_ROTATION_ACT_WAIT && todo.at_s == f.now_s + 50);
     f.now_s += 50;
-    cfr_rotation_next(&r, &f, &changed, &todo);
+    list_former(&r, &f, &keys, &todo);
     assert_int_equal(todo.action, CFR_ROTATION_ACT_DELETE_FORMER);
     /* Not while the new one is gone. */
     r.key_state = CFR_ROTATION_KEY_DELETED;
