@@ -308,7 +308,8 @@ static bool tidy(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
 
 /* ---- a key that another program created ---- */
 
-/* The listed key that was found: by its id, else by how its secret begins, if only one does so. */
+/* The listed key that was found: by its id, unless its secret begins otherwise, so that the id is another one's; else
+ * by how its secret begins, if only one does so. */
 static const struct cfr_rotation_key *find_found(const struct cfr_rotation_rotation *r,
                                                  const struct cfr_rotation_facts *f)
 {
@@ -316,8 +317,9 @@ static const struct cfr_rotation_key *find_found(const struct cfr_rotation_rotat
 
     for (size_t i = 0; i < r->seen.count; i++) {
         const struct cfr_rotation_key *key = &r->seen.key[i];
-        bool same = f->found_id[0] != '\0' ? strcmp(key->id, f->found_id) == 0
-                                           : key->hint[0] != '\0' && strcmp(key->hint, f->found_hint) == 0;
+        bool hinted = key->hint[0] != '\0' && f->found_hint[0] != '\0';
+        bool fits = hinted && strcmp(key->hint, f->found_hint) == 0;
+        bool same = f->found_id[0] != '\0' ? strcmp(key->id, f->found_id) == 0 && (fits || !hinted) : fits;
 
         if (same && found != NULL)
             return NULL;

@@ -102,6 +102,14 @@ static void describe_unfit(const struct cfr_rotation_rotation *r, const struct c
     bool hint = f->found_id[0] == '\0';
     bool unlisted = r->unfit == CFR_ROTATION_UNFIT_UNLISTED;
 
+    if (unlisted && !hint && cfr_rotation_look_up(&r->seen, f->found_id) != CFR_ROTATION_KEY_DELETED) {
+        (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
+                       CFR_ROTATION_WAITS_OPERATOR
+                       "the id %.130s that was found is not that of the secret next to it, which begins otherwise; "
+                       "correct it, or remove `adopt` to have another key created",
+                       f->found_id);
+        return;
+    }
     (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
                    CFR_ROTATION_WAITS_OPERATOR
                    "the key %.130s%s that was found %s%.90s%s; %s, or remove `adopt` to have another key created",

@@ -661,6 +661,45 @@ static void a_key_that_was_found(void **state)
     assert_int_equal(r.journal.step, CFR_ROTATION_REST);
 }
 
+/* The id that was found next to a secret may be that of another one: the secret begins otherwise. */
+static void an_id_that_is_not_the_secrets(void **state)
+{
+    const struct cfr_rotation_provider provider = {.verify_count = 3};
+    struct cfr_rotation_facts f = {
+        .now_s = START_S, .found = true, .found_id = "one", .found_hint = "xyz", .pending_id = "", .used_by_all = true};
+    struct cfr_rotation_rotation r = at_rest(&provider, 0, true);
+    struct cfr_rotation_keys keys = {
+        .count = 2, .key = {{.id = "one", .hint = "abc", .active = true}, {.id = "two", .hint = "xyz", .active = true}}};
+    char words[CFR_ROTATION_WORDS_MAX];
+    struct cfr_rotation_todo todo;
+    bool changed;
+
+    (void)state;
+    r.journal = (struct cfr_rotation_journal){.subject = "azure/robot"};
+    assert_false(cfr_rotation_listed(&r, &keys, START_S));
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+    assert_int_equal(r.unfit, CFR_ROTATION_UNFIT_UNLISTED);
+    cfr_rotation_words(&r, &f, words);
+    assert_non_null(strstr(words, "the id one that was found is not that of the secret next to it"));
+    f.found_hint = "abc";
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_VERIFY);
+    assert_string_equal(todo.id, "one");
+    /* A cloud that does not say how secrets begin. */
+    f.found_id = "two";
+    keys.key[1].hint[0] = '\0';
+    assert_false(cfr_rotation_listed(&r, &keys, START_S));
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_VERIFY);
+    assert_string_equal(todo.id, "two");
+    /* One that was found by its id alone. */
+    f.found_id = "one";
+    f.found_hint = "";
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_string_equal(todo.id, "one");
+}
+
 static const char *const names[] = {
 #define X(name, text) #name,
     CFR_ROTATION_STEP_LIST(X)
@@ -697,6 +736,7 @@ int main(void)
         cmocka_unit_test(a_key_that_was_removed),
         cmocka_unit_test(lists_that_disagree),
         cmocka_unit_test(a_key_that_was_found),
+        cmocka_unit_test(an_id_that_is_not_the_secrets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
