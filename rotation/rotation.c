@@ -795,10 +795,11 @@ bool cfr_rotation_published(struct cfr_rotation_rotation *r, uint64_t generation
 {
     struct cfr_rotation_journal *j = &r->journal;
 
-    /* The former one was gone, and the one before it is kept as the old one. */
-    if (j->old[0] != '\0' && r->key_state != CFR_ROTATION_KEY_DELETED)
+    /* The former one was gone, and the one before it is kept as the old one. Lists that did not have it may have been
+     * wrong: at rest it is looked for once more. */
+    if (j->old[0] != '\0')
         put_aside(j, j->current, true, now_s);
-    else if (j->old[0] == '\0')
+    else
         copy(j->old, CFR_ROTATION_ID_MAX, j->current);
     copy(j->current, CFR_ROTATION_ID_MAX, j->minted);
     j->current_s = j->minted_s;

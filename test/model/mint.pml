@@ -234,8 +234,7 @@ start:
         atomic {
             if
             :: old == NONE -> old = current
-            :: old != NONE && exists[current] -> aside[current] = true; ours[current] = true /* the one before it is kept */
-            :: else -> skip
+            :: old != NONE -> aside[current] = true; ours[current] = true /* the one before it is kept, and it may live on */
             fi;
             current = minted; minted = NONE; GO(VERIFIED, PUBLISHED) };
         MAY_END

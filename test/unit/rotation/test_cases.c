@@ -344,22 +344,43 @@ static void a_young_key_that_is_not_listed_yet(void **state)
     assert_contains(words, "to list the published key key-2 as active");
 }
 
-/* What replaces it is published: the old one is still the one before it, and what an operator deactivated is aside. */
+/* What replaces it is published: the old one is still the one before it, and what was gone is aside, also where lists
+ * said that it was deleted: they may have been wrong. */
 static void what_was_replaced_in_its_grace_is_put_aside(void **state)
 {
     struct cfr_rotation_provider provider = {.verify_count = 1, .deactivates = true};
-    struct cfr_rotation_rotation r = with_old(&provider, CFR_ROTATION_VERIFIED);
 
     (void)state;
-    (void)snprintf(r.journal.minted, sizeof r.journal.minted, "key-3");
-    r.key_state = CFR_ROTATION_KEY_DEACTIVATED;
-    assert_true(cfr_rotation_published(&r, 3, 1700000000));
-    assert_string_equal(r.journal.current, "key-3");
-    assert_string_equal(r.journal.old, "key-1");
-    assert_int_equal(r.journal.aside_count, 1);
-    assert_string_equal(r.journal.aside[0].id, "key-2");
-    assert_true(r.journal.aside[0].ours);
-    assert_int_equal(r.journal.step, CFR_ROTATION_PUBLISHED);
+    for (int gone = CFR_ROTATION_KEY_DEACTIVATED; gone <= CFR_ROTATION_KEY_DELETED; gone++) {
+        struct cfr_rotation_rotation r = with_old(&provider, CFR_ROTATION_VERIFIED);
+        struct cfr_rotation_facts f = {.now_s = 1700000000 + 86400, .alone = true};
+        struct cfr_rotation_keys keys = {.count = 2,
+                                         .key = {{.id = "key-3", .active = true}, {.id = "key-2", .active = true}}};
+        struct cfr_rotation_todo todo;
+        bool save;
+
+        (void)snprintf(r.journal.minted, sizeof r.journal.minted, "key-3");
+        r.key_state = (enum cfr_rotation_key_state)gone;
+        assert_true(cfr_rotation_published(&r, 3, 1700000000));
+        assert_string_equal(r.journal.current, "key-3");
+        assert_string_equal(r.journal.old, "key-1");
+        assert_int_equal(r.journal.aside_count, 1);
+        assert_string_equal(r.journal.aside[0].id, "key-2");
+        assert_true(r.journal.aside[0].ours);
+        assert_int_equal(r.journal.step, CFR_ROTATION_PUBLISHED);
+        /* At rest it is retired if it lives on, and forgotten if it does not. */
+        r.journal.step = CFR_ROTATION_REST;
+        r.journal.old[0] = '\0';
+        cfr_rotation_next(&r, &f, &save, &todo);
+        assert_int_equal(todo.action, CFR_ROTATION_ACT_LIST);
+        assert_false(cfr_rotation_listed(&r, &keys, f.now_s));
+        cfr_rotation_next(&r, &f, &save, &todo);
+        assert_int_equal(todo.action, CFR_ROTATION_ACT_DEACTIVATE);
+        assert_string_equal(todo.id, "key-2");
+        keys.count = 1;
+        assert_true(cfr_rotation_listed(&r, &keys, f.now_s));
+        assert_int_equal(r.journal.aside_count, 0);
+    }
 }
 
 /* ---- what is written down ---- */
