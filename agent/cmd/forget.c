@@ -20,7 +20,7 @@ struct listing {
 static void print_one(void *ctx, const char *name, const struct cfr_rotation_journal *j, const struct cfr_err *err)
 {
     struct listing *l = ctx;
-    struct cfr_str keys = {.limit = (size_t)CFR_ROTATION_ID_MAX * (CFR_ROTATION_ASIDE_MAX + 4)};
+    struct cfr_str keys = {.limit = CFR_ROTATOR_LEFTOVER_MAX};
 
     if (l->only != NULL && strcmp(l->only, name) != 0)
         return;

@@ -41,20 +41,11 @@ static bool was_known(const struct cfr_daemon *a, const char *name)
     return false;
 }
 
-static size_t count_keys(const struct cfr_rotation_journal *j)
-{
-    size_t known = j->aside_count;
-
-    known += j->current[0] != '\0' ? 1 : 0;
-    known += j->old[0] != '\0' ? 1 : 0;
-    known += j->minted[0] != '\0' ? 1 : 0;
-    return known != 0 ? known : 1;
-}
-
 static void on_found(void *ctx, const char *name, const struct cfr_rotation_journal *j, const struct cfr_err *err)
 {
     struct finding *f = ctx;
-    struct cfr_str keys = {.limit = (size_t)CFR_ROTATION_ID_MAX * (CFR_ROTATION_ASIDE_MAX + 4)};
+    size_t count = j != NULL ? cfr_rotator_leftover_count(j) : 0;
+    struct cfr_str keys = {.limit = CFR_ROTATOR_LEFTOVER_MAX};
     struct cfr_api_status_forgotten *more = realloc(f->found, (f->count + 1) * sizeof *f->found);
 
     if (more == NULL)
@@ -67,7 +58,7 @@ static void on_found(void *ctx, const char *name, const struct cfr_rotation_jour
         .subject = j != NULL ? strdup(j->subject) : NULL,
         .keys = keys.p != NULL ? strdup(keys.p) : NULL,
         .error = err != NULL ? strdup(err->text) : NULL,
-        .count = j != NULL ? count_keys(j) : 1,
+        .count = count != 0 ? count : 1,
     };
     cfr_str_free(&keys);
     if (f->found[f->count].name == NULL)

@@ -346,7 +346,7 @@ static void report_forgotten(void *ctx, const char *name, const struct cfr_rotat
                              const struct cfr_err *err)
 {
     struct cfr_doctor *d = ctx;
-    struct cfr_str keys = {.limit = (size_t)CFR_ROTATION_ID_MAX * (CFR_ROTATION_ASIDE_MAX + 4)};
+    struct cfr_str keys = {.limit = CFR_ROTATOR_LEFTOVER_MAX};
 
     if (j == NULL && !is_ours_to_read(d, "mint.forgotten", name, err))
         return;

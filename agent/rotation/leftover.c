@@ -39,9 +39,14 @@ static bool may_exist(const struct cfr_rotation_journal *j)
     return j->step == CFR_ROTATION_INTENT || j->step == CFR_ROTATION_LOST;
 }
 
-static bool knows_any(const struct cfr_rotation_journal *j)
+size_t cfr_rotator_leftover_count(const struct cfr_rotation_journal *j)
 {
-    return j->current[0] != '\0' || j->old[0] != '\0' || j->minted[0] != '\0' || j->aside_count != 0 || may_exist(j);
+    size_t known = j->aside_count + j->former_count;
+
+    known += j->current[0] != '\0' ? 1 : 0;
+    known += j->old[0] != '\0' ? 1 : 0;
+    known += j->minted[0] != '\0' ? 1 : 0;
+    return known;
 }
 
 static void look(int state_fd, const char *name, cfr_rotator_leftover_fn *fn, void *ctx)
@@ -60,7 +65,7 @@ static void look(int state_fd, const char *name, cfr_rotator_leftover_fn *fn, vo
     cfr_secret_free(&text);
     if (rc != 0)
         fn(ctx, name, NULL, &err);
-    else if (knows_any(&journal))
+    else if (cfr_rotator_leftover_count(&journal) != 0 || may_exist(&journal))
         fn(ctx, name, &journal, NULL);
 }
 
@@ -100,6 +105,10 @@ void cfr_rotator_leftover_keys(const struct cfr_rotation_journal *j, struct cfr_
     add_key(out, j->minted);
     for (size_t i = 0; i < j->aside_count; i++)
         add_key(out, j->aside[i].id);
+    for (size_t i = 0; i < j->former_count; i++) {
+        add_key(out, j->former[i].id);
+        cfr_str_addf(out, " of the former owner %s", j->former[i].subject);
+    }
     if (may_exist(j))
         cfr_str_addf(out, "%sone %sthat may have been created while its answer was lost", out->len != 0 ? "; " : "",
                      out->len != 0 ? "more " : "");

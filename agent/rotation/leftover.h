@@ -9,6 +9,11 @@
 #include "base/str.h"
 #include "rotation/rotation.h"
 
+/* Of cfr_rotator_leftover_keys. */
+#define CFR_ROTATOR_LEFTOVER_MAX                                                                                       \
+    ((size_t)CFR_ROTATION_ID_MAX * (CFR_ROTATION_ASIDE_MAX + 4) +                                                      \
+     (size_t)(CFR_ROTATION_ID_MAX + CFR_ROTATION_SUBJECT_MAX + 8) * CFR_ROTATION_FORMER_MAX)
+
 /* One former credential; J is NULL if its journal cannot be read, and ERR says why. Borrowed for the call. */
 typedef void cfr_rotator_leftover_fn(void *ctx, const char *name, const struct cfr_rotation_journal *j,
                                      const struct cfr_err *err);
@@ -17,7 +22,9 @@ typedef void cfr_rotator_leftover_fn(void *ctx, const char *name, const struct c
  * that may exist; in no order. An error of the directory. */
 int cfr_rotator_each_leftover(int state_fd, const struct cfr_config *config, cfr_rotator_leftover_fn *fn, void *ctx,
                               struct cfr_err *err);
-/* Which keys J knows, in words: "A, B; one more may have been created". */
+/* How many keys J knows, former owners' among them; one that may exist does not count. */
+size_t cfr_rotator_leftover_count(const struct cfr_rotation_journal *j);
+/* Which they are, in words: "A, B, C of the former owner SUBJECT; one more that may have been created". */
 void cfr_rotator_leftover_keys(const struct cfr_rotation_journal *j, struct cfr_str *out);
 /* Removes what is known of the former credential NAME, and wipes a secret that was not published. CFR_E_MISSING if
  * there is nothing. */

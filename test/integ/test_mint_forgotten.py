@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Keys of a credential that left the configuration: they work until somebody deletes them, so nothing lets them be forgotten
 but an operator."""
+import json
 import re
 
 from conftest import eventually
@@ -73,6 +74,25 @@ def test_it_leaves_while_the_agent_runs(configured):
     agent.configure(alone(agent))
     assert agent.run("reload").returncode == 0
     assert [one["name"] for one in forgotten(agent)] == ["robot"]
+
+
+def test_keys_of_a_former_owner(configured):
+    agent = configured
+    key = left_while_off(agent)
+    path = agent.state / "robot+mint.json"
+    journal = json.loads(path.read_text()) | {"former": [{"subject": "aws/other", "id": "AKIAFORMER0000000000", "off_s": "0"}]}
+    path.write_text(json.dumps(journal))
+    former = "AKIAFORMER0000000000 of the former owner aws/other"
+    assert agent.run("forget", "-c", str(agent.config_path)).stdout == f"robot: aws/robot: {key}, {former}\n"
+    # Also where there are no others.
+    path.write_text(json.dumps(journal | {"current": ""}))
+    assert agent.run("forget", "-c", str(agent.config_path)).stdout == f"robot: aws/robot: {former}\n"
+    path.write_text(json.dumps(journal))
+    agent.start()
+    agent.wait_state("fresh", "admin")
+    assert forgotten(agent) == [{"name": "robot", "subject": "aws/robot", "keys": f"{key}, {former}", "count": 2, "error": None}]
+    assert 'credfresh_forgotten_keys{credential="robot"} 2\n' in agent.request("GET", "/metrics")[1]
+    doctor(agent).one("mint.forgotten", "warning", key, former)
 
 
 def test_a_journal_that_cannot_be_read(configured):
