@@ -43,7 +43,7 @@ static void wait_until(struct cfr_rotation_todo *out, int64_t at_s)
     out->at_s = at_s;
 }
 
-static bool is_known(const struct cfr_rotation_journal *j, const char *id)
+bool cfr_rotation_is_known(const struct cfr_rotation_journal *j, const char *id)
 {
     for (size_t i = 0; i < j->known_count; i++) {
         if (strcmp(j->known[i], id) == 0)
@@ -481,8 +481,8 @@ static bool may_be_ours(const struct cfr_rotation_rotation *r, const struct cfr_
 {
     const struct cfr_rotation_journal *j = &r->journal;
 
-    if (is_known(j, key->id) || find_aside(j, key->id) != j->aside_count || strcmp(key->id, j->current) == 0 ||
-        strcmp(key->id, j->old) == 0)
+    if (cfr_rotation_is_known(j, key->id) || find_aside(j, key->id) != j->aside_count ||
+        strcmp(key->id, j->current) == 0 || strcmp(key->id, j->old) == 0)
         return false;
     /* After UNDOING it is known which one it is. */
     if (j->minted[0] != '\0')
@@ -574,7 +574,7 @@ static bool verified(struct cfr_rotation_rotation *r, const struct cfr_rotation_
         act(out, CFR_ROTATION_ACT_PUBLISH, r->journal.minted);
     else if (f->new_published)
         act(out, CFR_ROTATION_ACT_ADOPT, r->journal.minted);
-    else if (is_known(&r->journal, r->journal.minted)) {
+    else if (cfr_rotation_is_known(&r->journal, r->journal.minted)) {
         /* It was not created for this: where it was found, its secret is still to be had. */
         r->journal.minted[0] = '\0';
         return enter(r, CFR_ROTATION_REST, f->now_s);
@@ -761,7 +761,7 @@ bool cfr_rotation_listed(struct cfr_rotation_rotation *r, const struct cfr_rotat
 
 bool cfr_rotation_is_new(const struct cfr_rotation_rotation *r, const char *id)
 {
-    return !is_known(&r->journal, id) && strcmp(r->journal.current, id) != 0;
+    return !cfr_rotation_is_known(&r->journal, id) && strcmp(r->journal.current, id) != 0;
 }
 
 bool cfr_rotation_made(struct cfr_rotation_rotation *r, const struct cfr_rotation_key *key, int64_t now_s)

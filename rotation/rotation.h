@@ -60,7 +60,7 @@ struct cfr_rotation_aside {
 
 /* A key of the owner that was configured before: it is removed once the present owner's is published and its grace is
  * over. */
-#define CFR_ROTATION_FORMER_MAX 4
+#define CFR_ROTATION_FORMER_MAX 24
 struct cfr_rotation_former {
     char subject[CFR_ROTATION_SUBJECT_MAX];
     char id[CFR_ROTATION_ID_MAX];
@@ -221,13 +221,16 @@ enum cfr_rotation_key_state cfr_rotation_look_up(const struct cfr_rotation_keys 
 const char *cfr_rotation_key_state_name(enum cfr_rotation_key_state state);
 /* The secret of the key that was found is stored, under NAME; the last list has the key. */
 bool cfr_rotation_taken(struct cfr_rotation_rotation *r, const char *name, int64_t found_s, int64_t now_s);
-/* The configured owner is SUBJECT now: another one's keys become former ones. True if they did. */
-bool cfr_rotation_change_owner(struct cfr_rotation_journal *j, const char *subject);
+/* The configured owner is SUBJECT now: another one's keys become former ones. True if they did. LEFT, which may be
+ * NULL, is given the ids, with ", " between them, of those that stay as they are in the cloud and are not in the
+ * journal any more: what may be another user's, and what there is no room for. */
+bool cfr_rotation_change_owner(struct cfr_rotation_journal *j, const char *subject, struct cfr_str *left);
 /* When the next key of a former owner is to be retired; INT64_MAX if there is none. */
 int64_t cfr_rotation_former_due_s(const struct cfr_rotation_rotation *r);
 bool cfr_rotation_former_retired(struct cfr_rotation_rotation *r, bool deleted, int64_t now_s);
-/* It could not be, which is no failure of the rotation: it is tried again after an hour. */
-void cfr_rotation_former_failed(struct cfr_rotation_rotation *r, int64_t now_s);
+/* It could not be, which is no failure of the rotation: after an hour the next one is tried, and it again after the
+ * others. */
+bool cfr_rotation_former_failed(struct cfr_rotation_rotation *r, int64_t now_s);
 /* The rights that a rotation needs are there. */
 void cfr_rotation_permitted(struct cfr_rotation_rotation *r);
 /* False for a key that was there before: such an answer is not one to our request. */

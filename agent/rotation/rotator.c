@@ -2,6 +2,7 @@
 /* Rotation of one key: lifecycle, and the steps it takes. */
 #include "agent/rotation/rotator_private.h"
 
+#include "agent/rotation/leftover.h"
 #include "base/log.h"
 #include "base/time.h"
 
@@ -40,36 +41,58 @@ static void set_rules(struct cfr_rotator *m, const struct cfr_config_credential 
 void cfr_rotator_report_leftover(const struct cfr_rotator *m)
 {
     const struct cfr_rotation_journal *j = &m->r.journal;
-    bool unknown = j->step == CFR_ROTATION_INTENT || j->step == CFR_ROTATION_LOST;
+    struct cfr_str keys = {.limit = CFR_ROTATOR_LEFTOVER_MAX};
 
-    if (j->current[0] != '\0' || j->minted[0] != '\0' || unknown)
+    cfr_rotator_leftover_keys(j, &keys);
+    if (keys.len != 0)
         cfr_log(CFR_LOG_WARN, m->config->name, NULL,
-                "the keys of %.200s are not looked after any more: %s%s%s%s%s stay as they are until "
-                "an operator removes them%s",
-                j->subject, j->current, j->old[0] != '\0' ? ", " : "", j->old, j->minted[0] != '\0' ? ", " : "",
-                j->minted, unknown ? "; one more may have been made a moment ago" : "");
+                "the keys of %.200s are not looked after any more: %.700s stay as they are until an operator removes "
+                "them",
+                j->subject, keys.p);
+    cfr_str_free(&keys);
+}
+
+/* The owner was WAS: each key has a line of its own, so that none is cut off. */
+static void report_change(const struct cfr_rotator *m, const char *was, size_t former, const struct cfr_str *left,
+                          bool unknown)
+{
+    const struct cfr_rotation_journal *j = &m->r.journal;
+
+    for (size_t i = former; i < j->former_count; i++)
+        cfr_log(CFR_LOG_WARN, m->config->name, NULL,
+                "the owner is %.200s now: the key %s of %.200s is removed once the new owner's is published and its "
+                "grace is over",
+                j->subject, j->former[i].id, was);
+    if (left->len != 0)
+        cfr_log(CFR_LOG_WARN, m->config->name, NULL,
+                "the owner is %.200s now, and these keys of %.200s stay as they are until an operator removes them, "
+                "because they may be another user's, or there are too many: %s",
+                j->subject, was, left->p);
+    if (unknown)
+        cfr_log(
+            CFR_LOG_WARN, m->config->name, NULL,
+            "the owner is %.200s now, and one more key of %.200s may have been made a moment ago: it stays until an "
+            "operator removes it",
+            j->subject, was);
 }
 
 /* What an earlier run knew of another user's keys is not about these. */
 static void check_subject(struct cfr_rotator *m)
 {
     struct cfr_rotation_journal *j = &m->r.journal;
+    struct cfr_str left = {.limit = CFR_ROTATOR_LEFTOVER_MAX};
+    bool unknown = j->step == CFR_ROTATION_INTENT || j->step == CFR_ROTATION_LOST;
+    size_t former = j->former_count;
     char subject[CFR_ROTATION_SUBJECT_MAX];
+    char was[CFR_ROTATION_SUBJECT_MAX];
 
     cfr_config_mint_subject(m->config->mint, subject);
-    if (j->subject[0] == '\0' || strcmp(j->subject, subject) == 0) {
-        (void)snprintf(j->subject, sizeof j->subject, "%s", subject);
-        return;
+    (void)snprintf(was, sizeof was, "%s", j->subject);
+    if (cfr_rotation_change_owner(j, subject, &left)) {
+        report_change(m, was, former, &left, unknown);
+        m->unsaved = true;
     }
-    if (j->current[0] != '\0')
-        cfr_log(CFR_LOG_WARN, m->config->name, NULL,
-                "the owner is %.200s now: the key %s of %.200s is removed once the new owner's is published and its "
-                "grace is "
-                "over",
-                subject, j->current, j->subject);
-    else
-        cfr_rotator_report_leftover(m);
-    m->unsaved = cfr_rotation_change_owner(j, subject);
+    cfr_str_free(&left);
 }
 
 /* Also when what was broken may have been repaired. */

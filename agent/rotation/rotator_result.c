@@ -214,7 +214,7 @@ void cfr_rotator_former_failed(struct cfr_rotator *m, const struct cfr_err *err)
                    one->subject, err->text);
     cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL, "%s [%s]; delete it in the cloud", m->former,
             cfr_err_name(err->code));
-    cfr_rotation_former_failed(&m->r, cfr_clock_now().wall_ms / 1000);
+    m->unsaved = cfr_rotation_former_failed(&m->r, cfr_clock_now().wall_ms / 1000) || m->unsaved;
 }
 
 static void on_former(struct cfr_rotator *m, const struct cfr_rotator_outcome *o, int64_t now_s)

@@ -54,3 +54,30 @@ def test_it_survives_a_restart_and_says_why_it_cannot(configured):
     agent.stop()
     agent.start()
     eventually(lambda: not keys_of(agent.cloud), lambda: f"{mint_of(agent)}\n{agent.log}", 60)
+
+
+def test_every_key_of_the_former_owner_is_told_of(configured):
+    agent = configured
+    for key in keys_of(agent.cloud, "other"):
+        agent.cloud.admin("/iam/key", {"access_key_id": key, "delete": True})
+    agent.cloud.admin("/service/iam", BOTH)
+    agent.start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    key = published_key(agent)
+    agent.stop()
+    # As a run leaves it that ended while it made another key.
+    path = agent.state / "robot+mint.json"
+    aside = [{"since_s": "1700000000", "id": "AKIATHEIRS0000000000", "ours": False},
+             {"since_s": "1700000000", "id": "AKIAOURS000000000000", "ours": True}]
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"step": "lost", "aside": aside}))
+    agent.configure(minted(agent, user="other", mint={"settle": "1s"}), admin(agent))
+    agent.start()
+    agent.wait_generation(2, "robot")
+    for one in key, "AKIAOURS000000000000":
+        assert f"the key {one} of aws/robot is removed once the new owner's is published" in agent.log
+    assert "these keys of aws/robot stay as they are" in agent.log and "there are too many: AKIATHEIRS0000000000" in agent.log
+    assert "one more key of aws/robot may have been made a moment ago" in agent.log
+    eventually(lambda: "the key AKIAOURS000000000000 of the former owner aws/robot" in agent.log,
+               lambda: f"{mint_of(agent)}\n{agent.log}", 60)
+    assert not keys_of(agent.cloud)

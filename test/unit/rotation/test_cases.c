@@ -560,8 +560,8 @@ static void another_owner(void **state)
     bool changed;
 
     (void)state;
-    assert_false(cfr_rotation_change_owner(&r.journal, "aws/a"));
-    assert_true(cfr_rotation_change_owner(&r.journal, "aws/b"));
+    assert_false(cfr_rotation_change_owner(&r.journal, "aws/a", NULL));
+    assert_true(cfr_rotation_change_owner(&r.journal, "aws/b", NULL));
     assert_int_equal(cfr_rotation_journal_write(&r.journal, &text), 0);
     assert_int_equal(cfr_rotation_journal_read(cfr_str_view(&text), &r.journal, &err), 0);
     cfr_str_free(&text);
@@ -597,9 +597,14 @@ static void another_owner(void **state)
     list_former(&r, &f, &keys, &todo);
     assert_int_equal(todo.action, CFR_ROTATION_ACT_DEACTIVATE_FORMER);
     assert_string_equal(todo.id, "one");
-    cfr_rotation_former_failed(&r, f.now_s);
+    /* It cannot be: the other one has its turn after a while, and then it again. */
+    assert_true(cfr_rotation_former_failed(&r, f.now_s));
+    assert_string_equal(r.journal.former[0].id, "two");
+    assert_string_equal(r.journal.former[1].id, "one");
     cfr_rotation_next(&r, &f, &changed, &todo);
     assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+    assert_true(cfr_rotation_former_failed(&r, f.now_s));
+    assert_string_equal(r.journal.former[0].id, "one");
     r.former_try_s = 0;
     assert_true(cfr_rotation_former_retired(&r, false, f.now_s));
     cfr_rotation_next(&r, &f, &changed, &todo);
@@ -613,12 +618,59 @@ static void another_owner(void **state)
     assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
     assert_true(cfr_rotation_former_retired(&r, true, f.now_s));
     assert_string_equal(r.journal.former[0].id, "two");
+    assert_false(cfr_rotation_former_failed(&r, f.now_s));
+    assert_string_equal(r.journal.former[0].id, "two");
+}
+
+/* What is not credfresh's for certain stays another owner's, and what there is no room for is named. */
+static void what_another_owner_leaves(void **state)
+{
+    struct cfr_rotation_journal j = {.step = CFR_ROTATION_VERIFIED,
+                                     .subject = "aws/a",
+                                     .current = "one",
+                                     .minted = "found",
+                                     .known = {"found"},
+                                     .known_count = 1,
+                                     .aside = {{"theirs", 1700000000, false}, {"ours", 1700000001, true}},
+                                     .aside_count = 2};
+    struct cfr_rotation_journal made = {.step = CFR_ROTATION_MINTED, .subject = "aws/a", .minted = "new"};
+    struct cfr_str left = {.limit = 256};
+
+    (void)state;
+    assert_true(cfr_rotation_change_owner(&j, "aws/b", &left));
+    assert_int_equal(j.former_count, 2);
+    assert_string_equal(j.former[0].id, "one");
+    assert_string_equal(j.former[1].id, "ours");
+    assert_int_equal(j.aside_count, 0);
+    assert_string_equal(left.p, "found, theirs");
+    cfr_str_free(&left);
+    assert_true(cfr_rotation_change_owner(&made, "aws/b", &left));
+    assert_int_equal(made.former_count, 1);
+    assert_string_equal(made.former[0].id, "new");
+    assert_int_equal(left.len, 0);
+    /* As full as it can be, it can be written down and read. */
+    for (int i = 0; j.former_count < CFR_ROTATION_FORMER_MAX; i++) {
+        (void)snprintf(j.current, sizeof j.current, "key-%d", i);
+        assert_true(cfr_rotation_change_owner(&j, i % 2 == 0 ? "aws/a" : "aws/b", &left));
+        assert_int_equal(left.len, 0);
+    }
+    (void)snprintf(j.current, sizeof j.current, "last");
+    assert_true(cfr_rotation_change_owner(&j, "aws/c", &left));
+    assert_int_equal(j.former_count, CFR_ROTATION_FORMER_MAX);
+    assert_string_equal(left.p, "last");
+    cfr_str_free(&left);
+    left.limit = 65536;
+    assert_int_equal(cfr_rotation_journal_write(&j, &left), 0);
+    assert_int_equal(cfr_rotation_journal_read(cfr_str_view(&left), &made, NULL), 0);
+    assert_int_equal(made.former_count, CFR_ROTATION_FORMER_MAX);
+    cfr_str_free(&left);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_owner),
+        cmocka_unit_test(what_another_owner_leaves),
         cmocka_unit_test(a_verified_key_without_its_pending_secret_is_left_alone),
         cmocka_unit_test(what_is_not_ours_for_certain_is_put_aside),
         cmocka_unit_test(what_cannot_be_deactivated_is_left),

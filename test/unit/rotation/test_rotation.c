@@ -669,7 +669,8 @@ static void an_id_that_is_not_the_secrets(void **state)
         .now_s = START_S, .found = true, .found_id = "one", .found_hint = "xyz", .pending_id = "", .used_by_all = true};
     struct cfr_rotation_rotation r = at_rest(&provider, 0, true);
     struct cfr_rotation_keys keys = {
-        .count = 2, .key = {{.id = "one", .hint = "abc", .active = true}, {.id = "two", .hint = "xyz", .active = true}}};
+        .count = 2,
+        .key = {{.id = "one", .hint = "abc", .active = true}, {.id = "two", .hint = "xyz", .active = true}}};
     char words[CFR_ROTATION_WORDS_MAX];
     struct cfr_rotation_todo todo;
     bool changed;
