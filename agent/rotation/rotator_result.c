@@ -167,14 +167,23 @@ static void on_verified(struct cfr_rotator *m, const struct cfr_rotator_outcome 
     m->unsaved = cfr_rotation_verified(&m->r, o->rc == 0, now_s) || m->unsaved;
 }
 
-static void on_deleted(struct cfr_rotator *m, int64_t now_s)
+/* A key that the cloud does not have any more is one that is removed, which providers answer with success. */
+static bool was_absent(const struct cfr_rotator_outcome *o)
+{
+    return o->status >= 400;
+}
+
+static void on_deleted(struct cfr_rotator *m, const struct cfr_rotator_outcome *o, int64_t now_s)
 {
     enum cfr_rotation_step step = m->r.journal.step;
+    const char *done = step == CFR_ROTATION_DELETING ? ": the rotation is complete" : "";
 
-    cfr_log(CFR_LOG_INFO, m->config->name, NULL, "removed the key %s%s", m->call.id,
-            step == CFR_ROTATION_DELETING    ? ": the rotation is complete"
-            : step == CFR_ROTATION_PUBLISHED ? ", which was deactivated, to make room for another one"
-                                             : "");
+    if (was_absent(o))
+        cfr_log(CFR_LOG_INFO, m->config->name, NULL, "the key %s, which was to be removed, was not found%s", m->call.id,
+                done);
+    else
+        cfr_log(CFR_LOG_INFO, m->config->name, NULL, "removed the key %s%s", m->call.id,
+                step == CFR_ROTATION_PUBLISHED ? ", which was deactivated, to make room for another one" : done);
     m->rotations += step == CFR_ROTATION_DELETING ? 1 : 0;
     m->undone += step == CFR_ROTATION_UNDOING || step == CFR_ROTATION_LOST ? 1 : 0;
     m->unsaved = cfr_rotation_deleted(&m->r, now_s) || m->unsaved;
@@ -227,8 +236,12 @@ static void on_former(struct cfr_rotator *m, const struct cfr_rotator_outcome *o
         return;
     }
     m->former[0] = '\0';
-    cfr_log(CFR_LOG_INFO, m->config->name, NULL, "%s the key %s of the former owner %s",
-            deleted ? "removed" : "deactivated", one->id, one->subject);
+    if (was_absent(o))
+        cfr_log(CFR_LOG_INFO, m->config->name, NULL, "the key %s of the former owner %s was not found", one->id,
+                one->subject);
+    else
+        cfr_log(CFR_LOG_INFO, m->config->name, NULL, "%s the key %s of the former owner %s",
+                deleted ? "removed" : "deactivated", one->id, one->subject);
     m->unsaved = cfr_rotation_former_retired(&m->r, deleted, now_s) || m->unsaved;
 }
 
@@ -260,7 +273,7 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
     else if (m->call.op == CFR_ROTATION_LAST_USED)
         m->unsaved = cfr_rotation_used(&m->r, m->call.answer.used_s, now_s) || m->unsaved;
     else
-        on_deleted(m, now_s);
+        on_deleted(m, o, now_s);
     cfr_rotator_hang_up(m);
     cfr_rotator_run(m);
     m->context.replan(m->context.ctx);
