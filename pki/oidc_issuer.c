@@ -234,6 +234,12 @@ void cfr_oidc_issuer_done(struct cfr_oidc_issuer *issuer, int64_t now_s)
     issuer->since_s = now_s;
 }
 
+void cfr_oidc_issuer_set_lost(struct cfr_oidc_issuer *issuer)
+{
+    if (issuer->phase == CFR_OIDC_ISSUER_PUBLISHED)
+        issuer->phase = CFR_OIDC_ISSUER_PUBLISHING;
+}
+
 int cfr_oidc_issuer_confirm(struct cfr_oidc_issuer *issuer, int64_t now_s, struct cfr_err *err)
 {
     if (issuer->phase == CFR_OIDC_ISSUER_PUBLISHED && issuer->cluster_key) {

@@ -92,6 +92,9 @@ int cfr_oidc_issuer_next(struct cfr_oidc_issuer *issuer, int64_t now_s, struct c
 int cfr_oidc_issuer_next_with(struct cfr_oidc_issuer *issuer, struct cfr_view pem, struct cfr_err *err);
 /* The files of the intention are written, at NOW_S. */
 void cfr_oidc_issuer_done(struct cfr_oidc_issuer *issuer, int64_t now_s);
+/* Files of the phase were found missing or changed: the new key of PUBLISHED is not known to verifiers, whatever was
+ * waited for, so it is PUBLISHING again. Other phases stay: to be stored before the files are written again. */
+void cfr_oidc_issuer_set_lost(struct cfr_oidc_issuer *issuer);
 /* In SWITCHED: all signers use the new key since NOW_S. A second time changes nothing. Where the cluster keeps the
  * keys, also in PUBLISHED, from which it leads to SWITCHED: the switch is the cluster's. CFR_E_CONFLICT in another
  * phase. */

@@ -2,12 +2,14 @@
 /* OIDC issuer on disk: journal, keys and documents. */
 #include "agent/pki/oidc_store.h"
 
+#include "files/file.h"
 #include "files/single.h"
 #include "files/state.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define JOURNAL         "issuer"
@@ -97,14 +99,57 @@ static int write_document(const struct cfr_oidc_issuer *issuer, const char *dire
     return rc;
 }
 
+/* *THERE stays true if the file has the document and can be read by anyone. */
+static int look_at(const struct cfr_oidc_issuer *issuer, const char *directory, const char *name, make_fn *make,
+                   bool *there, struct cfr_err *err)
+{
+    struct cfr_str text = {.limit = CFR_OIDC_ISSUER_DOCUMENT_MAX};
+    struct cfr_secret found;
+    char path[PATH_MAX];
+    struct stat st;
+    int rc = make(issuer, &text, err);
+
+    cfr_secret_init(&found, CFR_OIDC_ISSUER_DOCUMENT_MAX);
+    if (rc == 0 && (size_t)snprintf(path, sizeof path, "%s/%s", directory, name) >= sizeof path)
+        rc = cfr_err_set(err, CFR_E_PATH, "%.80s...: is too long a path", directory);
+    if (rc == 0)
+        *there = *there && stat(path, &st) == 0 && (st.st_mode & 07777) == MODE_FOR_PUBLIC &&
+                 cfr_file_read(path, &found, NULL) == 0 && cfr_view_eq(cfr_secret_view(&found), cfr_str_view(&text));
+    cfr_secret_free(&found);
+    cfr_str_free(&text);
+    return rc;
+}
+
+/* Verifiers that read what stands there instead do not know the next key: the wait for them begins anew, also after a
+ * crash, so this is stored first. */
+static int notice_loss(struct cfr_oidc_store *o, struct cfr_err *err)
+{
+    const struct cfr_oidc_issuer *i = &o->issuer;
+    bool there = true;
+    int rc;
+
+    if (i->phase != CFR_OIDC_ISSUER_PUBLISHED)
+        return 0;
+    rc = look_at(i, i->web_root, cfr_oidc_issuer_jwks_path(i), cfr_oidc_issuer_jwks, &there, err);
+    if (rc == 0)
+        rc = look_at(i, i->web_root, CFR_OIDC_ISSUER_DISCOVERY, cfr_oidc_issuer_discovery, &there, err);
+    if (rc == 0)
+        rc = look_at(i, o->directory, PUBLIC_KEYS, cfr_oidc_issuer_public_keys, &there, err);
+    if (rc != 0 || there)
+        return rc;
+    cfr_oidc_issuer_set_lost(&o->issuer);
+    return cfr_oidc_store_save(o, err);
+}
+
 int cfr_oidc_store_publish(struct cfr_oidc_store *o, int64_t now_s, bool *changed, struct cfr_err *err)
 {
     const struct cfr_oidc_issuer *i = &o->issuer;
-    int rc;
+    int rc = notice_loss(o, err);
 
     *changed = false;
     /* In this order: no key signs before it is published. */
-    rc = write_document(i, i->web_root, cfr_oidc_issuer_jwks_path(i), cfr_oidc_issuer_jwks, changed, err);
+    if (rc == 0)
+        rc = write_document(i, i->web_root, cfr_oidc_issuer_jwks_path(i), cfr_oidc_issuer_jwks, changed, err);
     if (rc == 0)
         rc = write_document(i, i->web_root, CFR_OIDC_ISSUER_DISCOVERY, cfr_oidc_issuer_discovery, changed, err);
     if (rc == 0)

@@ -25,8 +25,9 @@ int cfr_oidc_store_open(const char *directory, struct cfr_oidc_store *out, struc
 void cfr_oidc_store_close(struct cfr_oidc_store *o);
 /* Writes the journal, in one step. */
 int cfr_oidc_store_save(struct cfr_oidc_store *o, struct cfr_err *err);
-/* Writes every file of the present phase, documents before keys, and completes a pending change. Repeating it after a
- * crash is safe. *CHANGED says whether a file was written. */
+/* Writes every file of the present phase, documents before keys, and completes a pending change. If documents of
+ * PUBLISHED were missing or changed, they are PUBLISHED anew, since NOW_S. Repeating it after a crash is safe.
+ * *CHANGED says whether a file was written. */
 int cfr_oidc_store_publish(struct cfr_oidc_store *o, int64_t now_s, bool *changed, struct cfr_err *err);
 
 #endif

@@ -154,6 +154,50 @@ def test_files_that_were_lost_or_changed_are_put_back(issuer):
     assert {path: content for path, (_, content) in issuer.files().items()} == before
 
 
+@pytest.mark.parametrize("name", ["web/openid/v1/jwks", "web/.well-known/openid-configuration", "signing.pub"])
+@pytest.mark.parametrize("how", ["overwritten", "unreadable", "removed"])
+def test_no_switch_to_a_key_that_was_just_put_back(issuer, name, how):
+    """As by a deployment of the web root: verifiers have read what stood there, so the time is counted anew."""
+    issuer.init("--key", "ecdsa-p256")
+    path = issuer.dir / name
+    old = path.read_bytes()
+    issuer.good("rotate")
+    before = issuer.status()
+    issuer.pass_time(HOUR)
+    if how == "overwritten":
+        path.write_bytes(old + b"\n")
+    elif how == "unreadable":
+        path.chmod(0o600)
+    else:
+        path.unlink()
+    done = issuer.run("rotate", "--continue")
+    assert done.returncode == 0 and "put back" in done.stderr
+    assert {key: issuer.status()[key] for key in ("phase", "signing", "other")} == {
+        "phase": "published", "signing": before["signing"], "other": before["other"]}
+    assert set(issuer.keys()) == {before["signing"], before["other"]}
+    issuer.pass_time(HOUR - 60)
+    assert "too recently" in issuer.refused("rotate")
+    issuer.pass_time(60)
+    issuer.good("rotate", "--continue")
+    assert issuer.status()["signing"] == before["other"]
+
+
+def test_a_loss_is_stored_before_the_documents_are_put_back(issuer):
+    """A run that cannot put them back, or is killed, leaves nothing that the next one could take for published."""
+    issuer.init("--key", "ecdsa-p256")
+    issuer.good("rotate")
+    issuer.pass_time(HOUR)
+    jwks = issuer.web / "openid/v1/jwks"
+    jwks.unlink()
+    jwks.mkdir()
+    assert issuer.run("rotate").returncode == 1
+    assert issuer.status()["phase"] == "publishing"
+    jwks.rmdir()
+    issuer.good("rotate")
+    assert issuer.status()["phase"] == "published"
+    assert "too recently" in issuer.refused("rotate")
+
+
 def test_an_init_that_failed_is_begun_again(issuer):
     """With what is wanted now, and with its key, which may stand somewhere already."""
     kind = ["--key", "ecdsa-p256"]

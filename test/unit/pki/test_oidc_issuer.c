@@ -231,6 +231,29 @@ static void the_whole_rotation(void **state)
     cfr_oidc_issuer_free(&i);
 }
 
+/* Whoever read what stood there instead has a key set without the new key: the time is counted anew. */
+static void documents_that_were_lost(void **state)
+{
+    struct cfr_oidc_issuer i;
+    struct cfr_err err = {0};
+
+    (void)state;
+    make(&i, 0);
+    cfr_oidc_issuer_set_lost(&i);
+    assert_int_equal(i.phase, CFR_OIDC_ISSUER_STEADY);
+    next(&i, BEGIN, CFR_OIDC_ISSUER_PUBLISHING, CFR_OIDC_ISSUER_PUBLISHED);
+    cfr_oidc_issuer_set_lost(&i);
+    assert_int_equal(i.phase, CFR_OIDC_ISSUER_PUBLISHING);
+    cfr_oidc_issuer_done(&i, BEGIN + 2 * HOUR);
+    assert_int_equal(i.phase, CFR_OIDC_ISSUER_PUBLISHED);
+    assert_int_equal(cfr_oidc_issuer_next(&i, BEGIN + 2 * HOUR, &err), CFR_E_CONFLICT);
+    assert_int_equal(cfr_oidc_issuer_ready_s(&i), BEGIN + 4 * HOUR);
+    next(&i, BEGIN + 4 * HOUR, CFR_OIDC_ISSUER_SWITCHING, CFR_OIDC_ISSUER_SWITCHED);
+    cfr_oidc_issuer_set_lost(&i);
+    assert_int_equal(i.phase, CFR_OIDC_ISSUER_SWITCHED);
+    cfr_oidc_issuer_free(&i);
+}
+
 /* A key that only the disk has does not count as published, and the time is counted from the upload. */
 static void documents_in_a_store(void **state)
 {
@@ -515,6 +538,7 @@ int main(void)
         cmocka_unit_test(kinds_of_keys),
         cmocka_unit_test(urls),
         cmocka_unit_test(the_whole_rotation),
+        cmocka_unit_test(documents_that_were_lost),
         cmocka_unit_test(documents_in_a_store),
         cmocka_unit_test(a_cluster_that_keeps_its_keys),
         cmocka_unit_test(signers_that_follow_the_file),
