@@ -70,6 +70,17 @@ bool cfr_oidc_issuer_is_uploaded(const struct cfr_oidc_issuer *issuer)
     return issuer->store == NULL || (issuer->uploaded != NULL && strcmp(issuer->uploaded, kids) == 0);
 }
 
+bool cfr_oidc_issuer_set_not_uploaded(struct cfr_oidc_issuer *issuer)
+{
+    /* A record of an earlier phase stays: cfr_oidc_issuer_knows needs its keys. */
+    if (issuer->phase != CFR_OIDC_ISSUER_PUBLISHED || issuer->store == NULL || !cfr_oidc_issuer_is_uploaded(issuer))
+        return false;
+    free(issuer->uploaded);
+    issuer->uploaded = NULL;
+    issuer->uploaded_s = 0;
+    return true;
+}
+
 /* True if KID is a word of LIST. */
 static bool holds(const char *list, struct cfr_view kid)
 {

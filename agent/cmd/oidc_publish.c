@@ -214,11 +214,19 @@ static int check_issuer(const struct publishing *p, const struct document *d, st
     return rc;
 }
 
+/* Stored before anything else is tried: however this run ends, no later one takes the new key for published. */
+static int drop_record(struct publishing *p, struct cfr_err *err)
+{
+    return cfr_oidc_issuer_set_not_uploaded(&p->d->issuer) ? cfr_oidc_store_save(p->d, err) : 0;
+}
+
 static int look_at_store(struct publishing *p, struct cfr_err *err)
 {
-    int rc = 0;
+    int rc = call_store(p, &p->documents[0], false, err);
 
-    for (size_t i = 0; rc == 0 && i < DOCUMENTS; i++)
+    if (rc == 0 && !is_same(&p->documents[0]))
+        rc = drop_record(p, err);
+    for (size_t i = 1; rc == 0 && i < DOCUMENTS; i++)
         rc = call_store(p, &p->documents[i], false, err);
     if (rc != 0 || p->o->oidc.replace)
         return rc;
@@ -282,10 +290,18 @@ static int wait_for_url(struct publishing *p, struct document *d, struct cfr_err
     for (;;) {
         int rc = look_at_url(p, d, err);
         int64_t left_ms = p->end_boot_ms - cfr_clock_now().boot_ms;
+        bool late = left_ms <= pause_ms;
 
         if (rc == 0 || (rc != CFR_E_MISSING && cfr_err_class(rc) == CFR_CLASS_LOCAL))
             return rc;
-        if (left_ms <= pause_ms) {
+        /* Of a URL that cannot be reached nothing is known until the time is up. */
+        if (rc == CFR_E_MISSING || late) {
+            struct cfr_err unsaved = {0};
+
+            if (drop_record(p, &unsaved) != 0)
+                cfr_cli_complain("%s", unsaved.text);
+        }
+        if (late) {
             const struct cfr_err last = *err;
 
             return cfr_err_set(err, CFR_E_TIMEOUT,

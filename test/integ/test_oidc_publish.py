@@ -169,6 +169,57 @@ def test_what_was_overwritten_is_put_back_and_counted_anew(make):
     assert "too recently" in issuer.refused("rotate")
 
 
+def both_published(issuer, *words):
+    """A rotation whose switch is due."""
+    issuer.init("--key", "ecdsa-p256", "--settle", "10m", *words)
+    issuer.published()
+    old = issuer.get(JWKS)[0]
+    issuer.good("rotate")
+    issuer.published()
+    issuer.pass_time(HOUR)
+    assert issuer.status()["uploaded"] is True
+    return old
+
+
+def not_switched(issuer):
+    assert issuer.status()["uploaded"] is False
+    issuer.good("rotate", "--continue")
+    assert issuer.status()["phase"] == "published"
+    assert "run `credfresh oidc publish`" in issuer.refused("rotate")
+
+
+@pytest.mark.parametrize("why", ["conflict", "denied"])
+def test_no_switch_after_a_publish_that_saw_other_keys_and_failed(make, why):
+    """Those are what verifiers read, whatever the journal says of an earlier upload."""
+    issuer = make("s3")
+    old = both_published(issuer)
+    issuer.put(JWKS, old.replace(b'"kid":"', b'"kid":"x') if why == "conflict" else old)
+    if why == "denied":
+        issuer.cloud.fault(kind="status", status=403, match={"action": "objects.s3.put"}, count=1)
+    done = issuer.publish()
+    assert done.returncode == (6 if why == "conflict" else 1), done
+    not_switched(issuer)
+    issuer.published("--replace")
+    assert "too recently" in issuer.refused("rotate")
+    issuer.pass_time(600)
+    issuer.good("rotate")
+
+
+def test_no_switch_while_the_url_no_longer_shows_the_keys(make):
+    """The store has them, and nobody can read them any more; the message is still that of the URL."""
+    issuer = make("s3")
+    both_published(issuer)
+    issuer.change(public=False)
+    done = issuer.publish("--timeout", "3s")
+    assert done.returncode == 4 and "HTTP 403" in done.stderr and "publish again" in done.stderr, done
+    not_switched(issuer)
+    issuer.change(public=True)
+    assert "shows them" in issuer.published().stdout
+    assert "too recently" in issuer.refused("rotate")  # since it shows them again
+    issuer.pass_time(600)
+    issuer.good("rotate")
+
+
 def test_documents_of_others_are_left_alone(make, tmp_path):
     """Keys that are not known here may be in tokens; and a place may be another issuer's."""
     issuer = make("s3")

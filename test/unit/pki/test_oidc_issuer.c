@@ -287,9 +287,16 @@ static void documents_in_a_store(void **state)
     assert_true(cfr_oidc_issuer_is_uploaded(&i));
     assert_int_equal(cfr_oidc_issuer_set_store(&i, "gcs:https://s.test/other", &err), 0);
     assert_int_equal(cfr_oidc_issuer_ready_s(&i), -1);
-    assert_int_equal(cfr_oidc_issuer_set_uploaded(&i, true, uploaded_s, &err), 0);
+    assert_int_equal(cfr_oidc_issuer_set_uploaded(&i, true, BEGIN, &err), 0);
+    /* Gone again: all of it, even if the next upload finds it there. */
+    assert_true(cfr_oidc_issuer_set_not_uploaded(&i));
+    assert_false(cfr_oidc_issuer_set_not_uploaded(&i));
+    assert_int_equal(cfr_oidc_issuer_ready_s(&i), -1);
+    assert_int_equal(cfr_oidc_issuer_set_uploaded(&i, false, uploaded_s, &err), 0);
+    assert_int_equal(cfr_oidc_issuer_ready_s(&i), uploaded_s + 2 * HOUR);
     next(&i, uploaded_s + 2 * HOUR, CFR_OIDC_ISSUER_SWITCHING, CFR_OIDC_ISSUER_SWITCHED);
     assert_true(cfr_oidc_issuer_is_uploaded(&i)); /* the switch changes no document */
+    assert_false(cfr_oidc_issuer_set_not_uploaded(&i));
     cfr_oidc_issuer_free(&i);
 }
 
