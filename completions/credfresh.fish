@@ -177,7 +177,7 @@ complete -c credfresh -n '__credfresh_is oidc' -l to -x -a '[s3@REGION: blob: gc
 complete -c credfresh -n '__credfresh_is oidc' -l ca-file -r -F -d 'certificates (PEM) to trust instead of the system\'s'
 complete -c credfresh -n '__credfresh_is oidc' -l output -x -a '(__fish_complete_directories)' -d 'directory of the files for the clouds'
 complete -c credfresh -n '__credfresh_is oidc' -l service-account -x -d 'a service account that a cloud trusts; can be repeated'
-complete -c credfresh -n '__credfresh_is oidc' -l replace -d 'replace documents that have other keys, or are another issuer\'s'
+complete -c credfresh -n '__credfresh_is oidc' -l replace -d 'replace keys that are not known here, or documents of another issuer'
 complete -c credfresh -n '__credfresh_is oidc' -l confirm -d 'every signer uses the new key now'
 complete -c credfresh -n '__credfresh_is oidc' -l continue -d 'continue a rotation, but start none'
 complete -c credfresh -n '__credfresh_is oidc' -s h -l help -d 'print this command\'s usage'

@@ -114,8 +114,11 @@ int cfr_oidc_issuer_set_uploaded(struct cfr_oidc_issuer *issuer, bool changed, i
 bool cfr_oidc_issuer_set_not_uploaded(struct cfr_oidc_issuer *issuer);
 /* True if the store has the keys of this phase, or there is no store. */
 bool cfr_oidc_issuer_is_uploaded(const struct cfr_oidc_issuer *issuer);
-/* True if KID is a key of this phase, or was uploaded last. */
-bool cfr_oidc_issuer_knows(const struct cfr_oidc_issuer *issuer, struct cfr_view kid);
+/* True if FOUND, a key set or a key in PEM form, has a key that neither ISSUER nor BEFORE (may be NULL) knows: it may
+ * be in tokens, which would be refused without it. Then its kid is appended to KID, as it may be shown. False for what
+ * is neither. */
+bool cfr_oidc_issuer_finds_unknown(const struct cfr_oidc_issuer *issuer, const struct cfr_oidc_issuer *before,
+                                   struct cfr_view found, struct cfr_str *kid);
 
 /* Append the contents of the files in this phase; the same phase and keys give the same bytes. CFR_E_NOMEM. */
 int cfr_oidc_issuer_jwks(const struct cfr_oidc_issuer *issuer, struct cfr_str *out, struct cfr_err *err);

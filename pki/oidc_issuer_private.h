@@ -15,5 +15,7 @@ int cfr_oidc_issuer_key_import(struct cfr_oidc_issuer *issuer, struct cfr_view p
 void cfr_oidc_issuer_key_free(struct cfr_oidc_issuer_key *k);
 /* The public keys of this phase by kid, so that a switch changes nothing in them. */
 size_t cfr_oidc_issuer_public_list(const struct cfr_oidc_issuer *issuer, const struct cfr_oidc_issuer_key *out[2]);
+/* True if KID is a key of this phase or of the one before it, or was uploaded last. */
+bool cfr_oidc_issuer_knows(const struct cfr_oidc_issuer *issuer, struct cfr_view kid);
 
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What an OIDC issuer knows of its documents in an object store. */
+/* What an OIDC issuer knows of its documents where they are published. */
+#include "base/json.h"
+#include "pki/key_private.h"
 #include "pki/oidc_issuer_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define KIDS_MAX (2 * CFR_KEY_KID_MAX)
+#define KIDS_MAX  (2 * CFR_KEY_KID_MAX)
+#define SHOWN_MAX 100
 
 /* The keys of this phase: "KID" or "KID KID". */
 static void list_kids(const struct cfr_oidc_issuer *issuer, char out[KIDS_MAX])
@@ -99,5 +102,32 @@ bool cfr_oidc_issuer_knows(const struct cfr_oidc_issuer *issuer, struct cfr_view
     char kids[KIDS_MAX];
 
     list_kids(issuer, kids);
-    return holds(kids, kid) || (issuer->uploaded != NULL && holds(issuer->uploaded, kid));
+    return holds(kids, kid) || (kid.n != 0 && cfr_view_is(kid, issuer->other.kid)) ||
+           (issuer->uploaded != NULL && holds(issuer->uploaded, kid));
+}
+
+static bool is_unknown(const struct cfr_oidc_issuer *issuer, const struct cfr_oidc_issuer *before, struct cfr_view kid,
+                       struct cfr_str *shown)
+{
+    if (cfr_oidc_issuer_knows(issuer, kid) || (before != NULL && cfr_oidc_issuer_knows(before, kid)))
+        return false;
+    cfr_str_add_shown(shown, kid, SHOWN_MAX);
+    return true;
+}
+
+bool cfr_oidc_issuer_finds_unknown(const struct cfr_oidc_issuer *issuer, const struct cfr_oidc_issuer *before,
+                                   struct cfr_view found, struct cfr_str *kid)
+{
+    char own[CFR_KEY_KID_MAX];
+    struct cfr_json *doc = NULL;
+    struct cfr_view name;
+    bool unknown = false;
+
+    if (cfr_json_parse(found, &doc, NULL) != 0)
+        return cfr_key_kid(found, own, NULL) == 0 && is_unknown(issuer, before, cfr_view_of(own), kid);
+    for (const struct cfr_json *key = cfr_json_first(cfr_json_get(doc, "keys")); !unknown && key != NULL;
+         key = cfr_json_next(key))
+        unknown = cfr_json_string(cfr_json_get(key, "kid"), &name) && is_unknown(issuer, before, name, kid);
+    cfr_json_free(doc);
+    return unknown;
 }

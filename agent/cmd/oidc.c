@@ -197,8 +197,10 @@ static int import_key(const char *path, import_fn *import, struct cfr_oidc_issue
 }
 
 /* One that was begun and never came to be is begun again as it is wanted now; its key may be in files already. */
-static int begin(struct cfr_oidc_issuer *next, bool imported, struct cfr_oidc_store *d, struct cfr_err *err)
+static int begin(struct cfr_oidc_issuer *next, const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d,
+                 struct cfr_err *err)
 {
+    bool imported = o->signing_key != NULL || o->public_key != NULL;
     const struct cfr_oidc_issuer *before = &d->issuer;
     bool same = before->key == next->key && before->certified == next->certified && !before->cluster_key;
     int rc = 0;
@@ -209,6 +211,8 @@ static int begin(struct cfr_oidc_issuer *next, bool imported, struct cfr_oidc_st
     } else if (!imported) {
         rc = cfr_oidc_issuer_begin(next, now_s(), err);
     }
+    if (rc == 0 && !o->replace)
+        rc = cfr_oidc_store_check(d, next, err);
     if (rc != 0)
         return rc;
     cfr_oidc_issuer_free(&d->issuer);
@@ -237,7 +241,7 @@ static int init(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, 
         rc = cfr_err_set(err, CFR_E_CONFLICT, "%s is the issuer %.200s already; see credfresh oidc status",
                          o->directory, d->issuer.url);
     else if (rc == 0 || rc == CFR_E_MISSING)
-        rc = begin(&next, key != NULL, d, err);
+        rc = begin(&next, o, d, err);
     cfr_oidc_issuer_free(&next);
     return rc != 0 ? rc : cfr_oidc_store_publish(d, now_s(), &changed, err);
 }
@@ -317,6 +321,8 @@ static int rotate(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d
         rc = cfr_err_set(err, CFR_E_USAGE,
                          "--public-key is for an issuer whose private keys the cluster keeps; this one "
                          "makes its next key itself");
+    if (rc == 0 && !o->replace)
+        rc = cfr_oidc_store_check(d, &d->issuer, err);
     if (rc != 0)
         return rc;
     resumed = cfr_oidc_issuer_is_intent(&d->issuer);
@@ -337,6 +343,8 @@ static int publish(const struct cfr_cli_options *o, struct cfr_oidc_store *d, st
     bool changed;
     int rc = open_existing(o->oidc.directory, d, err);
 
+    if (rc == 0 && !o->oidc.replace)
+        rc = cfr_oidc_store_check(d, &d->issuer, err);
     /* A step that was interrupted is completed first: its documents are those to upload. */
     if (rc == 0)
         rc = cfr_oidc_store_publish(d, now_s(), &changed, err);
@@ -422,10 +430,11 @@ static int check_options(const struct cfr_cli_options *o, struct cfr_err *err)
     if (!init && !rotates && !publishes && !manifests_too && strcmp(o->args[0], "status") != 0)
         return cfr_err_set(err, CFR_E_USAGE, "oidc %.40s: write init, rotate, publish, manifests or status",
                            o->args[0]);
-    if (!publishes && (d->to != NULL || (d->ca_file != NULL && !manifests_too) || d->replace || o->names.count != 0 ||
+    if (!publishes && (d->to != NULL || (d->ca_file != NULL && !manifests_too) || o->names.count != 0 ||
                        o->config_option != NULL || o->timeout_ms >= 0))
-        return cfr_err_set(err, CFR_E_USAGE,
-                           "publish alone takes --to, --name, --config, --ca-file, --replace and --timeout");
+        return cfr_err_set(err, CFR_E_USAGE, "publish alone takes --to, --name, --config, --ca-file and --timeout");
+    if (d->replace && !init && !rotates && !publishes)
+        return cfr_err_set(err, CFR_E_USAGE, "only init, rotate and publish take --replace");
     if (!manifests_too && (d->output != NULL || d->service_accounts.count != 0 || o->audience != NULL || o->offline))
         return cfr_err_set(err, CFR_E_USAGE,
                            "manifests alone takes --output, --service-account, --audience and --offline");

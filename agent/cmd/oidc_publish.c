@@ -169,27 +169,16 @@ static bool is_same(const struct document *d)
 /* A key of the set that is there and unknown here is in tokens, which would be refused. */
 static int check_keys(const struct publishing *p, const struct document *d, struct cfr_err *err)
 {
-    const struct cfr_json *key;
-    struct cfr_json *doc = NULL;
+    struct cfr_str kid = {.limit = 256};
     int rc = 0;
 
-    if (d->missing || cfr_json_parse(cfr_secret_view(&d->there), &doc, NULL) != 0)
-        return 0;
-    for (key = cfr_json_first(cfr_json_get(doc, "keys")); rc == 0 && key != NULL; key = cfr_json_next(key)) {
-        struct cfr_str shown = {.limit = 256};
-        struct cfr_view kid;
-
-        if (!cfr_json_string(cfr_json_get(key, "kid"), &kid) || cfr_oidc_issuer_knows(&p->d->issuer, kid))
-            continue;
-        cfr_str_add_shown(&shown, kid, 100);
+    if (!d->missing && cfr_oidc_issuer_finds_unknown(&p->d->issuer, NULL, cfr_secret_view(&d->there), &kid))
         rc = cfr_err_set(
             err, CFR_E_CONFLICT,
             "%.200s/%s holds the key %s, which %.100s does not know: tokens that it signed would be refused. "
             "If none is in use, publish with --replace",
-            p->store.base, d->name, shown.p != NULL ? shown.p : "-", p->d->directory);
-        cfr_str_free(&shown);
-    }
-    cfr_json_free(doc);
+            p->store.base, d->name, kid.p != NULL ? kid.p : "-", p->d->directory);
+    cfr_str_free(&kid);
     return rc;
 }
 

@@ -99,6 +99,39 @@ static int write_document(const struct cfr_oidc_issuer *issuer, const char *dire
     return rc;
 }
 
+/* What cannot be looked at is not replaced; what is no regular file is refused when it is written. */
+static int check_file(const struct cfr_oidc_store *o, const struct cfr_oidc_issuer *next, const char *directory,
+                      const char *name, struct cfr_err *err)
+{
+    struct cfr_str kid = {.limit = 256};
+    struct cfr_secret found;
+    char path[PATH_MAX];
+    int rc;
+
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", directory, name) >= sizeof path)
+        return cfr_err_set(err, CFR_E_PATH, "%.80s...: is too long a path", directory);
+    cfr_secret_init(&found, CFR_OIDC_ISSUER_STORE_MAX);
+    rc = cfr_file_read(path, &found, err);
+    if (rc == CFR_E_MISSING || rc == CFR_E_PATH)
+        rc = 0;
+    else if (rc == 0 && cfr_oidc_issuer_finds_unknown(next, &o->issuer, cfr_secret_view(&found), &kid))
+        rc = cfr_err_set(
+            err, CFR_E_CONFLICT,
+            "%.300s holds the key %s, which %.100s/" JOURNAL ".json does not know: tokens that it signed would be "
+            "refused. If the journal is lost or old, restore it; if no such token is in use, repeat with --replace",
+            path, kid.p != NULL ? kid.p : "-", o->directory);
+    cfr_secret_free(&found);
+    cfr_str_free(&kid);
+    return rc;
+}
+
+int cfr_oidc_store_check(const struct cfr_oidc_store *o, const struct cfr_oidc_issuer *next, struct cfr_err *err)
+{
+    int rc = check_file(o, next, next->web_root, cfr_oidc_issuer_jwks_path(next), err);
+
+    return rc != 0 || next->cluster_key ? rc : check_file(o, next, o->directory, SIGNING_KEY, err);
+}
+
 /* *THERE stays true if the file has the document and can be read by anyone. */
 static int look_at(const struct cfr_oidc_issuer *issuer, const char *directory, const char *name, make_fn *make,
                    bool *there, struct cfr_err *err)

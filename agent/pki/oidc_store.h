@@ -25,6 +25,9 @@ int cfr_oidc_store_open(const char *directory, struct cfr_oidc_store *out, struc
 void cfr_oidc_store_close(struct cfr_oidc_store *o);
 /* Writes the journal, in one step. */
 int cfr_oidc_store_save(struct cfr_oidc_store *o, struct cfr_err *err);
+/* CFR_E_CONFLICT if a file that NEXT would replace (the key set below its web root, the signing key) holds a key that
+ * neither NEXT nor O's journal knows, which may be in tokens: the journal is lost or was set back. Changes nothing. */
+int cfr_oidc_store_check(const struct cfr_oidc_store *o, const struct cfr_oidc_issuer *next, struct cfr_err *err);
 /* Writes every file of the present phase, documents before keys, and completes a pending change. If documents of
  * PUBLISHED were missing or changed, they are PUBLISHED anew, since NOW_S. Repeating it after a crash is safe.
  * *CHANGED says whether a file was written. */

@@ -198,6 +198,80 @@ def test_a_loss_is_stored_before_the_documents_are_put_back(issuer):
     assert "too recently" in issuer.refused("rotate")
 
 
+def test_a_lost_journal_replaces_no_live_key(issuer):
+    """The key that signs is in tokens, whoever forgot it; init with that very key takes it over."""
+    www = ["--web-root", str(issuer.dir.parent / "www"), "--key", "ecdsa-p256"]
+    issuer.web = issuer.dir.parent / "www"
+    issuer.init(*www)
+    kid = issuer.status()["signing"]
+    (issuer.dir / "issuer.json").unlink()
+    live = issuer.files()
+    key = issuer.dir / "signing.key"
+    for there in ("both", "signing.key alone"):
+        said = issuer.refused("init", "--issuer", URL, "--token-life", "24h", *www)
+        assert kid in said and "--replace" in said and issuer.files() == live
+        assert not (issuer.dir / "issuer.json").exists()
+        if there == "both":
+            assert "www/openid/v1/jwks" in said
+            jwks = (issuer.web / "openid/v1/jwks").read_bytes()
+            (issuer.web / "openid/v1/jwks").unlink()
+    assert "signing.key" in said
+    (issuer.web / "openid/v1/jwks").write_bytes(jwks)
+    issuer.init(*www[:2], "--signing-key", str(key))
+    assert issuer.status()["signing"] == kid and (issuer.web / "openid/v1/jwks").read_bytes() == jwks
+    (issuer.dir / "issuer.json").unlink()
+    issuer.init(*www, "--replace")
+    assert issuer.status()["signing"] != kid and set(issuer.keys()) == {issuer.status()["signing"]}
+
+
+@pytest.mark.parametrize("words", [["rotate"], ["rotate", "--continue"], ["rotate", "--confirm"],
+                                   ["publish", "--to", "gcs:https://127.0.0.1:1/b", "--name", "a", "-c", "/nonexistent"]])
+def test_a_journal_that_was_set_back_replaces_no_live_key(issuer, words):
+    """As from an old backup: the next key is published, or signs already, and the journal has only the first."""
+    issuer.init("--key", "ecdsa-p256", "--settle", "0s")
+    old = (issuer.dir / "issuer.json").read_bytes()
+    issuer.good("rotate")
+    other = issuer.status()["other"]
+    for switched in (False, True):
+        if switched:
+            issuer.good("rotate")
+        now = (issuer.dir / "issuer.json").read_bytes()
+        (issuer.dir / "issuer.json").write_bytes(old)
+        live = issuer.files()
+        assert other in issuer.refused(*words) and issuer.files() == live
+        (issuer.dir / "issuer.json").write_bytes(now)
+    (issuer.dir / "issuer.json").write_bytes(old)
+    if words[0] == "rotate":
+        issuer.run(*words, "--replace")
+        assert other not in issuer.keys()
+
+
+def test_the_key_that_is_being_retired_is_no_stranger(issuer):
+    """The step was interrupted before any file was written."""
+    issuer.init("--key", "ecdsa-p256", "--settle", "0s", "--signer-lag", "0s")
+    issuer.good("rotate")
+    issuer.good("rotate")
+    journal = json.loads((issuer.dir / "issuer.json").read_text())
+    (issuer.dir / "issuer.json").write_text(json.dumps({**journal, "phase": "retiring"}))
+    assert len(issuer.keys()) == 2
+    issuer.good("rotate", "--continue")
+    assert len(issuer.keys()) == 1 and issuer.status()["phase"] == "steady"
+
+
+def test_a_web_root_of_a_running_cluster_is_taken_over(issuer, tmp_path):
+    """Its key set has the key that is given, and no other."""
+    for half in ("private", "public"):
+        one = Issuer(tmp_path / half)
+        one.web = tmp_path / (half + "-www")
+        one.web.mkdir()
+        key = ["--signing-key", str(KEY)] if half == "private" else ["--public-key", str(public_half(KEY, tmp_path / "pub"))]
+        where = ["--web-root", str(one.web), "--jwks-path", "keys.json"]
+        (one.web / "keys.json").write_bytes((CCOCTL / "keys.json").read_bytes())
+        assert "--replace" in one.refused("init", "--issuer", URL, "--token-life", "1h", *where)
+        one.init(*where, *key)
+        assert json.loads((one.web / "keys.json").read_text()) == json.loads((CCOCTL / "keys.json").read_text())
+
+
 def test_an_init_that_failed_is_begun_again(issuer):
     """With what is wanted now, and with its key, which may stand somewhere already."""
     kind = ["--key", "ecdsa-p256"]
@@ -260,7 +334,7 @@ def test_what_cannot_be(issuer):
              (["init", "--issuer", URL, "--token-life", "1h", "--web-root", "/"], "signing key"),
              (["rotate", "--issuer", URL], "only init"), (["rotate", "--confirm", "--continue"], "one of"),
              (["status", "--confirm"], "rotate alone"), (["init", "--json"], "status alone"),
-             (["destroy"], "init, rotate, publish, manifests or status"),
+             (["status", "--replace"], "only init, rotate and publish"), (["destroy"], "init, rotate, publish, manifests or status"),
              (["rotate", "--to", "gcs:https://a"], "publish alone"), (["publish", "--confirm"], "rotate alone")]
     for words, says in usage:
         done = issuer.run(*words)

@@ -8,6 +8,7 @@
 #include "pki/oidc_issuer.h"
 #include "pki/jwks_private.h"
 #include "pki/key_private.h"
+#include "pki/oidc_issuer_private.h"
 
 #define BEGIN INT64_C(1790000000)
 #define HOUR  3600
@@ -228,6 +229,44 @@ static void the_whole_rotation(void **state)
     free(one);
     free(both);
     free(still);
+    cfr_oidc_issuer_free(&i);
+}
+
+static bool finds(const struct cfr_oidc_issuer *i, const struct cfr_oidc_issuer *before, const char *text)
+{
+    struct cfr_str kid = {.limit = 256};
+    bool unknown = cfr_oidc_issuer_finds_unknown(i, before, cfr_view_of(text), &kid);
+
+    assert_int_equal(unknown, kid.len != 0);
+    cfr_str_free(&kid);
+    return unknown;
+}
+
+/* In a key set or in PEM form; the key that is being retired is known until that is done. */
+static void keys_that_are_unknown(void **state)
+{
+    static const struct cfr_oidc_issuer none = {.url = NULL};
+    struct cfr_oidc_issuer i;
+    char *both;
+
+    (void)state;
+    make(&i, 0);
+    next(&i, BEGIN, CFR_OIDC_ISSUER_PUBLISHING, CFR_OIDC_ISSUER_PUBLISHED);
+    next(&i, BEGIN + 2 * HOUR, CFR_OIDC_ISSUER_SWITCHING, CFR_OIDC_ISSUER_SWITCHED);
+    both = jwks(&i);
+    i.phase = CFR_OIDC_ISSUER_RETIRING;
+    assert_false(finds(&i, NULL, both));
+    assert_false(finds(&none, &i, both));
+    assert_false(finds(&i, NULL, i.other.public_pem));
+    assert_true(finds(&none, NULL, both));
+    assert_true(finds(&i, NULL, vector_pem));
+    assert_true(finds(&i, NULL, "{\"keys\":[{\"kty\":\"EC\"},{\"kid\":\"x\\u001b\"}]}"));
+    assert_false(finds(&i, NULL, "{\"keys\":[{\"kty\":\"EC\"}]}"));
+    assert_false(finds(&i, NULL, "<html>"));
+    assert_false(finds(&i, NULL, ""));
+    cfr_oidc_issuer_done(&i, BEGIN + 100 * HOUR);
+    assert_true(finds(&i, NULL, both));
+    free(both);
     cfr_oidc_issuer_free(&i);
 }
 
@@ -546,6 +585,7 @@ int main(void)
         cmocka_unit_test(urls),
         cmocka_unit_test(the_whole_rotation),
         cmocka_unit_test(documents_that_were_lost),
+        cmocka_unit_test(keys_that_are_unknown),
         cmocka_unit_test(documents_in_a_store),
         cmocka_unit_test(a_cluster_that_keeps_its_keys),
         cmocka_unit_test(signers_that_follow_the_file),
