@@ -102,6 +102,19 @@ int cfr_cli_call(const char *socket, const char *method, const char *path, const
     return cfr_cli_call_within(CALL_TIMEOUT_MS, socket, method, path, body, out, err);
 }
 
+int cfr_cli_list(const char *socket, struct cfr_cli_answer *out, const struct cfr_json **list, struct cfr_err *err)
+{
+    int rc = cfr_cli_call(socket, "GET", "/v1/credentials", NULL, out, err);
+
+    *list = rc == 0 ? cfr_json_get(out->json, "credentials") : NULL;
+    if (rc != 0 || (out->status == 200 && cfr_json_is_array(*list)))
+        return rc;
+    if (out->status == 200)
+        return cfr_err_set(err, CFR_E_REJECTED, "the answer of the agent has no list of credentials");
+    cfr_cli_explain(out, err);
+    return CFR_E_REJECTED;
+}
+
 void cfr_cli_answer_free(struct cfr_cli_answer *a)
 {
     cfr_json_free(a->json);

@@ -23,6 +23,9 @@ int cfr_cli_call(const char *socket, const char *method, const char *path, const
 /* As cfr_cli_call, but blocks up to LIMIT_MS. */
 int cfr_cli_call_within(int64_t limit_ms, const char *socket, const char *method, const char *path, const char *body,
                         struct cfr_cli_answer *out, struct cfr_err *err);
+/* The list of GET /v1/credentials, which belongs to *OUT; to be freed after an error, too. CFR_E_REJECTED if the agent
+ * answers anything but 200 with a list. */
+int cfr_cli_list(const char *socket, struct cfr_cli_answer *out, const struct cfr_json **list, struct cfr_err *err);
 void cfr_cli_answer_free(struct cfr_cli_answer *a);
 /* Puts the agent's words for an error answer into ERR. */
 void cfr_cli_explain(const struct cfr_cli_answer *a, struct cfr_err *err);

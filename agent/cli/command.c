@@ -117,12 +117,23 @@ static void refuse_option(const struct cfr_cli_command *c, const char *given)
         cfr_cli_complain("unknown option \"%s\" of %s: `credfresh help %s` lists its options", given, c->name, c->name);
 }
 
+/* Whether getopt_long's LETTER was one, and not a long option; of several letters, WORD is the argument before them. */
+static bool is_brief(int letter, int index, const char *word)
+{
+    if (letter != '?')
+        return index < 0;
+    /* `--json=value` of an option without a value has its letter in optopt, too. */
+    return optopt != 0 &&
+           (cfr_cli_option_of(optopt)->name == NULL || strncmp(word, "--", 2) != 0 || strchr(word, '=') == NULL);
+}
+
 static bool parse_options(const struct cfr_cli_command *c, int argc, char **argv, struct cfr_cli_options *options)
 {
     struct option long_options[LONG_OPTIONS_MAX] = {{0}};
     char brief[2 * LONG_OPTIONS_MAX + 3];
     size_t n = 0;
     int letter;
+    int index = -1;
 
     /* `+`: options end at the first argument; `:`: a missing value is reported as such. */
     (void)snprintf(brief, sizeof brief, cfr_cli_runs_program(c) ? "+:" : ":");
@@ -134,7 +145,7 @@ static bool parse_options(const struct cfr_cli_command *c, int argc, char **argv
                            o->value != NULL ? ":" : "");
     }
     opterr = 0;
-    while ((letter = getopt_long(argc, argv, brief, long_options, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, brief, long_options, &index)) != -1) {
         const struct cfr_cli_option *o = cfr_cli_option_of(letter);
 
         if (letter == ':') {
@@ -142,11 +153,15 @@ static bool parse_options(const struct cfr_cli_command *c, int argc, char **argv
             return false;
         }
         if (o->name == NULL || !cfr_cli_takes(c, o)) {
-            refuse_option(c, argv[optind - 1]);
+            if (is_brief(letter, index, argv[optind - 1]))
+                refuse_option(c, (char[]){'-', (char)(letter == '?' ? optopt : letter), '\0'});
+            else
+                refuse_option(c, argv[optind - 1]);
             return false;
         }
         if (!store_value(options, o, optarg))
             return false;
+        index = -1;
     }
     return true;
 }

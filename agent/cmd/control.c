@@ -19,6 +19,8 @@
 static int report(const struct cfr_err *err)
 {
     cfr_cli_complain("%s", err->text);
+    if (err->code == CFR_E_REJECTED)
+        return CFR_EXIT_REFUSED;
     return err->code == CFR_E_MISSING || err->code == CFR_E_NET ? CFR_EXIT_NO_AGENT : CFR_EXIT_FAILED;
 }
 
@@ -67,9 +69,8 @@ static int rotate_all(const char *socket, const char *reason)
     const struct cfr_json *list;
     int status = CFR_EXIT_OK;
 
-    if (cfr_cli_call(socket, "GET", "/v1/credentials", NULL, &answer, &err) != 0)
+    if (cfr_cli_list(socket, &answer, &list, &err) != 0)
         status = report(&err);
-    list = cfr_json_get(answer.json, "credentials");
     for (size_t i = 0; i < cfr_json_count(list); i++) {
         struct cfr_view name;
         int one;
@@ -112,12 +113,13 @@ static bool knows_names(const struct cfr_cli_options *o, const struct cfr_json *
 static int check_names(const struct cfr_cli_options *o, const char *socket)
 {
     struct cfr_cli_answer answer;
+    const struct cfr_json *list;
     struct cfr_err err = {0};
     int status = CFR_EXIT_OK;
 
-    if (cfr_cli_call(socket, "GET", "/v1/credentials", NULL, &answer, &err) != 0)
+    if (cfr_cli_list(socket, &answer, &list, &err) != 0)
         status = report(&err);
-    else if (answer.status == 200 && !knows_names(o, cfr_json_get(answer.json, "credentials")))
+    else if (!knows_names(o, list))
         status = CFR_EXIT_REFUSED;
     cfr_cli_answer_free(&answer);
     return status;
@@ -197,6 +199,7 @@ static bool get_flag(const struct cfr_json *c, const char *key)
 
 struct waited {
     bool unknown;       /* a name that was given, which is then printed */
+    bool refused;       /* asking again does not help */
     char missing[1024]; /* names that are not good yet, with why */
 };
 
@@ -230,12 +233,15 @@ static int64_t boot_ms(void)
 static bool wait_once(const struct cfr_cli_options *o, const char *socket, struct waited *w, struct cfr_err *err)
 {
     struct cfr_cli_answer answer;
+    const struct cfr_json *list;
+    int rc = cfr_cli_list(socket, &answer, &list, err);
     bool good = false;
 
-    if (cfr_cli_call(socket, "GET", "/v1/credentials", NULL, &answer, err) == 0) {
+    w->refused = rc == CFR_E_REJECTED && answer.status < 500;
+    if (rc == 0) {
         *err = (struct cfr_err){0};
-        find_missing(o, cfr_json_get(answer.json, "credentials"), w);
-        w->unknown = answer.status == 200 && !knows_names(o, cfr_json_get(answer.json, "credentials"));
+        find_missing(o, list, w);
+        w->unknown = !knows_names(o, list);
         good = !w->unknown && w->missing[0] == '\0';
     }
     cfr_cli_answer_free(&answer);
@@ -251,7 +257,7 @@ int cfr_cmd_wait(const struct cfr_cli_options *o)
     struct cfr_err err = {0};
     bool good = false;
 
-    while (socket != NULL && !(good = wait_once(o, socket, &w, &err)) && !w.unknown && boot_ms() < end_ms)
+    while (socket != NULL && !(good = wait_once(o, socket, &w, &err)) && !w.unknown && !w.refused && boot_ms() < end_ms)
         (void)nanosleep(&pause, NULL);
     free(socket);
     if (good)

@@ -103,14 +103,12 @@ static void print_last(struct view_of_status *v, const char *stale)
 static int show(struct view_of_status *v)
 {
     struct cfr_cli_answer answer;
+    const struct cfr_json *list;
     struct cfr_err err = {0};
     int status;
 
-    if (cfr_cli_call(v->socket, "GET", "/v1/credentials", NULL, &answer, &err) != 0) {
-        status = CFR_EXIT_NO_AGENT;
-    } else if (answer.status != 200) {
-        cfr_cli_explain(&answer, &err);
-        status = CFR_EXIT_REFUSED;
+    if (cfr_cli_list(v->socket, &answer, &list, &err) != 0) {
+        status = err.code == CFR_E_REJECTED ? CFR_EXIT_REFUSED : CFR_EXIT_NO_AGENT;
     } else {
         cfr_cli_answer_free(&v->last);
         v->last = answer;

@@ -333,11 +333,11 @@ static void print_sandbox(const struct cfr_json *parts, const struct paint *p)
 {
     for (size_t i = 0; i < cfr_json_count(parts); i++) {
         const struct cfr_json *one = cfr_json_at(parts, i);
-        struct cfr_view part = get_text(one, "part", "");
-        struct cfr_view why = get_text(one, "why_not", "");
+        struct shown part = get_shown(one, "part", "");
+        struct shown why = get_shown(one, "why_not", "");
 
         if (!get_flag(one, "on"))
-            (void)printf("%ssandbox without %.*s: %.*s%s\n", p->bad, (int)part.n, part.p, (int)why.n, why.p, p->off);
+            (void)printf("%ssandbox without %s: %s%s\n", p->bad, part.text, why.text, p->off);
     }
 }
 

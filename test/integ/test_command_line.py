@@ -24,6 +24,9 @@ def test_the_version_says_what_it_was_built_from(argv):
     (["frobnicate"], 'unknown command "frobnicate": `credfresh help` lists the commands'),
     (["help", "docter"], 'did you mean "doctor"?'),
     (["status", "--wacth"], 'unknown option "--wacth" of status: did you mean --watch?'),
+    (["status", "-zc"], 'unknown option "-z" of status'),
+    (["status", "--json", "-jz"], 'unknown option "-j" of status'),
+    (["status", "--json=yes"], 'unknown option "--json=yes" of status'),
     (["run", "--watch"], 'unknown option "--watch" of run: `credfresh help run` lists its options'),
     (["-c", "file", "run"], '"-c": options come after the command'),
     (["help", "status", "aws"], 'status has no page for "aws"')], ids=lambda value: " ".join(value) if isinstance(value, list) else "")

@@ -197,7 +197,8 @@ def test_status_of_a_socket_that_lies(tmp_path):
     """The table is for a terminal, whatever the other end of the socket is."""
     text = "a" + EVIL + "z"
     hook = {"name": text, "result": text, "error": text}
-    doc = {"agent": {"config": {"error": text}}, "authority": {"number": 1, "error": text}, "credentials": [{
+    doc = {"agent": {"config": {"error": text}}, "authority": {"number": 1, "error": text}, "sandbox": [
+        {"part": text, "why_not": text, "on": False}], "credentials": [{
         "name": text, "state": text, "identity": text, "last_error": {"message": text}, "deliveries": [hook], "hooks": [hook],
         "consumers": [{"name": text}], "mint": {"state": text, "step": text, "waits_for": text, "error": text}}]}
     body = json.dumps(doc).encode()
@@ -213,6 +214,44 @@ def test_status_of_a_socket_that_lies(tmp_path):
             shown = asking.communicate(timeout=20)[0].decode()
     assert asking.returncode == 0 and shown.count("FAKE error line") > 8, shown
     check_shown("status", shown, [])
+
+
+class Liar(socketserver.ThreadingUnixStreamServer):
+    """A control socket that answers each request alike."""
+
+    daemon_threads = True
+
+    def __init__(self, path, status, body):
+        self.answer = (b"HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+                       % (status, len(body)) + body)
+        self.requests = 0
+        super().__init__(path, LiarHandler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class LiarHandler(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.server.requests += 1
+        self.request.recv(65536)
+        self.request.sendall(self.server.answer)
+
+
+@pytest.mark.parametrize("status, body, says", [
+    (403, b'{"error": {"message": "not for you"}}', "not for you"), (404, b"{}", "the agent answered 404"),
+    (500, b'{"error": {"message": "broken"}}', "broken"), (200, b"{}", "has no list of credentials"),
+    (200, b'{"credentials": null}', "has no list of credentials"), (200, b'{"credentials": {}}', "has no list of credentials")])
+def test_an_error_is_no_success(tmp_path, status, body, says):
+    """`wait` is a readiness probe: an answer without the list says nothing good."""
+    path = str(tmp_path / "sock")
+    with Liar(path, status, body) as liar:
+        for argv in (("wait",), ("wait", "demo"), ("rotate", "--all"), ("rotate", "demo"), ("status", "--exit-code")):
+            limit = ["--timeout", "300ms"] if argv[0] == "wait" else []
+            before = liar.requests
+            done = subprocess.run([CREDFRESH, *argv, *limit, "-s", path], capture_output=True, text=True, timeout=20)
+            assert (done.returncode, done.stdout) == (6, "") and says in done.stderr, (argv, done)
+            # Only an error of the agent itself can pass.
+            assert (liar.requests - before > 1) == (argv[0] == "wait" and status == 500), argv
+        liar.shutdown()
 
 
 def outputs(agent):
