@@ -101,14 +101,13 @@ static int check_characters(const struct cfr_field *f, struct cfr_view text, str
     return 0;
 }
 
+/* The errors do not repeat the value: it may be a secret that was written in place of its file. */
 static int check_path(struct cfr_view text, struct cfr_err *err)
 {
-    char buf[SHOWN_MAX + 4];
     struct cfr_view rest = text;
 
     if (text.p[0] != '/')
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is no absolute path; write one that begins with /",
-                           cfr_view_show(text, buf, sizeof buf));
+        return cfr_err_set(err, CFR_E_CONFIG, "is no absolute path; write one that begins with /");
     if (text.n > PATH_BYTES_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "is longer than %d bytes", PATH_BYTES_MAX);
     while (rest.n != 0) {
@@ -120,12 +119,11 @@ static int check_path(struct cfr_view text, struct cfr_err *err)
         slash = rest.n != 0 ? memchr(rest.p, '/', rest.n) : NULL;
         part = (struct cfr_view){rest.p, slash != NULL ? (size_t)(slash - rest.p) : rest.n};
         if (part.n == 0)
-            return cfr_err_set(err, CFR_E_CONFIG, "%s has an empty component; write it without %s",
-                               cfr_view_show(text, buf, sizeof buf),
+            return cfr_err_set(err, CFR_E_CONFIG, "has an empty component; write it without %s",
                                slash != NULL ? "the double slash" : "the slash at its end");
         if (cfr_view_is(part, ".") || cfr_view_is(part, ".."))
-            return cfr_err_set(err, CFR_E_CONFIG, "%s has a component %.*s; write the path it leads to",
-                               cfr_view_show(text, buf, sizeof buf), (int)part.n, part.p);
+            return cfr_err_set(err, CFR_E_CONFIG, "has a component %.*s; write the path it leads to", (int)part.n,
+                               part.p);
         if (part.n > NAME_BYTES_MAX)
             return cfr_err_set(err, CFR_E_CONFIG, "has a component longer than %d bytes", NAME_BYTES_MAX);
         rest.p += part.n;
@@ -136,14 +134,10 @@ static int check_path(struct cfr_view text, struct cfr_err *err)
 
 static int check_file_name(struct cfr_view text, struct cfr_err *err)
 {
-    char buf[SHOWN_MAX + 4];
-
     if (memchr(text.p, '/', text.n) != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is no file name; write one name without /",
-                           cfr_view_show(text, buf, sizeof buf));
+        return cfr_err_set(err, CFR_E_CONFIG, "is no file name; write one name without /");
     if (cfr_view_is(text, ".") || cfr_view_starts(text, ".."))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s cannot be a file name here; do not begin it with ..",
-                           cfr_view_show(text, buf, sizeof buf));
+        return cfr_err_set(err, CFR_E_CONFIG, "cannot be a file name here; do not begin it with ..");
     if (text.n > NAME_BYTES_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "is longer than %d bytes", NAME_BYTES_MAX);
     return 0;

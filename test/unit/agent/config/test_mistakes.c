@@ -275,7 +275,7 @@ static void errors_are_collected_in_order_up_to_a_number(void **state)
     (void)state;
     refused(LITERAL("version: 1\ncredentials:\n  - name: a\n    publish: {file: {path: x, format: y}}\n"
                     "    token: {file: t}\nlistne: x\n"),
-            "f:4: credential a: publish.file.path: x is no absolute path; write one that begins with /\nf:4: "
+            "f:4: credential a: publish.file.path: is no absolute path; write one that begins with /\nf:4: "
             "credential a: publish.file.format: y is not known here; write one of: aws-credentials, "
             "aws-config, aws-credential-process, azure-token-json, azure-env, gcp-external-account, "
             "gcp-access-token, gcp-token-json, gcp-service-account-key, clouds-yaml, clouds-conf, "
@@ -283,7 +283,7 @@ static void errors_are_collected_in_order_up_to_a_number(void **state)
             "oauth-access-token, token, env, json, secret-key, field, template, ca.crt, namespace, kubeconfig, "
             "certificate, private-key, ca-bundle\nf:5: "
             "credential a: "
-            "token.file: t is no absolute path; write one that begins with /\nf:6: unknown key listne; did "
+            "token.file: is no absolute path; write one that begins with /\nf:6: unknown key listne; did "
             "you mean listen?\n");
     cfr_str_addz(&text, HEAD PUB);
     for (int i = 0; i < 25; i++)

@@ -19,19 +19,19 @@ static void files_and_directories(void **state)
 {
     static const struct refusal cases[] = {
         {HEAD "    publish: {directory: /d, files: [{name: a/b, format: token}, {name: .., format: token}]}\n",
-         "f:5: credential a: publish.files.name: a/b is no file name; write one name without /\n"
-         "f:5: credential a: publish.files.name: .. cannot be a file name here; do not begin it with ..\n"},
+         "f:5: credential a: publish.files.name: is no file name; write one name without /\n"
+         "f:5: credential a: publish.files.name: cannot be a file name here; do not begin it with ..\n"},
         {HEAD "    publish: {directory: /d, files: [{name: ..data, format: token}]}\n",
-         "f:5: credential a: publish.files.name: ..data cannot be a file name here; do not begin it with "
+         "f:5: credential a: publish.files.name: cannot be a file name here; do not begin it with "
          "..\n"},
         {HEAD "    publish:\n      directory: /d\n      files:\n        - {name: t, format: token}\n        "
               "- {name: t, "
               "format: json}\n",
          "f:7: credential a: publish.files: two are named t, on lines 8 and 9; rename one of them\n"},
         {HEAD "    publish: {directory: d, files: [{name: t, format: token}]}\n",
-         "f:5: credential a: publish.directory: d is no absolute path; write one that begins with /\n"},
+         "f:5: credential a: publish.directory: is no absolute path; write one that begins with /\n"},
         {HEAD "    publish: {directory: /d/, files: [{name: t, format: token}]}\n",
-         "f:5: credential a: publish.directory: /d/ has an empty component; write it without the slash at "
+         "f:5: credential a: publish.directory: has an empty component; write it without the slash at "
          "its end\n"},
         {HEAD "    publish: {directory: /d}\n",
          "f:5: credential a: publish.directory: needs `files`, such as - {name: token, format: token}\n"},
