@@ -230,7 +230,7 @@ static void read_source(const struct cfr_doctor *d, struct cfr_secret *out)
 {
     struct cfr_err none = {0};
 
-    cfr_secret_init(out, YAML_MAX);
+    cfr_secret_init(out, CFR_CONFIG_FILE_MAX);
     if (d->config_path != NULL && cfr_file_read(d->config_path, out, &none) != 0)
         cfr_secret_clear(out);
 }

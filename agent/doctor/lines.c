@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define EXCERPT_MAX 160 /* columns of a line that are shown */
+#define KEY_MAX     64  /* columns of a key, and what separates it from its value */
 #define WORD_LEAST  3   /* shorter words occur everywhere */
 
 /* Line NUMBER of TEXT, without its end; empty if there is none. */
@@ -29,16 +30,13 @@ static bool find_word(struct cfr_view line, struct cfr_view word, size_t *at)
 
 #define AROUND_WORDS " \"`;,:?"
 
-/* The part of LINE that TEXT is about: the longest of its words that occurs there, else the last name of a dotted key,
- * else what the line begins with. */
+/* The part of LINE that TEXT is about: the longest of its words that occurs there, else the last name of a dotted key.
+ * Empty if there is none. So nothing is shown that TEXT does not say: the rest of the line may hold a secret. */
 static struct cfr_view find_part(struct cfr_view line, const char *text)
 {
     struct cfr_view part = {line.p, 0};
     struct cfr_view key = {line.p, 0};
-    size_t begin = 0;
 
-    while (begin < line.n && (line.p[begin] == ' ' || line.p[begin] == '-'))
-        begin++;
     while (*(text += strspn(text, AROUND_WORDS)) != '\0') {
         struct cfr_view word = {text, strcspn(text, AROUND_WORDS)};
         const char *dot = memrchr(word.p, '.', word.n);
@@ -51,28 +49,69 @@ static struct cfr_view find_part(struct cfr_view line, const char *text)
         if (dot != NULL && last.n > key.n && find_word(line, last, &at))
             key = (struct cfr_view){line.p + at, last.n};
     }
-    if (part.n == 0)
-        part = key;
-    return part.n != 0 ? part : (struct cfr_view){line.p + begin, 1};
+    return part.n != 0 ? part : key;
 }
 
-/* "  12 | publish: {directory: relative}" and a caret below what is wrong. */
+static bool consists_of(struct cfr_view text, const char *bytes)
+{
+    while (text.n != 0 && text.p[0] != '\0' && strchr(bytes, text.p[0]) != NULL) {
+        text.p++;
+        text.n--;
+    }
+    return text.n == 0;
+}
+
+/* Where the key begins whose value begins at AT; AT if no key of a configuration is directly before it. */
+static size_t find_key(struct cfr_view line, size_t at)
+{
+    size_t least = at > KEY_MAX ? at - KEY_MAX : 0;
+    size_t i = at;
+    size_t end;
+
+    while (i > least && strchr(" \"'", line.p[i - 1]) != NULL)
+        i--;
+    if (i == least || line.p[i - 1] != ':')
+        return at;
+    end = --i;
+    while (i > least && ((line.p[i - 1] >= 'a' && line.p[i - 1] <= 'z') || line.p[i - 1] == '_'))
+        i--;
+    return i == end || (i != 0 && strchr(" {,", line.p[i - 1]) == NULL) ? at : i;
+}
+
+/* "  12 |  ...directory: relative}" and a caret below what is wrong, in its own column; "..." is for what else the line
+ * has, which may be secret. */
 static void add_excerpt(const struct cfr_doctor_item *item, const char *margin, struct cfr_view source,
                         struct cfr_str *out)
 {
     struct cfr_view line = find_line(source, item->line);
-    char shown[EXCERPT_MAX];
     struct cfr_view part;
+    struct cfr_view before;
+    struct cfr_view after;
+    char shown[EXCERPT_MAX];
+    size_t at;
+    size_t lead;
 
-    if (item->line == 0 || item->text == NULL || cfr_view_trim(line).n == 0)
+    if (item->line == 0 || item->text == NULL)
         return;
     part = find_part(line, item->text);
-    (void)cfr_view_show(line, shown, sizeof shown);
-    cfr_str_addf(out, "%s%7d | %s\n", margin, item->line, shown);
-    if ((size_t)(part.p - line.p) >= sizeof shown - 1)
+    if (part.n == 0)
         return;
-    cfr_str_addf(out, "%s        | %*s^", margin, (int)(part.p - line.p), "");
-    for (size_t i = 1; i < part.n && (size_t)(part.p - line.p) + i < sizeof shown - 1; i++)
+    at = (size_t)(part.p - line.p);
+    before = (struct cfr_view){line.p, find_key(line, at)};
+    after = (struct cfr_view){part.p + part.n, line.n - at - part.n};
+    lead = before.n < EXCERPT_MAX ? before.n : 3;
+    cfr_str_addf(out, "%s%7d | ", margin, item->line);
+    if (lead == before.n && consists_of(before, " -"))
+        cfr_str_add(out, before);
+    else
+        cfr_str_addf(out, "%*s%.*s", (int)(lead < 3 ? 0 : lead - 3), "", (int)(lead < 3 ? lead : 3), "...");
+    cfr_str_addz(out, cfr_view_show((struct cfr_view){line.p + before.n, at - before.n + part.n}, shown, sizeof shown));
+    if (consists_of(after, " \"'}]\r"))
+        cfr_str_add(out, cfr_view_trim(after));
+    else
+        cfr_str_addz(out, "...");
+    cfr_str_addf(out, "\n%s        | %*s^", margin, (int)(lead + at - before.n), "");
+    for (size_t i = 1; i < part.n && at - before.n + i < sizeof shown - 1; i++)
         cfr_str_addz(out, "~");
     cfr_str_addz(out, "\n");
 }

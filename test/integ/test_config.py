@@ -378,6 +378,55 @@ def test_a_finding_shows_its_line_with_a_caret(machine):
     assert shown[-1] == f"{machine.path}: 1 error, 0 warnings" and not done.stderr
 
 
+SECRET = "wJalrXUtnFEMIhQ7pZ"
+
+# what is replaced, by what, and what of the line is shown above the caret
+SECRETS = {
+    "under an unknown key": ("    required: true", f"    secret_access_key: {SECRET}", "    secret_access_key..."),
+    "in a URL": ("endpoint: {sts}", f"endpoint: https://demo:{SECRET}@sts.example.com", None),
+    "in a URL that is not encrypted": ("exec: [/bin/true]", f"http: {{url: http://demo:{SECRET}@example.com/}}", None),
+    "in a flow mapping": ("        - name: token\n          format: token",
+                          f"        - {{name: {SECRET}, format: tokne}}", " " * 34 + "...format: tokne}"),
+    "behind the mistake": ("log: {level: debug}", f"log: {{level: loud, note: {SECRET}}}", "   ...level: loud..."),
+    "pasted in place of its file": ("        ca_file: {ca}", f"        ca_file: {SECRET}", "        ca_file..."),
+    "in place of a token's file": ("file: {token}", f"file: {SECRET}", "      file..."),
+    "with a slash in place of its file": ("file: {token}", f"file: /{SECRET}//x", "      file..."),
+    "in a line that is not YAML": ("log: {level: debug}", f'log: {{level: "{SECRET}', None),
+}
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+@pytest.mark.parametrize("more", [[], ["--json"]], ids=["text", "json"])
+def test_a_secret_next_to_a_mistake_is_not_shown(machine, kind, more):
+    old, new, excerpt = SECRETS[kind]
+    text = machine.write(old, new)
+    done = machine.run("check", *more)
+    assert done.returncode == 3, done.stdout
+    assert SECRET[:6] not in done.stdout + done.stderr and SECRET[-6:] not in done.stdout + done.stderr, done.stdout
+    if excerpt is not None and not more:
+        number = next(n for n, line in enumerate(text.split("\n"), 1) if SECRET in line)
+        assert f"{number:7} | {excerpt}\n" in done.stdout, done.stdout
+
+
+def test_a_file_that_is_no_configuration_is_not_shown(machine):
+    machine.path.write_text(f"[default]\naws_secret_access_key = {SECRET}\n")
+    for argv in (["check"], ["check", "--json"], ["doctor"], ["run"]):
+        done = machine.run(*argv)
+        assert done.returncode in (1, 3) and SECRET[:6] not in done.stdout + done.stderr, done
+    machine.path.write_text(SECRET + "\n")
+    for argv in (["check"], ["check", "--json"], ["doctor"], ["run"]):
+        done = machine.run(*argv)
+        assert done.returncode in (1, 3) and SECRET[:6] not in done.stdout + done.stderr, done
+
+
+def test_a_large_configuration_has_excerpts_too(machine):
+    text = machine.write("keep_previous: 10m", "keep_previos: 10m")
+    machine.path.write_text(text + "# a comment\n" * (2 << 17))
+    assert machine.path.stat().st_size > 2 << 20
+    done = machine.run("check")
+    assert "      4 | keep_previos...\n        | ^~~~~~~~~~~~\n" in done.stdout, done.stdout
+
+
 def test_findings_of_the_machine_have_their_line_and_come_once(machine):
     machine.write("exec: [/bin/true]", "exec: [/nonexistent/reload]")
     done = machine.run("check")
