@@ -280,22 +280,32 @@ struct merge {
     const char *name;
     const char *section;
     const struct cfr_file *file;
+    mode_t *was; /* NULL: no secret */
     struct cfr_secret old;
     struct cfr_secret new;
 };
+
+/* True if other users may do with the file of status ST what they may not with a new one. The mode of that inode stays:
+ * in a directory that others write to, it may be a file of ours that they have linked there. */
+static bool is_too_open(const struct merge *m, const struct stat *st)
+{
+    return m->was != NULL && st->st_nlink != 0 && (st->st_mode & S_IRWXO & ~m->file->mode) != 0;
+}
 
 /* One attempt; *RACED if the file changed under us. */
 static int merge_once(int dir_fd, struct merge *m, bool *changed, bool *raced, struct cfr_err *err)
 {
     struct cfr_file file = *m->file;
     struct stat st;
+    bool same;
     int rc = read_old(dir_fd, m->name, &m->old, &st, err);
 
     rc = rc != 0 ? rc : cfr_profile_merge(cfr_secret_view(&m->old), m->section, m->file->content, &m->new, err);
     *raced = false;
     if (rc != 0)
         return rc;
-    if (st.st_nlink != 0 && cfr_view_eq(cfr_secret_view(&m->old), cfr_secret_view(&m->new))) {
+    same = st.st_nlink != 0 && cfr_view_eq(cfr_secret_view(&m->old), cfr_secret_view(&m->new));
+    if (same && !is_too_open(m, &st)) {
         /* It may come from a run that was killed after the rename. */
         (void)cfr_path_sync(dir_fd, "the directory", NULL);
         return 0;
@@ -309,12 +319,14 @@ static int merge_once(int dir_fd, struct merge *m, bool *changed, bool *raced, s
     file.name = m->name;
     file.content = cfr_secret_view(&m->new);
     if (st.st_nlink != 0) {
-        file.mode = st.st_mode & 07777;
+        file.mode = st.st_mode & 07777 & (is_too_open(m, &st) ? m->file->mode : 07777);
         file.uid = st.st_uid;
         file.gid = st.st_gid;
     }
     rc = cfr_file_replace(dir_fd, &file, err);
-    *changed = rc == 0;
+    *changed = rc == 0 && !same;
+    if (rc == 0 && is_too_open(m, &st))
+        *m->was = st.st_mode & 07777;
     return rc;
 }
 
@@ -334,14 +346,16 @@ static int merge_locked(int dir_fd, struct merge *m, bool wait, bool *changed, s
     return rc;
 }
 
-int cfr_profile_publish(const char *path, const char *section, const struct cfr_file *file, bool wait, bool *changed,
-                        struct cfr_err *err)
+int cfr_profile_publish(const char *path, const char *section, const struct cfr_file *file, bool wait, mode_t *was,
+                        bool *changed, struct cfr_err *err)
 {
-    struct merge m = {.section = section, .file = file};
+    struct merge m = {.section = section, .file = file, .was = was};
     int dir_fd = cfr_path_open_parent(path, true, &m.name, err);
     int rc;
 
     *changed = false;
+    if (was != NULL)
+        *was = 0;
     if (dir_fd < 0)
         return dir_fd;
     cfr_secret_init(&m.old, CFR_PROFILE_FILE_MAX);
@@ -396,27 +410,5 @@ int cfr_profile_verify(const char *path, const char *section, struct cfr_file_fi
         (void)cfr_err_prefix(err, "%s", path);
     cfr_secret_free(&content);
     (void)close(dir_fd);
-    return rc;
-}
-
-int cfr_profile_restrict(const char *path, mode_t mode, mode_t *was, struct cfr_err *err)
-{
-    struct cfr_err none = {0};
-    struct stat st;
-    const char *name;
-    int dir_fd = cfr_path_open_parent(path, false, &name, &none);
-    int fd = dir_fd >= 0 ? cfr_path_openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, &none) : -1;
-    int rc = 0;
-
-    *was = 0;
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IRWXO & ~mode) != 0) {
-        *was = st.st_mode & 07777;
-        if (fchmod(fd, st.st_mode & mode & 07777) != 0)
-            rc = cfr_err_sys(err, errno, "cannot set the mode of %s", path);
-    }
-    if (fd >= 0)
-        (void)close(fd);
-    if (dir_fd >= 0)
-        (void)close(dir_fd);
     return rc;
 }

@@ -97,35 +97,24 @@ static int render_profile(const struct cfr_target *t, const struct cfr_publish_r
     return cfr_publish_content_ids(p->owner, p->group, &out->files[0].uid, &out->files[0].gid, err);
 }
 
-/* Before a secret gets into a file that every user can read. */
-static void restrict_readers(const char *credential, const struct cfr_config_file *p)
-{
-    struct cfr_err err = {0};
-    mode_t was = 0;
-
-    if (!holds_secret(p))
-        return;
-    if (cfr_profile_restrict(p->path, (mode_t)p->mode, &was, &err) != 0)
-        cfr_log(CFR_LOG_WARN, credential, NULL, "%s can be read by other users (mode %04o): %s; run chmod %04o %s",
-                p->path, (unsigned)was, err.text, (unsigned)p->mode, p->path);
-    else if (was != 0)
-        cfr_log(CFR_LOG_WARN, credential, NULL,
-                "%s could be read by other users (mode %04o): its mode is now %04o; `mode` of the profile says which "
-                "is wanted",
-                p->path, (unsigned)was, (unsigned)was & (unsigned)p->mode);
-}
-
 static int publish_profile(const struct cfr_target *t, const struct cfr_publish_job *job,
                            struct cfr_target_content *content, uint64_t *hash, bool *changed, struct cfr_err *err)
 {
     const struct cfr_config_file *p = t->own;
     char section[CFR_FORMAT_SECTION_MAX];
+    mode_t was = 0;
     int rc = name_section(p, section, err);
 
     (void)hash;
     if (rc == 0)
-        restrict_readers(job->render.credential, p);
-    return rc != 0 ? rc : cfr_profile_publish(p->path, section, &content->files[0], job->may_wait, changed, err);
+        rc = cfr_profile_publish(p->path, section, &content->files[0], job->may_wait, holds_secret(p) ? &was : NULL,
+                                 changed, err);
+    if (was != 0)
+        cfr_log(CFR_LOG_WARN, job->render.credential, NULL,
+                "%s could be read by other users (mode %04o): its mode is now %04o; `mode` of the profile says which "
+                "is wanted",
+                p->path, (unsigned)was, (unsigned)was & (unsigned)p->mode);
+    return rc;
 }
 
 static int recover_profile(const struct cfr_target *t, struct cfr_err *err)

@@ -123,7 +123,7 @@ static void full_disk_for_single_files(void)
     CHILD_CHECK(cfr_single_publish(in("t/f"), &file, false, &changed, &err) == CFR_E_NOSPACE);
     CHILD_CHECK(strcmp(get(in("t/f")), "small") == 0);
     file.content = cfr_view_of("k = v\n");
-    CHILD_CHECK(cfr_profile_publish(in("t/p"), "b", &file, true, &changed, &err) == CFR_E_NOSPACE);
+    CHILD_CHECK(cfr_profile_publish(in("t/p"), "b", &file, true, NULL, &changed, &err) == CFR_E_NOSPACE);
     CHILD_CHECK(strcmp(get(in("t/p")), "[a]\nx = 1\n") == 0);
     CHILD_CHECK(cfr_state_save(fd, "reg", cfr_view_of("new"), &err) == CFR_E_NOSPACE);
     CHILD_CHECK(strcmp(get(in("t/state/reg.json")), "old") == 0);

@@ -116,7 +116,7 @@ static void of_a_profile(void **state)
         char text[32];
         struct cfr_file file = {NULL, {text, (size_t)snprintf(text, sizeof text, "k = %u\n", i)}, 0600, KEEP, KEEP};
 
-        assert_int_equal(cfr_profile_publish(path, "default", &file, true, &changed, &err), 0);
+        assert_int_equal(cfr_profile_publish(path, "default", &file, true, NULL, &changed, &err), 0);
         reads_what_is_published(text);
     }
     watched = NULL;

@@ -227,7 +227,7 @@ static int publish(const char *path, const char *section)
     struct cfr_file file = {NULL, cfr_view_of(BODY), 0640, KEEP, KEEP};
 
     err = (struct cfr_err){0};
-    return cfr_profile_publish(path, section, &file, true, &changed, &err);
+    return cfr_profile_publish(path, section, &file, true, NULL, &changed, &err);
 }
 
 static void file_is_made_and_merged(void **state)
@@ -249,6 +249,39 @@ static void file_is_made_and_merged(void **state)
     assert_string_equal(get(in("aws/credentials")), "[a]\nx = 1\n\n[default]\n" BODY);
     assert_int_equal(mode_of(in("aws/credentials")), 0604); /* its own */
     assert_int_equal(count_entries(in("aws"), ""), 2);
+}
+
+static mode_t publish_secret(const char *path)
+{
+    struct cfr_file file = {.content = cfr_view_of(BODY), .mode = 0640, .uid = KEEP, .gid = KEEP};
+    mode_t was = 1;
+
+    err = (struct cfr_err){0};
+    assert_int_equal(cfr_profile_publish(path, "a", &file, true, &was, &changed, &err), 0);
+    return was;
+}
+
+/* Another user may have linked a file of ours there, whose mode is none of the profile's. */
+static void a_secret_is_not_for_others(void **state)
+{
+    (void)state;
+    put(in("ours"), "[other]\nkey = 1\n");
+    assert_int_equal(chmod(in("ours"), 0604), 0);
+    assert_int_equal(link(in("ours"), in("f")), 0);
+    assert_int_equal(publish_secret(in("f")), 0604);
+    assert_true(changed);
+    assert_int_equal(mode_of(in("f")), 0600);
+    assert_string_equal(get(in("f")), "[other]\nkey = 1\n\n[a]\n" BODY);
+    assert_int_equal(mode_of(in("ours")), 0604);
+    assert_string_equal(get(in("ours")), "[other]\nkey = 1\n");
+    assert_int_equal(chmod(in("f"), 0646), 0); /* also where the section is what it was */
+    assert_int_equal(publish_secret(in("f")), 0646);
+    assert_false(changed);
+    assert_int_equal(mode_of(in("f")), 0640);
+    assert_int_equal(publish_secret(in("f")), 0);
+    assert_int_equal(chmod(in("f"), 0660), 0); /* a group was given it on purpose */
+    assert_int_equal(publish_secret(in("f")), 0);
+    assert_int_equal(mode_of(in("f")), 0660);
 }
 
 static void refused_file_stays(void **state)
@@ -383,6 +416,7 @@ int main(void)
         cmocka_unit_test(bad_sections_and_bodies_are_refused),
         cmocka_unit_test(random_files_keep_every_other_byte),
         SCRATCH_TEST(file_is_made_and_merged),
+        SCRATCH_TEST(a_secret_is_not_for_others),
         SCRATCH_TEST(refused_file_stays),
         SCRATCH_TEST(changes_by_another_program_are_kept),
         SCRATCH_TEST(a_program_that_never_stops_wins),

@@ -364,12 +364,12 @@ static void a_profile(void **state)
 
     (void)state;
     begin();
-    end(cfr_profile_publish(in("aws/credentials"), "demo", &file, true, &changed, &err), 2);
+    end(cfr_profile_publish(in("aws/credentials"), "demo", &file, true, NULL, &changed, &err), 2);
     begin();
-    end(cfr_profile_publish(in("aws/credentials"), "default", &file, true, &changed, &err), 1);
+    end(cfr_profile_publish(in("aws/credentials"), "default", &file, true, NULL, &changed, &err), 1);
     /* What is there may come from a run that was killed. */
     begin();
-    end(cfr_profile_publish(in("aws/credentials"), "default", &file, true, &changed, &err), 0);
+    end(cfr_profile_publish(in("aws/credentials"), "default", &file, true, NULL, &changed, &err), 0);
     assert_int_equal(syncs, 1);
     assert_string_equal(get(in("aws/credentials")), "[demo]\n" BODY "\n[default]\n" BODY);
 }
