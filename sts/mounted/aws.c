@@ -185,13 +185,14 @@ static int configure_keys(const struct cfr_mounted_case *c, const struct chain *
                            "credentials holds an aws_session_token, so its keys are short-lived already; write "
                            "pass_on: true to publish them as they are");
     rc = begin(c, chain);
-    if (rc == 0 && chain->last != 0)
-        rc = set_role(c, &chain->at[chain->last - 1]);
+    aws = c->out->config;
+    /* The configuration may have the role, and the Secret how it is assumed. */
+    if (rc == 0 && (chain->last != 0 || aws->role_arn != NULL))
+        rc = set_role(c, &chain->at[chain->last != 0 ? chain->last - 1 : 0]);
     if (rc == 0 && chain->last > 1)
         rc = add_steps(c, chain, chain->last - 1);
     if (rc != 0)
         return rc;
-    aws = c->out->config;
     if (aws->credentials_file != NULL)
         return set_common(c, chain);
     rc = cfr_mounted_content(c, "access_key_id_file", id);
