@@ -23,7 +23,7 @@
 #include "base/str.h"
 #include "rotation/provider.h"
 
-#define CFR_ROTATION_WORDS_MAX 384
+#define CFR_ROTATION_WORDS_MAX 512
 /* How the text of a wait begins that time alone does not end. */
 #define CFR_ROTATION_WAITS_ROOM     "room: "
 #define CFR_ROTATION_WAITS_OPERATOR "an operator: "
