@@ -110,7 +110,7 @@ int cfr_oidc_issuer_set_store(struct cfr_oidc_issuer *issuer, const char *store,
 /* The store has the documents of this phase since NOW_S, or, unless CHANGED, since it was last said so. CFR_E_NOMEM. */
 int cfr_oidc_issuer_set_uploaded(struct cfr_oidc_issuer *issuer, bool changed, int64_t now_s, struct cfr_err *err);
 /* In PUBLISHED: verifiers were seen to be shown something else than what was uploaded, so that the next upload counts
- * anew. False if nothing changes: the new key did not count as uploaded, or another phase waits for nothing. */
+ * again. False if nothing changes: the new key did not count as uploaded, or another phase waits for nothing. */
 bool cfr_oidc_issuer_set_not_uploaded(struct cfr_oidc_issuer *issuer);
 /* True if the store has the keys of this phase, or there is no store. */
 bool cfr_oidc_issuer_is_uploaded(const struct cfr_oidc_issuer *issuer);

@@ -153,7 +153,7 @@ static int look_at(const struct cfr_oidc_issuer *issuer, const char *directory, 
     return rc;
 }
 
-/* Verifiers that read what stands there instead do not know the next key: the wait for them begins anew, also after a
+/* Verifiers that read what is there instead do not know the next key: the wait for them begins again, also after a
  * crash, so this is stored first. */
 static int notice_loss(struct cfr_oidc_store *o, struct cfr_err *err)
 {

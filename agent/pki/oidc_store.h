@@ -29,7 +29,7 @@ int cfr_oidc_store_save(struct cfr_oidc_store *o, struct cfr_err *err);
  * neither NEXT nor O's journal knows, which may be in tokens: the journal is lost or was set back. Changes nothing. */
 int cfr_oidc_store_check(const struct cfr_oidc_store *o, const struct cfr_oidc_issuer *next, struct cfr_err *err);
 /* Writes every file of the present phase, documents before keys, and completes a pending change. If documents of
- * PUBLISHED were missing or changed, they are PUBLISHED anew, since NOW_S. Repeating it after a crash is safe.
+ * PUBLISHED were missing or changed, they are PUBLISHED again, since NOW_S. Repeating it after a crash is safe.
  * *CHANGED says whether a file was written. */
 int cfr_oidc_store_publish(struct cfr_oidc_store *o, int64_t now_s, bool *changed, struct cfr_err *err);
 
