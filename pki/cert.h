@@ -32,7 +32,7 @@ int cfr_cert_read(struct cfr_view pem, struct cfr_cert *out, struct cfr_err *err
 void cfr_cert_free(struct cfr_cert *c);
 /* Checks the signature, for certificates from disk: CFR_E_CONFIG if ISSUER's key did not sign C. */
 int cfr_cert_verify(const struct cfr_cert *c, const struct cfr_cert *issuer, struct cfr_err *err);
-/* CFR_E_CONFIG if the private KEY is not that of C. */
+/* CFR_E_CONFIG if the private KEY is not that of C, or is damaged: signs a text to try it. */
 int cfr_cert_check_key(const struct cfr_cert *c, struct cfr_view key, struct cfr_err *err);
 /* CFR_E_CONFIG if TEXT is not a DNS name, with or without a wildcard as its first label; or not an address of IPv4 or
  * IPv6. */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#define SIGNATURE_MAX 512 /* of RSA with 4096 bits */
+
 int cfr_cert_parse(struct cfr_view pem, X509 **out, struct cfr_err *err)
 {
     BIO *bio = BIO_new_mem_buf(pem.n != 0 ? pem.p : "", (int)(pem.n < CFR_CERT_PEM_MAX ? pem.n : CFR_CERT_PEM_MAX));
@@ -131,6 +133,25 @@ int cfr_cert_verify(const struct cfr_cert *c, const struct cfr_cert *issuer, str
     return rc;
 }
 
+/* A key's text has both halves, and a damaged one two that do not belong together: what it signs tells. */
+static bool signs_for(EVP_PKEY *pair, X509 *x)
+{
+    static const unsigned char text[] = "credfresh";
+    unsigned char signature[SIGNATURE_MAX];
+    size_t n = sizeof signature;
+    EVP_MD_CTX *signing = EVP_MD_CTX_new();
+    EVP_MD_CTX *verifying = EVP_MD_CTX_new();
+    bool good = signing != NULL && verifying != NULL && EVP_DigestSignInit(signing, NULL, NULL, NULL, pair) == 1 &&
+                EVP_DigestSign(signing, signature, &n, text, sizeof text) == 1 &&
+                EVP_DigestVerifyInit(verifying, NULL, NULL, NULL, X509_get0_pubkey(x)) == 1 &&
+                EVP_DigestVerify(verifying, signature, n, text, sizeof text) == 1;
+
+    EVP_MD_CTX_free(signing);
+    EVP_MD_CTX_free(verifying);
+    ERR_clear_error();
+    return good;
+}
+
 int cfr_cert_check_key(const struct cfr_cert *c, struct cfr_view key, struct cfr_err *err)
 {
     EVP_PKEY *pair = NULL;
@@ -143,6 +164,9 @@ int cfr_cert_check_key(const struct cfr_cert *c, struct cfr_view key, struct cfr
         ERR_clear_error();
         rc = cfr_err_set(err, CFR_E_CONFIG, "the private key is not that of the certificate");
     }
+    if (rc == 0 && !signs_for(pair, x))
+        rc =
+            cfr_err_set(err, CFR_E_CONFIG, "the private key is damaged: the certificate does not verify what it signs");
     X509_free(x);
     EVP_PKEY_free(pair);
     return rc;

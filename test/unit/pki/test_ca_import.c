@@ -100,11 +100,28 @@ static void what_does_not_fit_is_refused(void **state)
     cfr_ca_free(&before);
 }
 
+/* The public half in the key's text is as it was, so that it compares equal with the certificate's. */
+static void a_damaged_key_is_refused(void **state)
+{
+    static const size_t in_private_half = sizeof "-----BEGIN PRIVATE KEY-----" + 52;
+    struct cfr_ca before;
+    struct cfr_ca damaged;
+
+    (void)state;
+    make_existing(&before);
+    assert_int_equal(cfr_ca_copy(&before, &damaged, NULL), 0);
+    damaged.key.p[in_private_half] = damaged.key.p[in_private_half] == 'A' ? 'B' : 'A';
+    assert_refused(&before, &damaged, BEGIN + DAY, "is damaged");
+    cfr_ca_free(&damaged);
+    cfr_ca_free(&before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_goes_on_as_it_was),
         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(a_damaged_key_is_refused),
     };
 
     cfr_json_setup();
