@@ -25,7 +25,7 @@ if(CFR_STATIC)
     # The stack is never unwound, see static.ld.
     target_compile_options(cfr_flags INTERFACE -g -fno-asynchronous-unwind-tables -fno-unwind-tables)
     target_link_options(cfr_flags INTERFACE -static-pie -Wl,-z,pack-relative-relocs -Wl,--no-eh-frame-hdr
-        -Wl,-T,${PROJECT_SOURCE_DIR}/cmake/static.ld -Wl,--build-id=sha1 -Wl,-Map=${PROJECT_BINARY_DIR}/agent/credfresh.map)
+        -Wl,-T,${PROJECT_SOURCE_DIR}/cmake/static_often.ld -Wl,-T,${PROJECT_SOURCE_DIR}/cmake/static.ld -Wl,--build-id=sha1 -Wl,-Map=${PROJECT_BINARY_DIR}/agent/credfresh.map)
 endif()
 
 if(CFR_SANITIZE)
