@@ -4,6 +4,7 @@
 
 #include "agent/kube/event.h"
 #include "agent/kube/watch.h"
+#include "agent/publish/keys_private.h"
 #include "agent/publish/previous_private.h"
 #include "agent/publish/render_private.h"
 #include "agent/publish/target_private.h"
@@ -46,9 +47,7 @@ struct target {
     uint64_t done; /* as it was applied, or last seen */
     int64_t wanted_expires_ms;
     int64_t done_expires_ms;
-    char *keys[CFR_CONFIG_FILES_MAX]; /* heap; of what is wanted; none: not known since the start */
-    struct cfr_secret values[CFR_CONFIG_FILES_MAX];
-    size_t key_count;
+    struct cfr_publish_keys keys; /* of what is wanted; none: not known since the start */
     size_t own_count; /* of these, those that are rendered; the others are what the Secret held before, KEY.old */
     bool minted;      /* it is a rotated key in a Secret, the last of those rendered being when that was minted */
     bool loaded;      /* the values are there, to be applied */
@@ -178,25 +177,13 @@ int cfr_publish_secret_open(const struct cfr_config_credential *c, struct cfr_ku
 /* Wipes what was to be applied, but for its keys. */
 static void wipe_values(struct target *t)
 {
-    for (size_t i = 0; i < t->key_count; i++)
-        cfr_secret_free(&t->values[i]);
+    cfr_publish_keys_wipe(&t->keys);
     t->loaded = false;
-}
-
-/* Wipes what was to be applied, from key FIRST on. */
-static void wipe_from(struct target *t, size_t first)
-{
-    for (size_t i = first; i < t->key_count; i++) {
-        cfr_secret_free(&t->values[i]);
-        free(t->keys[i]);
-        t->keys[i] = NULL;
-    }
-    t->key_count = first < t->key_count ? first : t->key_count;
 }
 
 static void wipe_wanted(struct target *t)
 {
-    wipe_from(t, 0);
+    cfr_publish_keys_cut(&t->keys, 0);
     t->loaded = false;
 }
 
@@ -253,15 +240,15 @@ static void clear_error(struct target *t)
 static struct cfr_k8s_secret_object object_of(const struct target *t,
                                               struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX])
 {
-    for (size_t i = 0; i < t->key_count; i++)
-        keys[i] = (struct cfr_k8s_secret_key){t->keys[i], cfr_secret_view(&t->values[i])};
+    for (size_t i = 0; i < t->keys.count; i++)
+        keys[i] = (struct cfr_k8s_secret_key){t->keys.items[i].name, cfr_secret_view(&t->keys.items[i].value)};
     return (struct cfr_k8s_secret_object){
         .kind = t->kind,
         .namespace_name = t->namespace_name[0] != '\0' ? t->namespace_name : "default",
         .name = t->config->name,
         .type = t->config->type,
         .keys = keys,
-        .key_count = t->key_count,
+        .key_count = t->keys.count,
         .credential = t->all->config->name,
         .generation = t->wanted,
         .expires_s = t->wanted_expires_ms == INT64_MAX ? 0 : t->wanted_expires_ms / 1000,
@@ -328,17 +315,16 @@ static int render_secret(const struct cfr_target *t, const struct cfr_publish_re
     return cfr_err_prefix(err, "%s", name);
 }
 
-static int copy_content(struct target *t, const struct cfr_target_content *content, struct cfr_err *err)
+static int copy_content(const struct cfr_target_content *content, struct cfr_publish_keys *keys, struct cfr_err *err)
 {
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < content->count; i++) {
-        t->keys[i] = strdup(content->files[i].name);
-        if (t->keys[i] == NULL)
-            return cfr_err_nomem(err);
-        cfr_secret_init(&t->values[i], content->files[i].content.n);
-        t->key_count = i + 1;
-        rc = cfr_secret_append(&t->values[i], content->files[i].content, err);
+        const struct cfr_file *f = &content->files[i];
+
+        rc = cfr_publish_keys_add(keys, f->name, f->content.n, err);
+        if (rc == 0)
+            rc = cfr_secret_append(&keys->items[i].value, f->content, err);
     }
     return rc;
 }
@@ -349,7 +335,7 @@ static int queue_secret(const struct cfr_target *target, const struct cfr_publis
                         struct cfr_target_content *content, uint64_t *hash, bool *changed, struct cfr_err *err)
 {
     struct cfr_delivery *d = job->delivery;
-    struct target fresh = {.key_count = 0};
+    struct cfr_publish_keys fresh = {.count = 0};
     struct target *t = NULL;
     int rc;
 
@@ -360,19 +346,17 @@ static int queue_secret(const struct cfr_target *target, const struct cfr_publis
     }
     if (t == NULL)
         return 0;
-    rc = copy_content(&fresh, content, err);
+    rc = copy_content(content, &fresh, err);
     if (rc != 0) {
-        wipe_wanted(&fresh);
+        cfr_publish_keys_cut(&fresh, 0);
         return rc;
     }
     /* The loss is dealt with. */
     if (is_lost(t))
         clear_error(t);
     wipe_wanted(t);
-    memcpy(t->keys, fresh.keys, sizeof t->keys);
-    memcpy(t->values, fresh.values, sizeof t->values);
-    t->key_count = fresh.key_count;
-    t->own_count = fresh.key_count;
+    t->keys = fresh;
+    t->own_count = fresh.count;
     t->minted = job->render.from->minted != NULL && !t->kind->is_public;
     t->loaded = true;
     t->wanted = job->render.generation;
@@ -422,17 +406,11 @@ static void restore_keys(struct target *t)
     const struct cfr_list *keys = &t->config->keys;
 
     for (size_t i = 0; i < keys->count; i++) {
-        t->keys[i] = strdup(cfr_publish_file_at(keys, i)->name);
-        if (t->keys[i] == NULL)
+        if (cfr_publish_keys_add(&t->keys, cfr_publish_file_at(keys, i)->name, 0, NULL) != 0)
             return;
-        cfr_secret_init(&t->values[i], 0);
-        t->key_count = i + 1;
     }
-    if (t->all->config->mint == NULL || t->kind->is_public)
-        return;
-    t->keys[t->key_count] = strdup(CFR_ROTATION_FILE);
-    cfr_secret_init(&t->values[t->key_count], 0);
-    t->key_count += t->keys[t->key_count] != NULL;
+    if (t->all->config->mint != NULL && !t->kind->is_public)
+        (void)cfr_publish_keys_add(&t->keys, CFR_ROTATION_FILE, 0, NULL);
 }
 
 void cfr_publish_secret_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted,
@@ -660,11 +638,11 @@ static size_t list_secrets(const struct target *t, const struct cfr_kube_answer 
 
     for (size_t i = 0; i < answer->secret_count && count < HIDDEN_MAX; i++)
         hidden[count++] = answer->secrets[i];
-    for (size_t i = 0; i < t->key_count; i++)
+    for (size_t i = 0; i < t->keys.count; i++)
         cfr_secret_init(&encoded[i], CFR_K8S_SECRET_BODY_MAX);
-    for (size_t i = 0; !t->kind->is_public && i < t->key_count && count + 2 <= HIDDEN_MAX; i++) {
-        hidden[count++] = cfr_secret_view(&t->values[i]);
-        if (cfr_base64_encode(cfr_secret_view(&t->values[i]), &encoded[i], NULL) == 0)
+    for (size_t i = 0; !t->kind->is_public && i < t->keys.count && count + 2 <= HIDDEN_MAX; i++) {
+        hidden[count++] = cfr_secret_view(&t->keys.items[i].value);
+        if (cfr_base64_encode(cfr_secret_view(&t->keys.items[i].value), &encoded[i], NULL) == 0)
             hidden[count++] = cfr_secret_view(&encoded[i]);
     }
     return count;
@@ -690,7 +668,7 @@ static int refuse(const struct target *t, const struct cfr_kube_answer *answer, 
     };
 
     rc = cfr_k8s_refusal(answer->status, answer->body, &asked, retry_after_s, err);
-    for (size_t i = 0; i < t->key_count; i++)
+    for (size_t i = 0; i < t->keys.count; i++)
         cfr_secret_free(&encoded[i]);
     return rc;
 }
@@ -701,14 +679,13 @@ static int send(struct target *t, enum purpose purpose, struct cfr_err *err);
 static int add_old(struct target *t, size_t index, struct cfr_secret *value, struct cfr_err *err)
 {
     char name[CFR_K8S_SECRET_KEY_MAX + sizeof CFR_MINT_OLD_SUFFIX];
+    int rc;
 
-    (void)snprintf(name, sizeof name, "%s" CFR_MINT_OLD_SUFFIX, t->keys[index]);
-    t->keys[t->key_count] = strdup(name);
-    if (t->keys[t->key_count] == NULL)
-        return cfr_err_nomem(err);
-    cfr_secret_init(&t->values[t->key_count], CFR_K8S_SECRET_TOTAL_MAX);
-    cfr_secret_move(&t->values[t->key_count++], value);
-    return 0;
+    (void)snprintf(name, sizeof name, "%s" CFR_MINT_OLD_SUFFIX, t->keys.items[index].name);
+    rc = cfr_publish_keys_add(&t->keys, name, CFR_K8S_SECRET_TOTAL_MAX, err);
+    if (rc == 0)
+        cfr_secret_move(&t->keys.items[t->keys.count - 1].value, value);
+    return rc;
 }
 
 /* What the Secret of BODY holds of the key before this one becomes KEY.old, so that one apply writes both. What holds
@@ -726,12 +703,13 @@ static int add_previous(struct target *t, struct cfr_view body, struct cfr_err *
     int rc;
 
     for (size_t i = 0; i < files; i++) {
-        (void)snprintf(old[i], sizeof old[i], "%s" CFR_MINT_OLD_SUFFIX, t->keys[i]);
-        names[1 + i] = t->keys[i];
+        (void)snprintf(old[i], sizeof old[i], "%s" CFR_MINT_OLD_SUFFIX, t->keys.items[i].name);
+        names[1 + i] = t->keys.items[i].name;
         names[1 + files + i] = old[i];
     }
     rc = cfr_k8s_secret_apply_values(body, names, 1 + 2 * files, values, there, err);
-    same = rc == 0 && there[0] && cfr_view_eq(cfr_secret_view(&values[0]), cfr_secret_view(&t->values[files]));
+    same =
+        rc == 0 && there[0] && cfr_view_eq(cfr_secret_view(&values[0]), cfr_secret_view(&t->keys.items[files].value));
     for (size_t i = 0; rc == 0 && there[0] && i < files; i++) {
         size_t from = 1 + i + (same ? files : 0);
 
@@ -755,8 +733,8 @@ static int after_look(struct target *t, const struct cfr_kube_answer *answer, in
     int rc = 0;
 
     t->absent = answer->status == 404;
-    wipe_from(t, t->own_count);
-    o.key_count = t->key_count;
+    cfr_publish_keys_cut(&t->keys, t->own_count);
+    o.key_count = t->keys.count;
     if (answer->status == 200)
         rc = cfr_k8s_secret_apply_may(&o, answer->body, t->config->adopt, err);
     else if (answer->status != 404)
@@ -835,7 +813,7 @@ static void log_warning(struct target *t, const struct cfr_kube_answer *answer)
     count = list_secrets(t, answer, encoded, hidden);
     cfr_log(CFR_LOG_WARN, t->all->config->name, NULL, "%s: the API server warns: %s", t->name,
             cfr_redact(cfr_view_of(warning), hidden, count, shown));
-    for (size_t i = 0; i < t->key_count; i++)
+    for (size_t i = 0; i < t->keys.count; i++)
         cfr_secret_free(&encoded[i]);
 }
 

@@ -132,13 +132,13 @@ def test_a_namespace_that_appears_late(agent, kube):
 
 @pytest.mark.parametrize("body", ["", '{"type":"ERROR","object":{"code":410}}\n'], ids=["nothing", "410"])
 def test_watches_that_end_at_once_are_spaced(agent, kube, body):
-    """A server that ends each watch is asked again after pauses that grow, and the log says so once."""
+    """A server that ends each watch is asked again after pauses, and the log says so once."""
     agent.cloud.fault(kind="status", status=200, body=body, count=99, match={"action": "kube.watch"})
     start(agent, target(agent, "short"))
     wait_ok(agent, 1)
     wait_watching(agent, 4)
     at = [r["t"] for r in actions(agent, "kube.watch")]
-    assert at[3] - at[2] > at[1] - at[0] and at[3] - at[0] >= 1, at
+    assert at[3] - at[0] >= 1, at
     assert agent.log.count("warn  watch of /api/v1/namespaces/default/secrets") == 1
 
 
