@@ -336,6 +336,13 @@ static json_t *post_kube_rules(struct lc_cloud *cloud, const struct lc_request *
     return lc_kube_rules(cloud->kube, body, fail) == 0 ? ok() : NULL;
 }
 
+static json_t *post_kube_versions(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
+                                  struct lc_fail *fail)
+{
+    (void)request;
+    return lc_kube_versions(cloud->kube, body, fail) == 0 ? ok() : NULL;
+}
+
 struct route {
     const char *method;
     const char *path;
@@ -369,6 +376,7 @@ static const struct route routes[] = {
     {"GET", "/kube/objects", get_kube},
     {"POST", "/kube/object", post_kube_object},
     {"POST", "/kube/rbac", post_kube_rules},
+    {"POST", "/kube/versions", post_kube_versions},
     {"POST", "/kube/certificate", post_certificate},
 };
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import subprocess
+import tempfile
 import time
 import urllib.parse
 import uuid
@@ -21,19 +22,40 @@ def openssl(*arguments, data=None, wrapper=()):
     return subprocess.run([*wrapper, "openssl", *arguments], input=data, capture_output=True, check=True).stdout
 
 
+CURVES = {"EC": "P-256", "P-256": "P-256", "P-384": "P-384", "P-521": "P-521", "P-224": "P-224"}
+
+
 class Key:
-    """A private key in a file, RSA or P-256, that signs tokens."""
+    """A private key in a file, RSA, Ed25519 or of a curve; RSA and P-256 sign tokens."""
 
     def __init__(self, directory, name, kind="RSA", bits=2048):
         self.path = str(directory / (name + ".pem"))
         self.kind = kind
-        how = ["-algorithm", "RSA", "-pkeyopt", f"rsa_keygen_bits:{bits}"] if kind == "RSA" else [
-            "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]
+        how = {"RSA": ["-algorithm", "RSA", "-pkeyopt", f"rsa_keygen_bits:{bits}"],
+               "ED25519": ["-algorithm", "ED25519"]}.get(kind) or [
+            "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:" + CURVES[kind]]
         openssl("genpkey", *how, "-out", self.path)
         self.public = openssl("pkey", "-in", self.path, "-pubout").decode()
 
     def certificate(self, days=30):
         return openssl("req", "-new", "-x509", "-key", self.path, "-subj", "/CN=test", "-days", str(days)).decode()
+
+    def stub_request(self):
+        """spec.stubPKCS10Request of a PodCertificateRequest."""
+        return {"stubPKCS10Request": base64.b64encode(
+            openssl("req", "-new", "-key", self.path, "-subj", "/", "-outform", "DER")).decode()}
+
+    def proof(self, uid):
+        """spec.pkixPublicKey and spec.proofOfPossession, the older form: a signature over the pod's UID."""
+        with tempfile.NamedTemporaryFile() as text:
+            text.write(uid.encode())
+            text.flush()
+            pss = ["-pkeyopt", "rsa_padding_mode:pss", "-pkeyopt", "rsa_pss_saltlen:-1"] if self.kind == "RSA" else []
+            digest = [] if self.kind == "ED25519" else ["-digest", "sha256"]
+            signature = openssl("pkeyutl", "-sign", "-rawin", *digest, *pss, "-inkey", self.path, "-in", text.name)
+        return {"pkixPublicKey": base64.b64encode(
+                    openssl("pkey", "-in", self.path, "-pubout", "-outform", "DER")).decode(),
+                "proofOfPossession": base64.b64encode(signature).decode()}
 
     def jwk(self, kid):
         """Public JWK of a P-256 key: its DER form ends with the point."""
@@ -93,6 +115,15 @@ def basic(user, password):
 
 def bearer(token):
     return {"Authorization": "Bearer " + token}
+
+
+def request_pod_certificate(cloud, name, signer, key, pod="demo-0", namespace="default", status=200, **spec):
+    """A PodCertificateRequest as the kubelet creates it. KEY is a Key, or the fields of the spec for it; the cloud fills in
+    what it knows of the pod. None leaves a field out."""
+    fields = {"signerName": signer, "podName": pod, **(key.stub_request() if isinstance(key, Key) else key), **spec}
+    return cloud.admin("POST", "/kube/object", {
+        "kind": "PodCertificateRequest", "namespace": namespace, "name": name,
+        "spec": {field: value for field, value in fields.items() if value is not None}}, status=status)
 
 
 def reset(cloud):

@@ -76,6 +76,11 @@ static const struct lc_action events[] = {{"kube.event.create", "POST", "", lc_k
 static const struct lc_action workloads[] = {{"kube.workload.get", "GET", "", lc_kube_workloads, NULL, false},
                                              {"kube.workload.create", "POST", "", lc_kube_workloads, NULL, false},
                                              {"kube.workload.patch", "PATCH", "", lc_kube_workloads, NULL, false}};
+static const struct lc_action pod_certificates[] = {
+    {"kube.pod_certificate.get", "GET", "", lc_kube_pod_certificate, NULL, false},
+    {"kube.pod_certificate.put", "PUT", "", lc_kube_pod_certificate, NULL, false},
+    {"kube.pod_certificate.patch", "PATCH", "", lc_kube_pod_certificate, NULL, false},
+};
 static const struct lc_action lists = {"kube.list", "GET", "", lc_kube_collection, NULL, false};
 static const struct lc_action watches = {"kube.watch", "GET", "", lc_kube_collection, NULL, false};
 static const struct lc_action cluster[] = {
@@ -110,6 +115,22 @@ static const struct lc_action *collection_action(const struct lc_request *reques
     return strstr(request->query, "watch=") != NULL ? &watches : &lists;
 }
 
+/* Writing is for the status alone. */
+static const struct lc_action *pod_certificate_action(const struct lc_request *request, const struct lc_kube_path *path)
+{
+    bool reads = strcmp(request->method, "GET") == 0;
+
+    if (path->name[0] == '\0') {
+        return reads ? collection_action(request) : &other_method;
+    }
+    for (size_t i = 0; i < sizeof pod_certificates / sizeof pod_certificates[0]; i++) {
+        if (strcmp(pod_certificates[i].method, request->method) == 0 && (reads || path->subresource[0] != '\0')) {
+            return &pod_certificates[i];
+        }
+    }
+    return &other_method;
+}
+
 static const struct lc_action *secret_action(const struct lc_request *request, bool named)
 {
     const char *type = lc_request_header(request, "content-type");
@@ -130,6 +151,7 @@ static const struct lc_action *find(const struct lc_request *request, unsigned *
 {
     const struct lc_action *document = document_of(request->path);
     struct lc_kube_path path;
+    const char *version_of = NULL;
 
     *status = 404;
     if (document != NULL) {
@@ -150,6 +172,9 @@ static const struct lc_action *find(const struct lc_request *request, unsigned *
             }
         }
         return &other_method;
+    }
+    if (lc_kube_pod_certificate_path(request->path, &path, &version_of)) {
+        return pod_certificate_action(request, &path);
     }
     if (lc_kube_is_cluster(request->path)) {
         return &cluster[strcmp(request->method, "GET") == 0 ? 0 : strcmp(request->method, "PATCH") == 0 ? 1 : 2];
@@ -173,8 +198,10 @@ static const struct lc_action *find(const struct lc_request *request, unsigned *
 static void note(struct lc_visit *visit)
 {
     struct lc_kube_path path;
+    const char *version_of = NULL;
 
-    if (lc_kube_path(visit->request->path, &path)) {
+    if (lc_kube_path(visit->request->path, &path) ||
+        lc_kube_pod_certificate_path(visit->request->path, &path, &version_of)) {
         (void)snprintf(visit->record.role, sizeof visit->record.role, "%.100s/%.150s", path.namespace_name, path.name);
     }
 }

@@ -14,10 +14,13 @@ void lc_kube_free(struct lc_kube *kube);
 void lc_kube_imply(struct lc_kube *kube, const char *namespace_name, const char *service_account);
 
 /* {"kind": "ServiceAccount", "Pod", "Node" or "Secret", "namespace", "name", ...} as in the configuration is
- * made or replaced; with "delete": true it is removed. */
+ * made or replaced; with "delete": true it is removed. {"kind": "PodCertificateRequest", "namespace", "name", "spec"}
+ * is made. */
 int lc_kube_object(struct lc_kube *kube, json_t *body, struct lc_fail *fail);
 /* {"rules": [...]} takes the place of the configuration's "rbac". */
 int lc_kube_rules(struct lc_kube *kube, json_t *body, struct lc_fail *fail);
+/* {"podcertificaterequests": ["v1beta1"]}: the versions of that resource that are served. */
+int lc_kube_versions(struct lc_kube *kube, json_t *body, struct lc_fail *fail);
 /* Every object; those of Secrets with their data. */
 json_t *lc_kube_report(struct lc_kube *kube);
 

@@ -61,6 +61,7 @@ void lc_kube_secrets(struct lc_visit *visit);
 void lc_kube_collection(struct lc_visit *visit);
 void lc_kube_workloads(struct lc_visit *visit);
 void lc_kube_events(struct lc_visit *visit);
+void lc_kube_pod_certificate(struct lc_visit *visit);
 
 /* Names out of /kube/api/v1/namespaces/NS/KIND/NAME[/SUB]; empty where the path ends. */
 struct lc_kube_path {
@@ -75,5 +76,8 @@ bool lc_kube_path(const char *path, struct lc_kube_path *out);
 bool lc_kube_event_path(const char *path, struct lc_kube_path *out);
 /* The same of /kube/apis/apps/v1/namespaces/NS/KIND[/NAME[/SUB]], for the kinds of workloads. */
 bool lc_kube_workload_path(const char *path, struct lc_kube_path *out);
+/* The same of /kube/apis/certificates.k8s.io/VERSION/[namespaces/NS/]podcertificaterequests[/NAME[/status]]; *version
+ * is "v1" or "v1beta1". */
+bool lc_kube_pod_certificate_path(const char *path, struct lc_kube_path *out, const char **version);
 
 #endif

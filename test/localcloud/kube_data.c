@@ -66,6 +66,7 @@ struct lc_kube *lc_kube_new(struct lc_cloud *cloud, struct lc_fail *fail)
     kube->events = json_array();
     kube->secrets = json_object();
     kube->cluster = json_object();
+    kube->pod_certificates = json_object();
     kube->tokens = json_object();
     kube->namespaces = json_object();
     kube->rules = json_array();
@@ -88,6 +89,8 @@ void lc_kube_free(struct lc_kube *kube)
     json_decref(kube->events);
     json_decref(kube->secrets);
     json_decref(kube->cluster);
+    json_decref(kube->pod_certificates);
+    json_decref(kube->pod_certificate_versions);
     json_decref(kube->tokens);
     json_decref(kube->namespaces);
     json_decref(kube->rules);

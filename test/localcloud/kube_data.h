@@ -10,19 +10,21 @@
 
 struct lc_kube {
     struct lc_cloud *cloud;
-    pthread_mutex_t lock; /* of everything below; the keys of namespaced objects are NAMESPACE/NAME */
-    json_t *accounts;     /* {"namespace", "name", "uid"} */
-    json_t *pods;         /* ... and "service_account", "node" (or absent), "audiences" */
-    json_t *nodes;        /* NAME: {"name", "uid"} */
-    json_t *configmaps;   /* as secrets */
-    json_t *events;       /* array of those that were created */
-    json_t *workloads;    /* KIND/NAMESPACE/NAME: the object */
-    json_t *secrets;      /* {"object": without managedFields, "managers": see kube_fields.h} */
-    json_t *cluster;      /* PLURAL/NAME: {"object", "managers"}, see kube_cluster.c */
-    json_t *tokens;       /* TOKEN: {"user", "groups"} */
-    json_t *namespaces;   /* NAME: true */
-    json_t *rules;        /* array of {"user" or "group", "verb", "resource", "namespace", "names"} */
-    json_t *implied;      /* array of {"namespace", "name"} */
+    pthread_mutex_t lock;             /* of everything below; the keys of namespaced objects are NAMESPACE/NAME */
+    json_t *accounts;                 /* {"namespace", "name", "uid"} */
+    json_t *pods;                     /* ... and "service_account", "node" (or absent), "audiences" */
+    json_t *nodes;                    /* NAME: {"name", "uid"} */
+    json_t *configmaps;               /* as secrets */
+    json_t *events;                   /* array of those that were created */
+    json_t *workloads;                /* KIND/NAMESPACE/NAME: the object */
+    json_t *secrets;                  /* {"object": without managedFields, "managers": see kube_fields.h} */
+    json_t *cluster;                  /* PLURAL/NAME: {"object", "managers"}, see kube_cluster.c */
+    json_t *pod_certificates;         /* the objects, without apiVersion */
+    json_t *pod_certificate_versions; /* of the API, that are served */
+    json_t *tokens;                   /* TOKEN: {"user", "groups"} */
+    json_t *namespaces;               /* NAME: true */
+    json_t *rules;                    /* array of {"user" or "group", "verb", "resource", "namespace", "names"} */
+    json_t *implied;                  /* array of {"namespace", "name"} */
     json_t *api_audiences;
     const char *first_token; /* of the configuration; borrowed from its settings, which stay */
     json_t *settings;

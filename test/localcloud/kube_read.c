@@ -2,6 +2,7 @@
 /* Objects of the simulated cluster, from the configuration and the admin interface. */
 #include "kube_data.h"
 
+#include "kube_pod_certificate.h"
 #include "kube_secret.h"
 #include "kube_watch.h"
 
@@ -21,7 +22,10 @@ const char lc_kube_demo[] =
     "\"namespace\":\"default\"},{\"user\":\"demo\",\"verb\":\"*\",\"resource\":[\"apiservices\","
     "\"customresourcedefinitions\",\"mutatingwebhookconfigurations\","
     "\"validatingwebhookconfigurations\",\"clustertrustbundles\"]},"
-    "{\"user\":\"demo\",\"verb\":\"attest\",\"resource\":\"signers\",\"names\":[\"example.com/service\"]}]}";
+    "{\"user\":\"demo\",\"verb\":\"attest\",\"resource\":\"signers\",\"names\":[\"example.com/service\"]},"
+    "{\"user\":\"demo\",\"verb\":[\"get\",\"list\",\"watch\"],\"resource\":\"podcertificaterequests\"},"
+    "{\"user\":\"demo\",\"verb\":[\"update\",\"patch\"],\"resource\":\"podcertificaterequests/status\"},"
+    "{\"user\":\"demo\",\"verb\":\"sign\",\"resource\":\"signers\",\"names\":[\"example.com/service\"]}]}";
 
 /* The stable uid, or the one that was given, or (for a name that was taken before) a new one. */
 static void uid_of(const char *kind, const char *namespace_name, const char *name, const char *given, bool again,
@@ -302,6 +306,7 @@ static void clear(struct lc_kube *kube)
     (void)json_array_clear(kube->events);
     (void)json_object_clear(kube->secrets);
     (void)json_object_clear(kube->cluster);
+    (void)json_object_clear(kube->pod_certificates);
     (void)json_object_clear(kube->tokens);
     (void)json_object_clear(kube->namespaces);
     for (size_t i = 0; i < sizeof always / sizeof always[0]; i++) {
@@ -318,9 +323,18 @@ static void clear(struct lc_kube *kube)
 
 static int load(struct lc_kube *kube, json_t *settings, struct lc_fail *fail)
 {
-    static const char *const known[] = {"service_accounts", "pods",          "nodes", "secrets",
-                                        "tokens",           "namespaces",    "rbac",  "max_token_expiration_s",
-                                        "extend_tokens",    "api_audiences", NULL};
+    static const char *const known[] = {"service_accounts",
+                                        "pods",
+                                        "nodes",
+                                        "secrets",
+                                        "tokens",
+                                        "namespaces",
+                                        "rbac",
+                                        "max_token_expiration_s",
+                                        "extend_tokens",
+                                        "api_audiences",
+                                        "pod_certificate_versions",
+                                        NULL};
     json_t *audiences = NULL;
     json_t *namespaces = NULL;
     json_t *item = NULL;
@@ -334,6 +348,7 @@ static int load(struct lc_kube *kube, json_t *settings, struct lc_fail *fail)
         lc_json_array(settings, "kube", "api_audiences", &audiences, fail) != 0 ||
         lc_json_array(settings, "kube", "namespaces", &namespaces, fail) != 0 ||
         check_rules(json_object_get(settings, "rbac"), fail) != 0 ||
+        lc_kube_pod_certificate_serve(kube, json_object_get(settings, "pod_certificate_versions"), fail) != 0 ||
         read_list(kube, settings, "service_accounts", read_account, fail) != 0 ||
         read_list(kube, settings, "nodes", read_node, fail) != 0 ||
         read_list(kube, settings, "pods", read_pod, fail) != 0 ||
@@ -399,13 +414,27 @@ int lc_kube_rules(struct lc_kube *kube, json_t *body, struct lc_fail *fail)
     return 0;
 }
 
+int lc_kube_versions(struct lc_kube *kube, json_t *body, struct lc_fail *fail)
+{
+    static const char *const known[] = {LC_POD_CERTIFICATES, NULL};
+    int result = 0;
+
+    if (lc_json_keys(body, "versions", known, fail) != 0) {
+        return -1;
+    }
+    (void)pthread_mutex_lock(&kube->lock);
+    result = lc_kube_pod_certificate_serve(kube, json_object_get(body, LC_POD_CERTIFICATES), fail);
+    (void)pthread_mutex_unlock(&kube->lock);
+    return result;
+}
+
 struct kind {
     const char *name;
     json_t *list;
     int (*read_one)(struct lc_kube *kube, json_t *object, struct lc_fail *fail);
 };
 
-static int drop(const struct kind *kind, json_t *body, struct lc_fail *fail)
+static int drop(struct lc_kube *kube, const struct kind *kind, json_t *body, struct lc_fail *fail)
 {
     struct place place;
     char *key = NULL;
@@ -415,7 +444,9 @@ static int drop(const struct kind *kind, json_t *body, struct lc_fail *fail)
         return -1;
     }
     key = strcmp(kind->name, "Node") == 0 ? strdup(place.name) : lc_kube_key(place.namespace_name, place.name);
-    if (key != NULL && json_is_object(json_object_get(kind->list, key))) {
+    if (key != NULL && kind->list == kube->pod_certificates && lc_kube_pod_certificate_drop(kube, key)) {
+        result = 0;
+    } else if (key != NULL && json_is_object(json_object_get(kind->list, key))) {
         /* An object of that name that is made later is another one: remember that there was one. */
         result = strcmp(kind->name, "Secret") == 0 ? json_object_del(kind->list, key)
                                                    : json_object_set_new(kind->list, key, json_null());
@@ -431,20 +462,21 @@ int lc_kube_object(struct lc_kube *kube, json_t *body, struct lc_fail *fail)
     const struct kind kinds[] = {{"ServiceAccount", kube->accounts, read_account},
                                  {"Pod", kube->pods, read_pod},
                                  {"Node", kube->nodes, read_node},
-                                 {"Secret", kube->secrets, read_secret}};
+                                 {"Secret", kube->secrets, read_secret},
+                                 {"PodCertificateRequest", kube->pod_certificates, lc_kube_pod_certificate_make}};
     const char *kind = lc_kube_text(body, "kind");
     int result = 0;
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(kinds[i].name, kind) == 0) {
             (void)pthread_mutex_lock(&kube->lock);
-            result = json_is_true(json_object_get(body, "delete")) ? drop(&kinds[i], body, fail)
+            result = json_is_true(json_object_get(body, "delete")) ? drop(kube, &kinds[i], body, fail)
                                                                    : kinds[i].read_one(kube, body, fail);
             (void)pthread_mutex_unlock(&kube->lock);
             return result;
         }
     }
-    return lc_fail_set(fail, "object: \"kind\" must be ServiceAccount, Pod, Node or Secret");
+    return lc_fail_set(fail, "object: \"kind\" must be ServiceAccount, Pod, Node, Secret or PodCertificateRequest");
 }
 
 static json_t *values_of(json_t *list)
@@ -474,8 +506,9 @@ json_t *lc_kube_report(struct lc_kube *kube)
     {
         (void)json_array_append_new(secrets, lc_kube_secret_shown(value));
     }
-    report = json_pack("{s:o,s:o,s:o,s:o}", "service_accounts", values_of(kube->accounts), "pods",
-                       values_of(kube->pods), "nodes", values_of(kube->nodes), "secrets", secrets);
+    report = json_pack("{s:o,s:o,s:o,s:o,s:o}", "service_accounts", values_of(kube->accounts), "pods",
+                       values_of(kube->pods), "nodes", values_of(kube->nodes), "secrets", secrets,
+                       "pod_certificate_requests", values_of(kube->pod_certificates));
     (void)pthread_mutex_unlock(&kube->lock);
     return report;
 }

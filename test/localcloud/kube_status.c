@@ -182,3 +182,28 @@ bool lc_kube_workload_path(const char *path, struct lc_kube_path *out)
     }
     return known && (out->subresource[0] == '\0' || strcmp(out->subresource, "status") == 0);
 }
+
+bool lc_kube_pod_certificate_path(const char *path, struct lc_kube_path *out, const char **version)
+{
+    static const char *const versions[] = {"v1", "v1beta1"};
+    static const char plural[] = "podcertificaterequests";
+    bool is = false;
+
+    for (size_t i = 0; !is && i < sizeof versions / sizeof versions[0]; i++) {
+        char *prefix = lc_text_format("/kube/apis/certificates.k8s.io/%s/namespaces/", versions[i]);
+        char *all = lc_text_format("/kube/apis/certificates.k8s.io/%s/%s", versions[i], plural);
+
+        *version = versions[i];
+        if (all != NULL && strcmp(path, all) == 0) {
+            *out = (struct lc_kube_path){0};
+            (void)snprintf(out->kind, sizeof out->kind, "%s", plural);
+            is = true;
+        } else {
+            is = prefix != NULL && read_path(prefix, path, out) && strcmp(out->kind, plural) == 0 &&
+                 (out->subresource[0] == '\0' || strcmp(out->subresource, "status") == 0);
+        }
+        free(all);
+        free(prefix);
+    }
+    return is;
+}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists and watches of Secrets, ConfigMaps and namespaces: chunks, selectors, events, bookmarks, versions that are
- * gone. */
+/* Lists and watches of Secrets, ConfigMaps, namespaces and PodCertificateRequests: chunks, selectors, events,
+ * bookmarks, versions that are gone. */
 #include "kube_watch.h"
 
+#include "kube_pod_certificate.h"
 #include "kube_secret.h"
 #include "pause.h"
 
@@ -15,9 +16,12 @@ enum { HISTORY = 500, STEP_MS = 20, WATCH_MOST_S = 1800, BOOKMARK_S = 60, CHUNK_
 /* What is asked for. */
 struct ask {
     const char *resource;
-    char namespace_name[260]; /* empty: objects of the cluster */
+    const char *version;      /* of PodCertificateRequests, which have other selectors; otherwise NULL */
+    char namespace_name[260]; /* empty: objects of the cluster, or of all namespaces */
     char name[260];           /* of the field selector; empty: any */
-    char label[128];          /* of the label selector, and its value */
+    char space[260];          /* the same, of a PodCertificateRequest */
+    char signer[600];
+    char label[128]; /* of the label selector, and its value */
     char value[128];
     bool partial; /* PartialObjectMetadata */
 };
@@ -51,7 +55,11 @@ static bool selects(const struct ask *ask, json_t *object)
     json_t *metadata = json_object_get(object, "metadata");
     json_t *labels = json_object_get(metadata, "labels");
 
-    return object != NULL && (ask->name[0] == '\0' || strcmp(ask->name, lc_kube_text(metadata, "name")) == 0) &&
+    return object != NULL &&
+           (ask->signer[0] == '\0' ||
+            strcmp(ask->signer, lc_kube_text(json_object_get(object, "spec"), "signerName")) == 0) &&
+           (ask->space[0] == '\0' || strcmp(ask->space, lc_kube_text(metadata, "namespace")) == 0) &&
+           (ask->name[0] == '\0' || strcmp(ask->name, lc_kube_text(metadata, "name")) == 0) &&
            (ask->label[0] == '\0' || strcmp(ask->value, lc_kube_text(labels, ask->label)) == 0);
 }
 
@@ -59,7 +67,7 @@ static bool selects(const struct ask *ask, json_t *object)
 static json_t *shown(const struct ask *ask, json_t *object)
 {
     if (!ask->partial) {
-        return json_incref(object);
+        return ask->version != NULL ? lc_kube_pod_certificate_shown(object, ask->version) : json_incref(object);
     }
     return json_pack("{s:s,s:s,s:O}", "kind", "PartialObjectMetadata", "apiVersion", "meta.k8s.io/v1", "metadata",
                      json_object_get(object, "metadata"));
@@ -77,10 +85,11 @@ static json_t *namespace_object(const char *name)
 static json_t *select_all(struct lc_kube *kube, const struct ask *ask)
 {
     json_t *out = json_array();
-    json_t *list = strcmp(ask->resource, "secrets") == 0      ? kube->secrets
+    json_t *list = ask->version != NULL                       ? kube->pod_certificates
+                   : strcmp(ask->resource, "secrets") == 0    ? kube->secrets
                    : strcmp(ask->resource, "configmaps") == 0 ? kube->configmaps
                                                               : kube->namespaces;
-    char *prefix = lc_text_format("%s/", ask->namespace_name);
+    char *prefix = lc_text_format("%s%s", ask->namespace_name, ask->namespace_name[0] == '\0' ? "" : "/");
     const char *key = NULL;
     json_t *value = NULL;
 
@@ -88,7 +97,7 @@ static json_t *select_all(struct lc_kube *kube, const struct ask *ask)
     {
         json_t *object = list == kube->namespaces ? namespace_object(key) : NULL;
         if (object == NULL && prefix != NULL && lc_text_starts(key, prefix)) {
-            object = lc_kube_secret_shown(value);
+            object = list == kube->pod_certificates ? json_incref(value) : lc_kube_secret_shown(value);
         }
         if (selects(ask, object)) {
             (void)json_array_append_new(out, shown(ask, object));
@@ -96,6 +105,26 @@ static json_t *select_all(struct lc_kube *kube, const struct ask *ask)
         json_decref(object);
     }
     free(prefix);
+    return out;
+}
+
+/* The kind with SUFFIX, version and metadata of an answer, and ITEMS (NULL: none); takes the references. */
+static json_t *envelope(const struct ask *ask, const char *suffix, json_t *metadata, json_t *items)
+{
+    char *kind = lc_text_format("%s%s",
+                                ask->partial           ? "PartialObjectMetadata"
+                                : ask->version != NULL ? "PodCertificateRequest"
+                                : *suffix == '\0'      ? "Secret"
+                                                       : "",
+                                suffix);
+    char *version = ask->partial           ? lc_text_format("meta.k8s.io/v1")
+                    : ask->version != NULL ? lc_text_format("%s/%s", LC_POD_CERTIFICATE_GROUP, ask->version)
+                                           : lc_text_format("v1");
+    json_t *out = json_pack("{s:s,s:s,s:o,s:o*}", "kind", kind == NULL ? "" : kind, "apiVersion",
+                            version == NULL ? "" : version, "metadata", metadata, "items", items);
+
+    free(kind);
+    free(version);
     return out;
 }
 
@@ -115,6 +144,10 @@ static void list(struct lc_visit *visit, struct lc_kube *kube, const struct ask 
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)kube->version);
     (void)pthread_mutex_unlock(&kube->lock);
     for (size_t i = from; i < json_array_size(all) && i - from < most; i++) {
+        if (ask->version != NULL && !ask->partial) {
+            (void)json_object_del(json_array_get(all, i), "kind");
+            (void)json_object_del(json_array_get(all, i), "apiVersion");
+        }
         (void)json_array_append(items, json_array_get(all, i));
     }
     (void)json_object_set_new(metadata, "resourceVersion", json_string(text));
@@ -127,10 +160,7 @@ static void list(struct lc_visit *visit, struct lc_kube *kube, const struct ask 
         json_decref(items);
         items = json_null();
     }
-    lc_kube_answer(visit, 200,
-                   json_pack("{s:s,s:s,s:o,s:o}", "kind", ask->partial ? "PartialObjectMetadataList" : "List",
-                             "apiVersion", ask->partial ? "meta.k8s.io/v1" : "v1", "metadata", metadata, "items",
-                             items));
+    lc_kube_answer(visit, 200, envelope(ask, "List", metadata, items));
     json_decref(all);
 }
 
@@ -169,7 +199,8 @@ static void put_news(struct watch *w, struct lc_buf *out)
         json_t *object = at_version(is ? after : before, version);
 
         if (version > w->version && (was || is) && strcmp(lc_kube_text(event, "resource"), w->ask.resource) == 0 &&
-            strcmp(lc_kube_text(event, "namespace"), w->ask.namespace_name) == 0) {
+            (w->ask.namespace_name[0] == '\0' ||
+             strcmp(lc_kube_text(event, "namespace"), w->ask.namespace_name) == 0)) {
             put_event(out, !was ? "ADDED" : is ? "MODIFIED" : "DELETED", shown(&w->ask, object));
         }
         json_decref(object);
@@ -179,8 +210,7 @@ static void put_news(struct watch *w, struct lc_buf *out)
 
 static void put_bookmark(struct watch *w, struct lc_buf *out)
 {
-    json_t *nothing = json_pack("{s:s,s:s,s:{}}", "kind", w->ask.partial ? "PartialObjectMetadata" : "Secret",
-                                "apiVersion", w->ask.partial ? "meta.k8s.io/v1" : "v1", "metadata");
+    json_t *nothing = envelope(&w->ask, "", json_object(), NULL);
 
     put_event(out, "BOOKMARK", at_version(nothing, w->version));
     json_decref(nothing);
@@ -248,17 +278,48 @@ static void watch(struct lc_visit *visit, struct lc_kube *kube, const struct ask
 /* ---- the request ---- */
 
 /* "A=B" into its sides. */
-static bool read_pair(const char *text, char *left, char *right, size_t room)
+static bool read_pair(const char *text, char *left, size_t left_room, char *right, size_t right_room)
 {
     size_t len = strcspn(text, "=");
 
-    if (text[len] != '=' || len == 0 || len >= room || strlen(text + len + 1) >= room) {
+    if (text[len] != '=' || len == 0 || len >= left_room || strlen(text + len + 1) >= right_room) {
         return false;
     }
     memcpy(left, text, len);
     left[len] = '\0';
-    (void)snprintf(right, room, "%s", text + len + 1 + (text[len + 1] == '='));
+    (void)snprintf(right, right_room, "%s", text + len + 1 + (text[len + 1] == '='));
     return true;
+}
+
+/* "A=B,C=D" of PodCertificateRequests. */
+static bool read_fields(const char *fields, struct ask *ask)
+{
+    char *copy = strdup(fields);
+    char *rest = copy;
+    char *one = NULL;
+    char key[260];
+    char value[600];
+    bool good = copy != NULL;
+
+    while (good && (one = strsep(&rest, ",")) != NULL) {
+        char *out = NULL;
+        size_t room = 0;
+        good = read_pair(one, key, sizeof key, value, sizeof value);
+        if (good && strcmp(key, "metadata.name") == 0) {
+            out = ask->name;
+            room = sizeof ask->name;
+        } else if (good && strcmp(key, "metadata.namespace") == 0) {
+            out = ask->space;
+            room = sizeof ask->space;
+        } else if (good && strcmp(key, "spec.signerName") == 0) {
+            out = ask->signer;
+            room = sizeof ask->signer;
+        }
+        good =
+            out != NULL && (*out == '\0' || strcmp(out, value) == 0) && (size_t)snprintf(out, room, "%s", value) < room;
+    }
+    free(copy);
+    return good;
 }
 
 static bool read_ask(const struct lc_visit *visit, const struct lc_params *params, struct ask *ask)
@@ -273,11 +334,17 @@ static bool read_ask(const struct lc_visit *visit, const struct lc_params *param
     if (lc_kube_path(visit->request->path, &path)) {
         (void)snprintf(ask->namespace_name, sizeof ask->namespace_name, "%s", path.namespace_name);
         ask->resource = strcmp(path.kind, "secrets") == 0 ? "secrets" : "configmaps";
+    } else if (lc_kube_pod_certificate_path(visit->request->path, &path, &ask->version)) {
+        (void)snprintf(ask->namespace_name, sizeof ask->namespace_name, "%s", path.namespace_name);
+        ask->resource = LC_POD_CERTIFICATES;
+    } else {
+        ask->version = NULL;
     }
     ask->partial = accept != NULL && strstr(accept, "as=PartialObjectMetadata") != NULL;
-    return (fields == NULL ||
-            (read_pair(fields, key, ask->name, sizeof ask->name) && strcmp(key, "metadata.name") == 0)) &&
-           (labels == NULL || read_pair(labels, ask->label, ask->value, sizeof ask->label));
+    return (fields == NULL || (ask->version != NULL ? read_fields(fields, ask)
+                                                    : read_pair(fields, key, sizeof key, ask->name, sizeof ask->name) &&
+                                                          strcmp(key, "metadata.name") == 0)) &&
+           (labels == NULL || read_pair(labels, ask->label, sizeof ask->label, ask->value, sizeof ask->value));
 }
 
 void lc_kube_collection(struct lc_visit *visit)
@@ -292,6 +359,8 @@ void lc_kube_collection(struct lc_visit *visit)
     if (!lc_params_read(visit->request->query, strlen(visit->request->query), &params) ||
         !read_ask(visit, &params, &ask)) {
         (void)lc_kube_refuse(visit, 400, "BadRequest", NULL, "the query cannot be understood");
+    } else if (ask.version != NULL && !lc_kube_pod_certificate_served(kube, ask.version)) {
+        (void)lc_kube_refuse(visit, 404, "NotFound", json_object(), "the server could not find the requested resource");
     } else if (lc_kube_authenticate(visit, &user) == 0) {
         watched = lc_params_get(&params, "watch");
         watched = watched != NULL && (strcmp(watched, "true") == 0 || strcmp(watched, "1") == 0) ? watched : NULL;
