@@ -69,9 +69,44 @@ def test_rights_are_named_one_by_one():
     assert role["rules"] == [{"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["registry-login"],
                               "verbs": ["get", "patch", "create", "list", "watch"]}]
     # Without any the agent has no token for the API server.
-    for rbac, mounted in (([], True), (["--set", "rbac.secrets=null"], False)):
+    none = ["--set", "rbac.secrets=null"]
+    for rbac, mounted in (([], True), (none, False), *((none + ["--set", one], True) for one in (
+            "rbac.tokens[0].name=x", "rbac.configmaps[0].name=x", "rbac.events[0].namespace=x",
+            "rbac.rollouts[0].name=x,rbac.rollouts[0].kind=Deployment"))):
         assert agent_of(render(CHART / "ci/deployment-values.yaml", *rbac))["spec"]["template"]["spec"][
             "automountServiceAccountToken"] is mounted
+
+
+@pytest.mark.parametrize("value, names, rule", [
+    ({"tokens": [{"namespace": "shop", "name": "web"}]}, ["credfresh-token-web"],
+     {"apiGroups": [""], "resources": ["serviceaccounts/token"], "resourceNames": ["web"], "verbs": ["create"]}),
+    ({"configmaps": [{"namespace": "shop", "name": "ca"}]}, ["credfresh-configmap-ca"],
+     {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["ca"],
+      "verbs": ["get", "patch", "create", "list", "watch"]}),
+    *(({"rollouts": [{"kind": kind, "namespace": "shop", "name": "web"}]}, [f"credfresh-rollout-{kind.lower()}-web"],
+       {"apiGroups": ["apps"], "resources": [kind.lower() + "s"], "resourceNames": ["web"], "verbs": ["get", "patch"]})
+      for kind in ("Deployment", "StatefulSet", "DaemonSet")),
+    ({"events": [{"namespace": "shop"}]}, ["credfresh-events"],
+     {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]}),
+], ids=lambda value: next(iter(value)) if isinstance(value, dict) and len(value) == 1 else "")
+def test_each_right(tmp_path, value, names, rule):
+    values = tmp_path / "values.yaml"
+    values.write_text(yaml.safe_dump({"config": "version: 1\n", "rbac": value}))
+    objects = render(values)
+    roles = [o for o in objects if o["kind"] == "Role"]
+    assert [(o["metadata"]["name"], o["metadata"]["namespace"]) for o in roles] == [(name, "shop") for name in names]
+    assert [o["rules"] for o in roles] == [[rule]]
+    binding, = [o for o in objects if o["kind"] == "RoleBinding"]
+    assert binding["roleRef"]["name"] == names[0] and binding["metadata"]["namespace"] == "shop"
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "credfresh", "namespace": "credfresh"}]
+
+
+def test_nothing_is_allowed_by_default(tmp_path):
+    values = tmp_path / "values.yaml"
+    values.write_text("config: |\n  version: 1\n")
+    objects = render(values)
+    assert not [o for o in objects if o["kind"].startswith("Role")]
+    assert not agent_of(objects)["spec"]["template"]["spec"]["automountServiceAccountToken"]
 
 
 def test_a_changed_configuration_replaces_the_pods(tmp_path):
@@ -89,6 +124,10 @@ def test_a_changed_configuration_replaces_the_pods(tmp_path):
     (["--set", "imag.tag=1"], "imag"),
     (["--set", "securityContext.runAsUser=0"], "runAsUser"),
     (["--set", "rbac.secrets[0].nam=x"], "nam"),
+    (["--set", "rbac.configmaps[0].namespace=x"], "name"),
+    (["--set", "rbac.rollouts[0].name=x"], "kind"),
+    (["--set", "rbac.rollouts[0].name=x,rbac.rollouts[0].kind=Job"], "kind"),
+    (["--set", "rbac.events[0].name=x"], "name"),
 ])
 def test_mistakes_are_refused(wrong, said):
     done = helm("template", "credfresh", CHART, "-f", CHART / "ci/deployment-values.yaml", *wrong)

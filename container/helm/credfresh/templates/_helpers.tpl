@@ -19,7 +19,10 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
 {{- define "credfresh.role" }}
-{{- $name := printf "%s-%s-%s" (include "credfresh.name" .root) .kind .entry.name }}
+{{- $name := printf "%s-%s" (include "credfresh.name" .root) .kind }}
+{{- with .entry.name }}
+{{- $name = printf "%s-%s" $name . }}
+{{- end }}
 {{- $namespace := .entry.namespace | default .root.Release.Namespace }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -30,9 +33,11 @@ metadata:
   labels:
     {{- include "credfresh.labels" .root | nindent 4 }}
 rules:
-  - apiGroups: [""]
+  - apiGroups: [{{ .group | default "" | quote }}]
     resources: [{{ .resource }}]
-    resourceNames: [{{ .entry.name | quote }}]
+    {{- with .entry.name }}
+    resourceNames: [{{ . | quote }}]
+    {{- end }}
     verbs: {{ toJson .verbs }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
