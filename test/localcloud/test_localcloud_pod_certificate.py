@@ -53,7 +53,8 @@ class Authority:
         settings = self.dir / f"{self.name}.cnf"
         settings.write_text(f"[ca]\ndefault_ca=d\n[d]\ndatabase={self.dir}/{self.name}.index\nnew_certs_dir={self.dir}\n"
                             "rand_serial=yes\ndefault_md=sha256\npolicy=p\nunique_subject=no\nx509_extensions=e\n"
-                            f"[p]\ncommonName=optional\n[e]\nbasicConstraints=critical,CA:{str(ca).lower()}\n")
+                            f"[p]\ncommonName=optional\n[e]\nbasicConstraints=critical,CA:{str(ca).lower()}\n"
+                            "subjectKeyIdentifier=none\nauthorityKeyIdentifier=none\n")
         request = self.dir / f"{self.name}.csr"
         request.write_bytes(openssl("req", "-new", "-key", key.path, "-subj", "/CN=issued"))
         return openssl("ca", "-batch", "-config", str(settings), "-in", str(request), "-keyfile", self.key.path, "-cert",
@@ -387,6 +388,7 @@ def test_chains(signer, tmp_path):
     other = Key(tmp_path, "other", "EC")
     leaf = signer.ca.issue(signer.key)
     stranger = Authority(tmp_path, "stranger")
+    namesake = Authority(tmp_path, "namesake", signer.root)  # of the name of the CA, with another key
     good = issued(leaf)
     cases = {
         "": "at least one certificate",
@@ -398,6 +400,7 @@ def test_chains(signer, tmp_path):
         signer.ca.pem + leaf: "must be the leaf",
         leaf + signer.root.pem: "signed by the next",
         leaf + stranger.pem: "signed by the next",
+        leaf + namesake.pem: "signed by the next",
         leaf + signer.root.pem + signer.ca.pem: "signed by the next",
         signer.ca.issue(other): "requested public key",
         leaf + "x" * 102400: "Too long",
