@@ -484,3 +484,16 @@ def test_other_methods(cloud, signer):
         refused(cloud.kube(method, path, {}), 405, "MethodNotAllowed")
     refused(cloud.kube("GET", signer.path(sub="/approval")), 404, "NotFound")
     assert ok(cloud.kube("GET", signer.path(sub="/status")))["metadata"]["name"] == "web-0-a"
+
+
+def test_the_built_in_identity(tmp_path):
+    cloud = Cluster()
+    signer, token = Signer(cloud, tmp_path), "demo-kube-token"
+    request_pod_certificate(cloud, "demo-0-a", "example.com/service", signer.key)
+    request_pod_certificate(cloud, "demo-0-b", "example.com/other", signer.key)
+    assert len(signer.items(token=token)) == 2
+    for name, status in (("demo-0-a", 200), ("demo-0-b", 422)):
+        body = ok(cloud.kube("GET", signer.path(name, "default"), token=token))
+        body["status"] = issued(signer.chain())
+        assert cloud.kube("PUT", signer.path(name, "default", sub="/status"), body, token=token).status == status
+    cloud.stop()
