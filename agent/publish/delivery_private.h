@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of a delivery share: secret_target.c (rendering and queueing), secret_apply.c (requests and watches),
+ * secret_event.c (Events). Private to them. */
+#ifndef CFR_AGENT_PUBLISH_DELIVERY_PRIVATE_H
+#define CFR_AGENT_PUBLISH_DELIVERY_PRIVATE_H
+
+#include "agent/kube/watch.h"
+#include "agent/loop/backoff.h"
+#include "agent/loop/log_once.h"
+#include "agent/publish/keys_private.h"
+#include "agent/publish/secret_target.h"
+#include "kube/secret_apply.h"
+
+#define CFR_DELIVERY_NAME_MAX 360
+
+enum cfr_delivery_purpose {
+    CFR_DELIVERY_LOOK,   /* does it still hold what was applied? */
+    CFR_DELIVERY_BEFORE, /* may it be written? */
+    CFR_DELIVERY_APPLY
+};
+
+/* One Secret or ConfigMap. */
+struct cfr_delivery_object {
+    struct cfr_delivery *all;
+    const struct cfr_config_secret *config;
+    const struct cfr_k8s_kind *kind;
+    char name[CFR_DELIVERY_NAME_MAX]; /* "Secret NAMESPACE/NAME", for people */
+    char namespace_name[254];         /* empty until it is known */
+    uint64_t wanted;
+    uint64_t done; /* as it was applied, or last seen */
+    int64_t wanted_expires_ms;
+    int64_t done_expires_ms;
+    struct cfr_publish_keys keys; /* of what is wanted; none: not known since the start */
+    size_t own_count; /* of these, those that are rendered; the others are what the Secret held before, KEY.old */
+    bool minted;      /* it is a rotated key in a Secret, the last of those rendered being when that was minted */
+    bool loaded;      /* the values are there, to be applied */
+    struct cfr_kube_call *call;
+    struct cfr_secret body; /* of the call */
+    uint64_t sending;       /* the generation that the call is for */
+    int64_t sending_expires_ms;
+    enum cfr_delivery_purpose purpose; /* of the call */
+    bool absent;                       /* the look before found nothing: the apply has to create */
+    bool seen;                         /* in this run it was applied, or found as it was */
+    unsigned losses;                   /* in a row */
+    struct cfr_kube_watch *watch;
+    struct cfr_kube_watch *space_watch;       /* of a namespace that does not exist; else NULL */
+    char version[CFR_K8S_SECRET_VERSION_MAX]; /* as it was applied or last read; empty: there was none */
+    char news[CFR_K8S_SECRET_VERSION_MAX];    /* what the watch last reported */
+    char uid[CFR_K8S_SECRET_VERSION_MAX];     /* for Events; empty: not known */
+    bool told_expired;
+    bool stirred; /* it reported while a request was under way */
+    int64_t look_boot_ms;
+    int64_t applied_boot_ms; /* when it was last applied */
+    struct cfr_backoff backoff;
+    struct cfr_log_once logged;
+    uint64_t warned; /* hash of the API server's last warning */
+    int64_t next_boot_ms;
+    char *error;
+    int error_code;
+    int64_t last_run_s;
+    uint64_t runs_ok;
+    uint64_t runs_failed;
+};
+
+struct cfr_delivery {
+    const struct cfr_config_credential *config;
+    struct cfr_kube *kube;
+    cfr_publish_secret_fn *ended;
+    void *ctx;
+    struct cfr_delivery_object *targets;
+    struct cfr_api_status_hook *status;
+    size_t count;
+};
+
+/* A look is nothing to wait for. */
+static inline bool cfr_publish_delivery_is_writing(const struct cfr_delivery_object *t)
+{
+    return t->call != NULL && t->purpose != CFR_DELIVERY_LOOK;
+}
+
+static inline bool cfr_publish_delivery_is_lost(const struct cfr_delivery_object *t)
+{
+    return t->done != t->wanted && !t->loaded;
+}
+
+/* Wipes what was to be applied, but for its keys. */
+static inline void cfr_publish_delivery_wipe(struct cfr_delivery_object *t)
+{
+    cfr_publish_keys_wipe(&t->keys);
+    t->loaded = false;
+}
+
+static inline int64_t cfr_publish_delivery_due_at(const struct cfr_delivery_object *t)
+{
+    return t->loaded ? t->next_boot_ms : t->look_boot_ms;
+}
+
+/* ---- secret_target.c ---- */
+
+void cfr_publish_delivery_clear_error(struct cfr_delivery_object *t);
+/* Fills NAME: "Secret NAMESPACE/NAME". */
+void cfr_publish_delivery_name(const struct cfr_config_secret *c, const char *namespace_name,
+                               char name[CFR_DELIVERY_NAME_MAX]);
+/* What is wanted, which it borrows; KEYS is filled. */
+struct cfr_k8s_secret_object cfr_publish_delivery_content(const struct cfr_delivery_object *t,
+                                                          struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX]);
+
+/* ---- secret_event.c ---- */
+
+void cfr_publish_delivery_report_published(const struct cfr_delivery_object *t);
+/* Without the server's words: more users may read Events than Secrets. */
+void cfr_publish_delivery_report_failed(const struct cfr_delivery_object *t);
+/* Reports that what is there has expired, once. */
+void cfr_publish_delivery_check_expired(struct cfr_delivery_object *t, struct cfr_now now);
+
+#endif
