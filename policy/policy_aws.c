@@ -127,7 +127,8 @@ static enum cfr_policy_verdict check_principal(const struct cfr_policy_aws *p, c
     if (p->quiet && is_anybody(principal))
         return CFR_POLICY_YES;
     if (is_anybody(principal) || is_anybody(federated) || (p->quiet && is_anybody(cfr_json_get(principal, "AWS"))))
-        return cfr_policy_aws_unknown(p, "is for everybody (`*`); whether that includes tokens is not judged here");
+        return cfr_policy_aws_unknown(p,
+                                      "is for every principal (`*`); whether that includes tokens is not judged here");
     for (const struct cfr_json *f = cfr_policy_first(federated); f != NULL; f = cfr_policy_next(federated, f)) {
         if (cfr_json_string(f, &text) && cfr_view_is(text, p->provider))
             return CFR_POLICY_YES;

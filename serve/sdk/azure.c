@@ -320,7 +320,7 @@ static bool answer_imds(const void *config, const struct cfr_sdk_endpoint_reques
         return false;
     if (!welcome(&a))
         return true;
-    /* SDKs leave the header out to see whether anybody is there: the refusal is what they look for. */
+    /* SDKs leave the header out to see whether an endpoint is there: the refusal is what they look for. */
     if (!cfr_view_is_nocase(cfr_view_trim(cfr_sdk_endpoint_asked(r, "Metadata")), "true"))
         refuse(&a, 400, "bad_request_102", "Required metadata header not specified");
     else if (!is_path(r->path, "/metadata/identity/oauth2/token"))

@@ -46,7 +46,7 @@ def verify(bundle, certificate, at):
 
 
 def check_all(kept, at, days):
-    """Everybody who read what was published at most LATE_DAYS ago; a certificate while it lives."""
+    """Every reader of what was published at most LATE_DAYS ago; a certificate while it lives."""
     *late, newest = [one for one in kept if days - one[0] <= LATE_DAYS]
     for day, there in [*late, newest]:
         assert verify(there / "ca.crt", newest[1] / "tls.crt", at) == "", (day, days)
@@ -93,7 +93,7 @@ def test_a_clock_that_was_wrong(agent_factory, tmp_path):  # noqa: F811
 
 @plain_binary
 def test_a_running_agent(agent_factory, tmp_path):  # noqa: F811
-    """The clock is set forward by more than a year, three times: everything is issued anew at once."""
+    """The clock is set forward by more than a year, three times: everything is issued again at once."""
     needs("openssl")
     authority = Authority(agent_factory(None)).configure()
     clock = Clock(tmp_path)

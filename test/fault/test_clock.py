@@ -94,7 +94,7 @@ def test_a_step_of_a_day_refreshes_at_once(agent, by_s):  # noqa: F811
     assert agent.status()["last_error"] is None
     check_schedule(agent, clock)
     is_calm(agent, most=2)
-    clock.set(0)  # and somebody mends it
+    clock.set(0)  # and it is set right
     agent.wait_generation(3)
     check_schedule(agent, clock)
     is_calm(agent, most=3)

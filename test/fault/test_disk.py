@@ -277,7 +277,7 @@ def test_each_call_that_fails(agent, kind):  # noqa: F811
     needs("strace")
     agent.configure(agent.credential(publish=target(agent, kind)))
     assert agent.run("once").returncode == 0
-    shutil.rmtree(agent.state)  # each run publishes anew
+    shutil.rmtree(agent.state)  # each run publishes again
     calls = trace(agent, CHANGING)
     shutil.rmtree(agent.state)
     at = max(i for i, (_, _, args) in enumerate(calls) if "..data" in args or "credentials" in args)

@@ -154,7 +154,7 @@ def year(request, agent_factory, clock, tmp_path, monkeypatch):  # noqa: F811
     agent = agent_factory(cloud)
     kind = request.param(0, "robot")
     minted, admin = kind.configured(agent)
-    # Whoever asks for no more than this has it so.
+    # A configuration that asks for no more than this has it so.
     minted["mint"] = {kind.name: minted["mint"][kind.name], "with": minted["mint"]["with"], "expire_after": "24h"}
     made = Year(kind, agent.configure(minted, admin), clock)
     yield made

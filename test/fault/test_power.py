@@ -304,7 +304,7 @@ def test_the_service_ca(agent_factory, tmp_path, first):  # noqa: F811
         authority.once()
         authority.check()
         assert authority.number() == number
-        for bundle, _, _ in kept.values():  # whoever has read it
+        for bundle, _, _ in kept.values():  # for every reader of it
             shake_hands(bundle, *authority.published())
 
 

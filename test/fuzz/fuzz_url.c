@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text as a URL or a host that somebody names: what is taken goes where it says, and in the clear to this
+/* Any text as a URL or a host that a configuration names: what is taken goes where it says, and in the clear to this
  * machine only. */
 #include "fuzz.h"
 

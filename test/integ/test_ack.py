@@ -153,7 +153,7 @@ def test_what_is_no_file_of_a_consumer_is_not_opened(acked):
     agent.start().wait_generation(1)
     eventually(lambda: "cannot read what a consumer acknowledges" in agent.log, "the warning")
     agent.in_use.unlink()
-    # Whoever may write there must not make us read what only we may read.
+    # A user who may write there must not make us read what only we may read.
     other = agent.dir / "other"
     other.write_text("1")
     agent.in_use.symlink_to(other)

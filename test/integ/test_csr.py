@@ -142,8 +142,8 @@ def test_hostile_requests(consumer):
 
 @root_only
 def test_the_request_of_another_user(consumer):
-    """A link that another user made is not followed; in another user's directory, or everybody's, a request counts only if
-    its owner is named, and is it."""
+    """A link that another user made is not followed; in another user's directory, or one that every user may write to, a
+    request counts only if its owner is named, and is it."""
     agent = consumer.agent
     shutil.chown(consumer.home, NOBODY, NOBODY)
     elsewhere = agent.dir / "elsewhere"

@@ -235,7 +235,7 @@ def test_subpath_of_a_file(sick):
 
 
 def test_subpath_of_a_directory(sick):
-    """A version of a kubelet's volume that somebody mounted: the swap of ..data never reaches it."""
+    """A version of a kubelet's volume that was mounted itself: the swap of ..data never reaches it."""
     needs_namespace("--mount")
     (sick.dir / "mounted").mkdir()
     sick.configure(sick.credential(token={"file": str(sick.dir / "mounted/token")}))

@@ -211,7 +211,7 @@ def test_a_ca_as_it_should_be(authority):
 
 
 def test_a_ca_beside_an_exchange(authority):
-    """Its key is read before anybody is connected to."""
+    """Its key is read before any connection."""
     once(authority)
     config = json.loads(authority.config_path.read_text())
     authority.configure(*config["credentials"], authority.credential(), service_ca=config["service_ca"])

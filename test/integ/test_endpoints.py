@@ -344,7 +344,7 @@ def test_idle_and_slow_neighbours_do_not_disturb(agent):
 
 
 def test_a_crowd_is_served_to_the_last(agent):
-    """Whoever waits to be accepted is no sign that the agent is short of descriptors."""
+    """A client that waits to be accepted is no sign that the agent is short of descriptors."""
     at = serve_one(agent)
     wait_served(agent, at)
     host, port = at.split(":")
@@ -363,7 +363,7 @@ def test_a_crowd_is_served_to_the_last(agent):
 
 
 def test_bytes_are_no_activity(agent):
-    """Nobody needs the room, and still: whoever asks nothing whole in ten seconds is cut off, who asks stays."""
+    """No other client needs the room, and still: one without a complete request for ten seconds is cut off, one with stays."""
     at = serve_one(agent)
     wait_served(agent, at)
     host, port = at.split(":")

@@ -382,7 +382,7 @@ for method, path in [("GET", "/v1/credentials"), ("POST", "/v1/credentials/demo/
         if str(path).startswith("/tmp/"):
             path.chmod(0o755)
     assert ask() == "cannot connect\n"
-    agent.socket.chmod(0o666)  # as if somebody had opened it by mistake
+    agent.socket.chmod(0o666)  # as if another user had opened it by mistake
     lines = ask().splitlines()
     assert [line[:3] for line in lines] == ["403"] * 3 and "only root and the agent's own user" in lines[0]
     assert agent.generation() == 1

@@ -100,7 +100,7 @@ def test_a_restart_keeps_what_stands(agent):
 
 
 def test_no_room(agent):
-    """A key that somebody made by hand, while the limit is two: the reason is told, nothing is broken, and once there is
+    """A key that was made by hand, while the limit is two: the reason is told, nothing is broken, and once there is
     room the rotation goes on by itself."""
     agent.start()
     agent.wait_generation(1, "robot")
@@ -155,7 +155,7 @@ def test_nobody_may(agent):
 
 
 def test_used_late_in_its_grace(agent):
-    """Whoever still uses the old key near the end of its grace is told of, and refused, before the key is gone for good."""
+    """A consumer that still uses the old key near the end of its grace is reported, and refused, before the key is gone for good."""
     agent.configure(minted(agent, mint={"grace": "6s", "grace_most": "12s", "inactive": "5s"}), admin(agent)).start()
     agent.wait_generation(1, "robot")
     wait_complete(agent)

@@ -96,7 +96,7 @@ def test_new_keys_are_known_late(agent):
 
 
 def test_keys_that_end_by_themselves_are_rotated_before(agent):
-    """Whatever `expire_after` says; and they expire for everybody who looks, also after a restart."""
+    """Whatever `expire_after` says; and every reader sees them expire, also after a restart."""
     ending = [kind for kind in KINDS if kind.name in ("azure", "openstack")]
     credentials = [one for kind in ending for one in kind.configured(agent, expire_after="720h")]
     for kind, credential in zip(ending, credentials[::2]):

@@ -83,7 +83,7 @@ def test_undoing_leaves_other_keys_alone(agent):
 
 
 def test_a_key_of_long_after_is_not_the_lost_one(agent):
-    """Killed at the intent and off for a week, in which somebody made a key by hand."""
+    """Killed at the intent and off for a week, in which a key was made by hand."""
     assert agent.stop() == 0
     before = int(time.time()) - WEEK_S
     rewrite(agent, step="intent", intent_s=before, step_s=before)

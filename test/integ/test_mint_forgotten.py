@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Keys of a credential that left the configuration: they work until somebody deletes them, so nothing lets them be forgotten
+"""Keys of a credential that left the configuration: they work until they are deleted, so nothing lets them be forgotten
 but an operator."""
 import json
 import re

@@ -157,7 +157,7 @@ def test_files_that_were_lost_or_changed_are_put_back(issuer):
 @pytest.mark.parametrize("name", ["web/openid/v1/jwks", "web/.well-known/openid-configuration", "signing.pub"])
 @pytest.mark.parametrize("how", ["overwritten", "unreadable", "removed"])
 def test_no_switch_to_a_key_that_was_just_put_back(issuer, name, how):
-    """As by a deployment of the web root: verifiers have read what stood there, so the time is counted anew."""
+    """As by a deployment of the web root: verifiers have read what was there, so the time is counted again."""
     issuer.init("--key", "ecdsa-p256")
     path = issuer.dir / name
     old = path.read_bytes()
@@ -199,7 +199,7 @@ def test_a_loss_is_stored_before_the_documents_are_put_back(issuer):
 
 
 def test_a_lost_journal_replaces_no_live_key(issuer):
-    """The key that signs is in tokens, whoever forgot it; init with that very key takes it over."""
+    """The key that signs is in tokens, even if the state forgot it; init with that very key takes it over."""
     www = ["--web-root", str(issuer.dir.parent / "www"), "--key", "ecdsa-p256"]
     issuer.web = issuer.dir.parent / "www"
     issuer.init(*www)

@@ -50,7 +50,7 @@ class Published(Issuer):
         self.cloud.admin("/object", {"name": f"{self.store}/{self.bucket}/{name}", "text": content.decode()})
 
     def there(self, name):
-        """What the store holds, whoever may read it."""
+        """What the store holds, whatever its access rules."""
         text = self.cloud.admin("/objects").get(f"{self.store}/{self.bucket}/{name}")
         return None if text is None else text.encode()
 

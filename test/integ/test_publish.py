@@ -297,7 +297,7 @@ def test_leftovers_of_a_crash_are_cleaned(agent):
     (agent.dir / ".single.credfresh-0123abcd").write_text("half")
     (agent.state / ".demo.json.credfresh-0123abcd").write_text("half")
     keep = agent.dir / ".other.credfresh-0123abcd"
-    keep.write_text("of somebody else")
+    keep.write_text("of another user")
     agent.start()
     agent.wait_state("fresh")
     # In a child, which may end later.

@@ -226,7 +226,7 @@ def test_the_listen_address_moves(agent):
     agent.configure(listen=f"127.0.0.1:{first}")
     reload(agent)
     assert answers(first)
-    # An address that somebody else has is refused, and the old one still answers.
+    # An address that another program has is refused, and the old one still answers.
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

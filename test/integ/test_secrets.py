@@ -164,7 +164,7 @@ def test_every_command_is_without_core_dumps(agent):
 
 @root_only
 def test_nobody_reads_its_memory(agent):
-    """Of a process that is not dumpable everything below /proc belongs to root, whoever runs it."""
+    """Of a process that is not dumpable everything below /proc belongs to root, whichever user runs it."""
     let_others_in(agent.dir, agent.cloud.dir, agent.cloud.volumes["demo"])
     os.chown(agent.dir, 65534, 65534)
     agent.start(wrapper=AS_NOBODY)

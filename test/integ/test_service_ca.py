@@ -143,7 +143,7 @@ def test_only_the_present_key_is_in_memory(authority):
 
 
 def test_a_certificate_is_issued_anew(authority):
-    """When somebody asks, when it is to have other names, and when somebody removed it; by the same CA."""
+    """On request, when it is to have other names, and when it was removed; by the same CA."""
     agent = authority.agent  # noqa: F811
     agent.start()
     agent.wait_generation(1, "tls")

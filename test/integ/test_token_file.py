@@ -142,7 +142,7 @@ def test_rewritten_in_place_in_two_halves(own, cut):
         file.truncate(0)
         file.write(fresh[:half])
         file.flush()
-        # Time enough for whoever would take the half.
+        # Time enough for a reader that would take the half.
         assert own.run("wait", "demo").returncode == 0
         for _ in range(20):
             assert own.generation() == 1

@@ -212,7 +212,7 @@ def test_files_of_a_ca_that_do_not_fit(authority, tmp_path):
                     str(secret / "tls.key")], check=True)
     refused("encrypted")
     (secret / "tls.key").unlink()
-    assert "No such file" in told(authority)  # `once` waits until somebody has changed the file
+    assert "No such file" in told(authority)  # `once` waits until the file has changed
     (secret / "tls.key").write_text(key)
     (secret / "tls.crt").write_text(certificate * 2)
     refused("more than one")

@@ -3,7 +3,7 @@
 #   unshare --mount --pid --ipc --uts --fork --kill-child sh kubelet-node.sh ...
 # It takes the network as it finds it: the API server on loopback, and ADDRESS on an interface. DIR has kubeconfig, and
 # images/ with archives for containerd; it gets the logs, and var/, which is the node's /var. KUBE has the kubelet.
-# HUP starts the kubelet anew; TERM ends the node with all of its containers.
+# HUP restarts the kubelet; TERM ends the node with all of its containers.
 set -eu
 dir=$1
 kube=$2

@@ -84,7 +84,7 @@ def program(family, ca):
 
 
 def is_for_others(family):
-    """True if the family's program can be run as somebody else, who may not be let in where it lies."""
+    """True if the family's program can be run as another user, who may not have access to its directory."""
     paths = [path for path in program(family, "")[0] if path.startswith("/") and ":" not in path]
     if family == "javascript":
         paths.append(str(DIR / "js/node_modules"))
@@ -94,7 +94,7 @@ def is_for_others(family):
 
 
 def public(where, cloud):
-    """The CA's certificate where everybody can read it."""
+    """The CA's certificate where every user can read it."""
     shutil.copy(cloud.ca, where / "ca.pem")
     return str(where / "ca.pem")
 
@@ -590,7 +590,7 @@ def test_azure_refuses(azure):
 # ---- kubectl ----
 
 class Kubectl:
-    """kubectl with `credfresh get kube` as its plugin. It lives for one command, so each one asks anew; what it was given is
+    """kubectl with `credfresh get kube` as its plugin. It lives for one command, so each one asks again; what it was given is
     kept aside."""
 
     def __init__(self, agent, space, directory):

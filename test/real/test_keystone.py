@@ -282,7 +282,7 @@ def test_federation(keystone, federation, cloud, agent_factory, tmp_path):
     assert issued["project_id"] == published["auth"]["project_id"]
     projects = keystone.call("GET", "/auth/projects", token=(agent.out / "token").read_text())[1]["projects"]
     assert [p["name"] for p in projects] == ["federated"]
-    # A token for somebody else is refused by the web server, and that is what is said.
+    # A token for another audience is refused by the web server, and that is what is said.
     (tmp_path / "new").write_text(cloud_token(cloud, "vault"))
     (tmp_path / "new").rename(token)
     refusal = "the web server in front of Keystone does not accept the token"

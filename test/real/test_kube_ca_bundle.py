@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The service CA's bundle in the objects by which a real API server verifies servers: with it the API server calls a webhook
-that credfresh has given its certificate, across rotations; what somebody removes comes back, and no other field is touched."""
+that credfresh has given its certificate, across rotations; what another client removes comes back, and no other field is touched."""
 import base64
 import http.server
 import json
@@ -230,7 +230,7 @@ def test_every_kind_by_name_and_by_annotation(kube, space, agent):
                 text = json.dumps(thing.get("spec", thing.get("webhooks")))
                 thing["rest"] = json.loads(text, object_hook=lambda o: {k: v for k, v in o.items() if k != "caBundle"})
             assert now["rest"] == was["rest"], key
-        # Somebody removes it, somebody else writes another, and an object is made again without it.
+        # It is removed, another is written, and an object is made again without it.
         versions = {key: thing["metadata"]["resourceVersion"] for key, thing in after.items()}
         changed = []
         if "APIService" in kinds:

@@ -60,7 +60,7 @@ def test_the_scrape_configurations_are_right(tmp_path):
     static = (MONITORING / "scrape.yaml").read_text()
     (tmp_path / "scrape.yaml").write_text(static.replace("/etc/prometheus/", f"{MONITORING}/"))
     assert "SUCCESS" in promtool("check", "config", tmp_path / "scrape.yaml")
-    # Debian's Prometheus does not know Kubernetes, so somebody else takes its place.
+    # Debian's Prometheus does not know Kubernetes: that part is compared here and left out.
     pods = yaml.safe_load((MONITORING / "scrape-kubernetes.yaml").read_text())
     assert pods["scrape_configs"][0].pop("kubernetes_sd_configs") == [{"role": "pod"}]
     (tmp_path / "pods.yaml").write_text(yaml.safe_dump(pods))

@@ -196,7 +196,7 @@ static void missing_rights_keep_the_old_set(void **state)
 
     (void)state;
     if (geteuid() != 0) {
-        print_message("[   NOTE   ] skipped: only root can become somebody without rights\n");
+        print_message("[   NOTE   ] skipped: only root can become a user without rights\n");
         skip();
     }
     assert_int_equal(chmod(scratch, 0755), 0);

@@ -85,7 +85,7 @@ static void same_set_is_not_published_again(void **state)
     assert_int_equal(current(), 1);
     assert_int_equal(stat(in("pub"), &after), 0);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
-    /* A link that somebody removed is put back. */
+    /* A link that was removed is put back. */
     assert_int_equal(unlink(in("pub/token")), 0);
     assert_int_equal(publish_two(2, "keys", "jwt"), 0);
     assert_false(changed);
@@ -315,7 +315,7 @@ static void removed_directory_is_made_again(void **state)
     assert_int_equal(publish_token(2, "two"), 0);
     assert_string_equal(get(in("pub/token")), "two");
     assert_string_equal(get(in("moved/token")), "one");
-    /* And a current generation that somebody removed. */
+    /* And a current generation that was removed. */
     assert_int_equal(unlink(in("pub/..data/token")), 0);
     assert_int_equal(rmdir(in("pub/..2026_01_02_03_04_05.000000002")), 0);
     assert_int_equal(publish_token(3, "two"), 0);

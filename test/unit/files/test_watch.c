@@ -99,7 +99,7 @@ static void plain_files(void **state)
     expect_call(0);
 }
 
-/* A directory with files that somebody keeps without the kubelet's links. */
+/* A directory with files that is kept without the kubelet's links. */
 static void a_whole_directory(void **state)
 {
     (void)state;

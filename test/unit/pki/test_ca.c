@@ -77,7 +77,7 @@ static void free_history(struct history *h)
     cfr_ca_free(&h->a);
 }
 
-/* Whoever missed fewer rotations than generations are kept, client or server, is not cut off. */
+/* A client or server that missed fewer rotations than generations are kept is not cut off. */
 static void each_by_each(void **state)
 {
     (void)state;

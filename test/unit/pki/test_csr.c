@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Of a certificate request the key counts, if whoever wrote it has it. */
+/* Of a certificate request the key counts, if its author has it. */
 #include "ca_sample.h"
 #include "pki/csr.h"
 
@@ -71,7 +71,7 @@ static void assert_refused(EVP_PKEY *key, EVP_PKEY *signer, const char *why)
     assert_int_equal(out.len, 0);
 }
 
-/* Somebody else's public key, taken from a certificate of theirs, is not to get a certificate here. */
+/* Another owner's public key, taken from a certificate, is not to get a certificate here. */
 static void what_proves_nothing_is_refused(void **state)
 {
     EVP_PKEY *ours = EVP_EC_gen("P-256");

@@ -199,7 +199,7 @@ static void the_whole_rotation(void **state)
     both = jwks(&i);
     assert_int_equal(keys_in(both), 2);
     assert_string_equal(i.signing.kid, first_kid);
-    /* Not before everybody has read it. */
+    /* Not before all verifiers have read it. */
     assert_int_equal(cfr_oidc_issuer_next(&i, now_s + 2 * HOUR - 1, &err), CFR_E_CONFLICT);
     assert_contains(err.text, "too recently");
     assert_int_equal(cfr_oidc_issuer_confirm(&i, now_s, &err), CFR_E_CONFLICT);
@@ -270,7 +270,7 @@ static void keys_that_are_unknown(void **state)
     cfr_oidc_issuer_free(&i);
 }
 
-/* Whoever read what stood there instead has a key set without the new key: the time is counted anew. */
+/* A verifier that read what was there instead has a key set without the new key: the time is counted again. */
 static void documents_that_were_lost(void **state)
 {
     struct cfr_oidc_issuer i;
@@ -317,7 +317,7 @@ static void documents_in_a_store(void **state)
     assert_contains(err.text, "is not in gcs:https://s.test/b yet");
     assert_int_equal(cfr_oidc_issuer_set_uploaded(&i, false, uploaded_s, &err), 0);
     assert_int_equal(cfr_oidc_issuer_ready_s(&i), uploaded_s + 2 * HOUR);
-    /* Looked at again and unchanged: the time goes on; written again: it begins anew; elsewhere: all of it. */
+    /* Looked at again and unchanged: the time goes on; written again: it restarts; elsewhere: all of it. */
     assert_int_equal(cfr_oidc_issuer_set_uploaded(&i, false, uploaded_s + 1, &err), 0);
     assert_int_equal(cfr_oidc_issuer_ready_s(&i), uploaded_s + 2 * HOUR);
     assert_int_equal(cfr_oidc_issuer_set_uploaded(&i, true, uploaded_s + 1, &err), 0);

@@ -207,7 +207,7 @@ static void statements(void **state)
     says("not judged here");
     is_silent_on("wrong");
     policy("[{\"Effect\":\"Allow\",\"Principal\":\"*\",\"Action\":\"*\"}]");
-    says("is for everybody");
+    says("is for every principal");
     is_silent_on("ok ");
     is_silent_on("wrong");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the rotation protocol decides where it cannot know: without its pending secret, and about keys that may be
- * somebody else's. */
+ * another user's. */
 #include "unit.h"
 
 #include "rotation/rotation_private.h"

@@ -277,7 +277,7 @@ static void act(struct world *w, const struct cfr_rotation_todo *todo)
         w->now_s += 1 + chance(w, 60);
         /* What follows is another try. */
         w->r.try_s = w->r.unfit != CFR_ROTATION_FIT ? 0 : w->r.try_s;
-        /* Somebody restores the file. */
+        /* The operator restores the file. */
         if (w->r.journal.step == CFR_ROTATION_VERIFIED)
             (void)snprintf(w->pending, sizeof w->pending, "%s", w->backup);
         break;

@@ -107,7 +107,7 @@ static void test_limit(void **state)
     (void)state;
     memset(line, 'x', sizeof line);
     while (cfr_http_head_line(&h, (struct cfr_view){line, sizeof line}, &err) == 0) {
-        /* A new answer does not start the count anew. */
+        /* A new answer does not restart the count. */
         if (n++ == 10)
             assert_int_equal(cfr_http_head_line(&h, cfr_view_of("HTTP/1.1 103\r\n"), &err), 0);
         assert_true(n <= 64);

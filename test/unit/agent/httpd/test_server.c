@@ -449,7 +449,7 @@ static void test_unix_socket_leftovers(void **state)
     }
     assert_int_equal(open_unix(in_dir(path, "left"), &seen, &s, &err), 0);
     assert_int_equal(lstat(in_dir(path, "lef~"), &st), -1);
-    /* Somebody else's socket at our place is not ours to remove. */
+    /* Another program's socket at our path is not ours to remove. */
     assert_int_equal(unlink(in_dir(path, "left")), 0);
     f = fopen(path, "w");
     assert_non_null(f);

@@ -267,7 +267,7 @@ static void test_paths(void **state)
     }
 }
 
-/* Without a key there is no session, rather than one that anybody could make. */
+/* Without a key there is no session, rather than one that any client could make. */
 static void test_no_signer(void **state)
 {
     struct fixture f = {0};
@@ -306,7 +306,7 @@ static void test_key_length(void **state)
     cfr_sdk_ec2_signer_close(NULL);
 }
 
-/* As OpenSSL 3.0.0 to 3.0.2: without a key it says that it begins anew, and does nothing. */
+/* As OpenSSL 3.0.0 to 3.0.2: without a key it says that it begins again, and does nothing. */
 static bool old_library;
 
 int __real_EVP_MAC_init(void *ctx, const unsigned char *key, size_t n, const void *params);
