@@ -2,7 +2,7 @@
 /* Loading the configuration. */
 #include "agent/config/config_private.h"
 
-#include "agent/config/bind_private.h"
+#include "agent/bind/bind.h"
 #include "agent/config/crosscheck_private.h"
 #include "agent/config/schema_private.h"
 #include "agent/config/digest_private.h"

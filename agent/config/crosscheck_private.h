@@ -4,7 +4,7 @@
 #define CFR_AGENT_CONFIG_CROSSCHECK_PRIVATE_H
 
 #include "agent/config/config.h"
-#include "agent/config/diagnostics_private.h"
+#include "agent/bind/diagnostics.h"
 
 /* Names and paths that must not be shared. Fields that had errors of their own may be empty. Pure. */
 void cfr_config_check_conflicts(const struct cfr_config *config, struct cfr_config_diagnostics *problems);

@@ -4,7 +4,7 @@
 
 #include "config_text.h"
 
-#include "agent/config/bind_private.h"
+#include "agent/bind/bind.h"
 #include "agent/config/sdk_environment.h"
 
 #include <stdlib.h>

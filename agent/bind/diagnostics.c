@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* List of the mistakes in a configuration. */
-#include "agent/config/diagnostics_private.h"
+#include "agent/bind/diagnostics.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From YAML to structs. */
-#include "agent/config/bind_private.h"
+#include "agent/bind/bind.h"
 
 #include <inttypes.h>
 #include <stdio.h>

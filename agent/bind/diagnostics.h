@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is wrong with a configuration: collected while it is read, then reported in the order of the lines. */
-#ifndef CFR_AGENT_CONFIG_DIAGNOSTICS_PRIVATE_H
-#define CFR_AGENT_CONFIG_DIAGNOSTICS_PRIVATE_H
+#ifndef CFR_AGENT_BIND_DIAGNOSTICS_H
+#define CFR_AGENT_BIND_DIAGNOSTICS_H
 
 #include "base/err.h"
 #include "base/str.h"

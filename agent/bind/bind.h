@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A tree of YAML made into structs by the field tables. Pure. */
-#ifndef CFR_AGENT_CONFIG_BIND_PRIVATE_H
-#define CFR_AGENT_CONFIG_BIND_PRIVATE_H
+#ifndef CFR_AGENT_BIND_BIND_H
+#define CFR_AGENT_BIND_BIND_H
 
-#include "agent/config/diagnostics_private.h"
+#include "agent/bind/diagnostics.h"
 #include "base/yaml.h"
 #include "base/field.h"
 
