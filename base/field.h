@@ -37,6 +37,8 @@ enum cfr_field_flag {
     CFR_FIELD_REDO_PUBLISH = 32, /* what is granted stays as it is */
     CFR_FIELD_REDO_HOOKS = 64,   /* and so do the published bytes */
     CFR_FIELD_REDO_NOTHING = 128,
+    CFR_FIELD_DEFAULTS = 256, /* MAP: what is in it holds in each item of the lists next to it that can have it and has
+                               * nothing of its own under that key */
     CFR_FIELD_CONTENT = 16 /* STRING with PATH, of a provider's table: a file whose content the agent reads before each
                             * exchange, watches, and hands to the provider under this key; or `env:NAME`, a variable */
 };
@@ -63,7 +65,8 @@ struct cfr_list {
 
 /* Every struct that a table describes begins with this. */
 struct cfr_node {
-    int line; /* 1-based line of its mapping in the file */
+    int line;           /* 1-based line of its mapping in the file */
+    unsigned defaulted; /* bit N: the N-th field of its table came from a field with CFR_FIELD_DEFAULTS */
 };
 
 /* The text of a row for the reference page, which credfresh-gen writes when the tests are built. A program that is
@@ -116,6 +119,9 @@ struct cfr_table {
     /* CHECK holds for the whole of something that may be in parts at several places (an exchange next to a mounted
      * Secret): the caller that has put it together calls it, not the parser. */
     bool late;
+    /* Whether NODE, whose own keys were read, can have the default KEY. NULL: items of such a table take no defaults.
+     */
+    bool (*takes_default)(const void *node, const char *key);
     const char *doc;
 };
 

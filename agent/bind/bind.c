@@ -3,6 +3,7 @@
 #include "agent/bind/bind.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,10 @@ struct scope {
     const struct cfr_table *unit; /* set for such an item; KEY is then its list's */
     const struct cfr_yaml_node *item;
     size_t number; /* 1-based */
+    /* The mapping whose pairs hold here where there is no such key; NULL = none. */
+    const struct cfr_yaml_node *defaults;
+    const struct cfr_yaml_node *of_items; /* the same for the items of the lists at the root */
+    bool unsound;                         /* they have a mistake, which has been reported */
 };
 
 static void bind_map(struct cfr_config_diagnostics *ps, const struct cfr_table *table, const struct cfr_yaml_node *map,
@@ -230,11 +235,19 @@ static bool bind_pairs(struct cfr_config_diagnostics *ps, const struct cfr_field
     return true;
 }
 
+/* NODE if it is a mapping, else NULL. */
+static const struct cfr_yaml_node *as_map(const struct cfr_yaml_node *node)
+{
+    return node != NULL && node->kind == CFR_YAML_MAP ? node : NULL;
+}
+
 static bool bind_sub(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                      void **to, const struct scope *scope)
 {
-    struct scope here = {.up = scope, .key = f->key};
+    struct scope here = {.up = scope, .key = f->key, .unsound = scope->unsound};
 
+    if (scope->defaults != NULL)
+        here.defaults = as_map(cfr_yaml_get(scope->defaults, f->key, NULL));
     if (f->table == NULL || !wants(ps, f, value, CFR_YAML_MAP, scope))
         return false;
     *to = allocate(ps, 1, f->table->size);
@@ -266,6 +279,10 @@ static bool bind_list(struct cfr_config_diagnostics *ps, const struct cfr_field 
     to->items = count != 0 ? allocate(ps, count, f->table->size) : NULL;
     if (to->items == NULL)
         return true;
+    if (here.unit != NULL && f->table->takes_default != NULL) {
+        here.defaults = scope->of_items;
+        here.unsound = scope->unsound;
+    }
     for (size_t i = 0; i < count && !ps->nomem; i++, v = v->next) {
         here.item = v;
         here.number = i + 1;
@@ -506,10 +523,42 @@ static bool check_required(struct cfr_config_diagnostics *ps, const struct cfr_t
     return ps->count == before;
 }
 
+/* Whether KEY is a word of TEXT. */
+static bool has_word(const char *text, const char *key)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
+    size_t n = strlen(key);
+
+    for (const char *p = strstr(text, key); p != NULL; p = strstr(p + 1, key)) {
+        if ((p == text || strchr(letters, p[-1]) == NULL) && (p[n] == '\0' || strchr(letters, p[n]) == NULL))
+            return true;
+    }
+    return false;
+}
+
+/* Where the keys that TEXT names come from, if that is not NODE's own mapping. */
+static void add_origins(struct cfr_str *s, const char *text, const struct cfr_table *table, const struct cfr_node *node,
+                        const struct scope *scope)
+{
+    for (size_t i = 0; i < CHAR_BIT * sizeof node->defaulted && table->fields[i].key != NULL; i++) {
+        const char *key = table->fields[i].key;
+        int line = 0;
+
+        if ((node->defaulted & 1U << i) == 0 || !has_word(text, key))
+            continue;
+        (void)cfr_yaml_get(scope->defaults, key, &line);
+        cfr_str_addf(s, "%s`%s` is that of `defaults`, line %d", s->len == 0 ? " (" : ", ", key, line);
+    }
+    if (s->len != 0)
+        cfr_str_addz(s, ")");
+}
+
 /* The error of a rule across fields begins with the key that it is about, if it is about one. */
 static void report_check(struct cfr_config_diagnostics *ps, const struct cfr_table *table,
-                         const struct cfr_yaml_node *map, const struct cfr_err *err, const struct scope *scope)
+                         const struct cfr_yaml_node *map, const void *node, const struct cfr_err *err,
+                         const struct scope *scope)
 {
+    struct cfr_str origins = {.limit = 256};
     struct cfr_view text = cfr_view_of(err->text);
     ptrdiff_t colon = cfr_view_find(text, ": ");
     char key[NAME_MAX_ + 1] = "";
@@ -518,12 +567,14 @@ static void report_check(struct cfr_config_diagnostics *ps, const struct cfr_tab
 
     if (colon > 0 && colon <= NAME_MAX_)
         (void)snprintf(key, sizeof key, "%.*s", (int)colon, text.p);
+    add_origins(&origins, err->text, table, node, scope);
     if (key[0] == '\0' || find_field(table, cfr_view_of(key), &unused) == NULL) {
-        problem(ps, scope, line, NULL, "%s", err->text);
-        return;
+        problem(ps, scope, line, NULL, "%s%s", err->text, origins.p != NULL ? origins.p : "");
+    } else {
+        (void)cfr_yaml_get(map, key, &line);
+        problem(ps, scope, line, key, "%s%s", err->text + colon + 2, origins.p != NULL ? origins.p : "");
     }
-    (void)cfr_yaml_get(map, key, &line);
-    problem(ps, scope, line, key, "%s", err->text + colon + 2);
+    cfr_str_free(&origins);
 }
 
 /* The rules across the fields of NODE. */
@@ -536,7 +587,7 @@ static bool run_check(struct cfr_config_diagnostics *ps, const struct cfr_table 
     if (rc == CFR_E_NOMEM)
         ps->nomem = true;
     else if (rc != 0)
-        report_check(ps, table, map, &err, scope);
+        report_check(ps, table, map, node, &err, scope);
     return rc == 0;
 }
 
@@ -553,12 +604,68 @@ static bool check_flat(struct cfr_config_diagnostics *ps, const struct cfr_yaml_
     return true;
 }
 
+/* The key of the defaults that a mapping of TABLE may have; NULL = MAP has none. */
+static const struct cfr_yaml_node *find_defaults(const struct cfr_table *table, const struct cfr_yaml_node *map)
+{
+    const struct cfr_field *f = table->fields;
+
+    while (f->key != NULL && (f->flags & CFR_FIELD_DEFAULTS) == 0)
+        f++;
+    for (const struct cfr_yaml_node *k = map->child; k != NULL && f->key != NULL; k = k->next->next) {
+        if (k->kind == CFR_YAML_SCALAR && cfr_view_is(k->text, f->key))
+            return k;
+    }
+    return NULL;
+}
+
+/* The pairs of MAP, the defaults for its lists first. HERE takes what those are. */
+static bool bind_own(struct cfr_config_diagnostics *ps, const struct cfr_table *table, const struct cfr_yaml_node *map,
+                     void *node, struct seen seen[FIELDS_MAX], struct scope *here)
+{
+    const struct cfr_yaml_node *defaults = find_defaults(table, map);
+    size_t before = ps->count;
+    bool sound = true;
+
+    if (defaults != NULL) {
+        sound = bind_pair(ps, table, map, defaults, node, seen, here);
+        here->of_items = as_map(defaults->next);
+        here->unsound = ps->count != before;
+    }
+    for (const struct cfr_yaml_node *k = map->child; k != NULL && !ps->nomem; k = k->next->next)
+        sound = (k == defaults || bind_pair(ps, table, map, k, node, seen, here)) && sound;
+    return sound;
+}
+
+/* What the defaults have and MAP has not. A mapping of theirs holds only inside one of MAP: see bind_sub. */
+static bool bind_defaults(struct cfr_config_diagnostics *ps, const struct cfr_table *table,
+                          const struct cfr_yaml_node *map, void *node, struct seen seen[FIELDS_MAX],
+                          const struct scope *scope)
+{
+    const struct cfr_yaml_node *k = scope->defaults != NULL ? scope->defaults->child : NULL;
+    struct cfr_node *head = node;
+    bool sound = true;
+
+    for (; k != NULL && sound && !ps->nomem; k = k->next->next) {
+        const struct cfr_field *f = k->kind == CFR_YAML_SCALAR ? cfr_field_find(table, k->text) : NULL;
+        ptrdiff_t i = f != NULL ? f - table->fields : FIELDS_MAX;
+
+        if (i >= FIELDS_MAX || seen[i].line != 0 || f->type == CFR_FIELD_MAP ||
+            (table->takes_default != NULL && !table->takes_default(node, f->key)))
+            continue;
+        sound = !scope->unsound && bind_pair(ps, table, map, k, node, seen, scope);
+        if ((size_t)i < CHAR_BIT * sizeof head->defaulted)
+            head->defaulted |= 1U << i;
+    }
+    return sound;
+}
+
 static void bind_map(struct cfr_config_diagnostics *ps, const struct cfr_table *table, const struct cfr_yaml_node *map,
                      void *node, const struct scope *scope)
 {
     struct seen seen[FIELDS_MAX] = {{0}};
+    struct scope here = *scope;
     struct cfr_err err = {0};
-    bool sound = true;
+    bool sound;
     int rc = cfr_field_defaults(table, node, &err);
 
     ((struct cfr_node *)node)->line = map->line;
@@ -568,8 +675,8 @@ static void bind_map(struct cfr_config_diagnostics *ps, const struct cfr_table *
     }
     if (rc != 0)
         problem(ps, scope, map->line, NULL, "%s", err.text);
-    for (const struct cfr_yaml_node *k = map->child; k != NULL && !ps->nomem; k = k->next->next)
-        sound = bind_pair(ps, table, map, k, node, seen, scope) && sound;
+    sound = bind_own(ps, table, map, node, seen, &here);
+    sound = bind_defaults(ps, table, map, node, seen, scope) && sound;
     sound = check_required(ps, table, map->line, seen, scope) && sound;
     for (const struct cfr_field *f = table->fields; f->key != NULL && sound && !ps->nomem; f++)
         sound = f->type != CFR_FIELD_ANY_OF || check_flat(ps, map, (void *)((char *)node + f->offset), scope);

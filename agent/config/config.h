@@ -239,6 +239,13 @@ struct cfr_config_image {
     struct cfr_pairs annotations;   /* from keys of the exchange to annotations of the service account */
 };
 
+/* What holds for each credential that has no such key of its own. */
+struct cfr_config_defaults {
+    struct cfr_node node;
+    struct cfr_config_mint *mint; /* NULL = none; only what cfr_config_default_mint_table has, -1 where absent */
+    struct cfr_list reload;       /* of struct cfr_config_hook */
+};
+
 struct cfr_config_log {
     struct cfr_node node;
     int level;  /* enum cfr_log_level */
@@ -316,6 +323,7 @@ struct cfr_config {
     int64_t stop_grace_ms;
     struct cfr_config_exit *exit_with;        /* NULL = no process's */
     struct cfr_config_service_ca *service_ca; /* NULL = none */
+    struct cfr_config_defaults *defaults;     /* NULL = none; the credentials below have them already */
     struct cfr_list credentials;       /* of struct cfr_config_credential; may be empty if image_credentials are not */
     struct cfr_list endpoints;         /* of struct cfr_config_endpoint */
     struct cfr_list image_credentials; /* of struct cfr_config_image */
@@ -326,6 +334,13 @@ extern const struct cfr_table cfr_config_table;
 /* Registers the kinds of hooks, whose rows are in a later room, before a configuration is loaded: AT returns the
  * INDEX-th, NULL after the last. */
 void cfr_config_register_hooks(const struct cfr_config_hook_kind *(*at)(size_t index));
+
+/* Writes the INDEX-th key of `defaults` of the configuration to KEY ("mint.grace"), and the line of the mapping that it
+ * is in to *LINE. False after the last. */
+#define CFR_CONFIG_DEFAULT_MAX 64
+bool cfr_config_default_at(const struct cfr_config *config, size_t index, char key[CFR_CONFIG_DEFAULT_MAX], int *line);
+/* Whether C has that key from `defaults`. */
+bool cfr_config_has_default(const struct cfr_config_credential *c, const char *key);
 
 /* Reads and checks the file at PATH, or, with PATH NULL, what follows from the environment
  * (agent/config/from_environment.h); PATH is used in messages ("PATH:LINE: credential registry: ..."). ENV looks up

@@ -240,7 +240,7 @@ static void check_formats(const struct cfr_config_credential *c, struct cfr_conf
         if (kind != NULL)
             kind->describe(config, &use);
         if (use.format >= 0)
-            check_format(c, &(struct cfr_config_file){.node = {use.line}, .format = use.format}, NULL,
+            check_format(c, &(struct cfr_config_file){.node = {.line = use.line}, .format = use.format}, NULL,
                          kind->variant.key, ps);
         for (size_t j = 0; object != NULL && j < object->keys.count; j++) {
             const struct cfr_config_file *f = (const struct cfr_config_file *)object->keys.items + j;

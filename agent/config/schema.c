@@ -83,8 +83,10 @@ static const struct cfr_field credential_fields[] = {
     {FIELD(allow, MAP), .flags = CFR_FIELD_REDO_NOTHING, .table = &cfr_config_allow_table,
      .doc = CFR_DOC("Keep it in memory for `token_socket` and `credfresh get`, and list the users that may get it. "
                     "Default: only root and the user that credfresh runs as.")},
-    {FIELD(reload, LIST), .flags = CFR_FIELD_REDO_HOOKS, .table = &hook_table, .min = 1, .max = CFR_CONFIG_HOOKS_MAX,
-     .doc = CFR_DOC("What is notified after a publish, in this order. Default: nothing.")},
+    {FIELD(reload, LIST), .flags = CFR_FIELD_REDO_HOOKS, .table = &hook_table, .max = CFR_CONFIG_HOOKS_MAX,
+     .doc =
+         CFR_DOC("What is notified after a publish, in this order; `[]` for nothing. Default: with `publish` that of "
+                 "`defaults`, else nothing.")},
     {FIELD(acknowledge, ONE_OR_LIST), .flags = CFR_FIELD_REDO_HOOKS, .table = &acknowledge_table, .min = 1,
      .max = CFR_CONFIG_ACKNOWLEDGE_MAX,
      .doc = CFR_DOC("How consumers report the generation that they use. Default: not at all.")},
@@ -101,7 +103,27 @@ const struct cfr_table cfr_config_credential_table = {
     .size = sizeof(struct cfr_config_credential),
     .fields = credential_fields,
     .check = cfr_config_rules_credential,
+    .takes_default = cfr_config_takes_default,
     .doc = CFR_DOC("One credential: a token, what it is exchanged for, where it is written, and who is notified."),
+};
+
+#define AT(member) offsetof(struct cfr_config_defaults, member)
+static const struct cfr_field defaults_fields[] = {
+    {FIELD(mint, MAP), .table = &cfr_config_default_mint_table, .doc = CFR_DOC("For rotated keys. Default: none.")},
+    {FIELD(reload, LIST), .table = &hook_table, .min = 1, .max = CFR_CONFIG_HOOKS_MAX,
+     .doc = CFR_DOC("For each credential that has `publish` and no `reload`. Default: none.")},
+    {.key = NULL},
+};
+#undef AT
+
+const struct cfr_table cfr_config_defaults_table = {
+    .name = "default for credentials",
+    .size = sizeof(struct cfr_config_defaults),
+    .fields = defaults_fields,
+    .doc = CFR_DOC(
+        "What holds for each credential of this file that has no such key of its own, as if it were written there. A "
+        "credential's own `reload` replaces the whole list, and `reload: []` means none. `credfresh check` warns of a "
+        "default that no credential has."),
 };
 
 #define AT(member) offsetof(struct cfr_config_log, member)
@@ -219,6 +241,8 @@ static const struct cfr_field root_fields[] = {
          "Default: none.")},
     {FIELD(credentials, LIST), .table = &cfr_config_credential_table, .min = 1, .max = CFR_CONFIG_CREDENTIALS_MAX,
      .doc = CFR_DOC("The credentials. Required, unless there are `image_credentials`.")},
+    {FIELD(defaults, MAP), .flags = CFR_FIELD_DEFAULTS, .table = &cfr_config_defaults_table,
+     .doc = CFR_DOC("Keys that hold for each credential without them. Default: none.")},
     {FIELD(endpoints, LIST), .table = &cfr_config_endpoint_table, .min = 1, .max = CFR_CONFIG_ENDPOINTS_MAX,
      .doc = CFR_DOC("Local addresses where credentials are served in the shapes of the clouds' SDKs. Default: none.")},
     {FIELD(image_credentials, LIST), .table = &cfr_config_image_table, .min = 1, .max = CFR_CONFIG_IMAGES_MAX,

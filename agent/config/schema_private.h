@@ -13,6 +13,8 @@ extern const struct cfr_table cfr_config_endpoint_table;
 extern const struct cfr_table cfr_config_image_table;
 extern const struct cfr_table cfr_config_publish_table;
 extern const struct cfr_table cfr_config_mint_table;
+extern const struct cfr_table cfr_config_default_mint_table;
+extern const struct cfr_table cfr_config_defaults_table;
 extern const struct cfr_table cfr_config_mounted_table;
 extern const struct cfr_table cfr_config_token_table;
 

@@ -3,7 +3,12 @@
 #include "agent/config/schema_private.h"
 #include "rotation/providers.h"
 
-#define AT(member) offsetof(struct cfr_config_mint, member)
+#define EXPIRE_AFTER FIELD_AS("expire_after", expire_after_ms, DURATION), .min = CFR_MINUTE_MS, .max = 3650 * CFR_DAY_MS
+#define GRACE        FIELD_AS("grace", grace_ms, DURATION), .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS
+#define GRACE_MOST   FIELD_AS("grace_most", grace_most_ms, DURATION), .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS
+#define VERIFY_EVERY FIELD_AS("verify_every", verify_every_ms, DURATION), .min = 10 * CFR_SECOND_MS, .max = CFR_DAY_MS
+
+#define AT(member)   offsetof(struct cfr_config_mint, member)
 static const struct cfr_field mint_fields[] = {
     {FIELD(provider, ONE_OF), .variant = cfr_rotation_variant},
     {FIELD(with, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
@@ -13,13 +18,12 @@ static const struct cfr_field mint_fields[] = {
          CFR_DOC("A key that another program created, which is taken over instead of creating the first one: `target` "
                  "for the one that `publish` names now (a directory, a file, a Secret of the cluster), or the path of "
                  "a mounted Secret or a file. It is replaced at its age in the cloud. Default: none.")},
-    {FIELD_AS("expire_after", expire_after_ms, DURATION), .fallback = "720h", .min = CFR_MINUTE_MS,
-     .max = 3650 * CFR_DAY_MS,
+    {EXPIRE_AFTER, .fallback = "720h",
      .doc = CFR_DOC(
          "The age at which a key is replaced, or up to a tenth earlier, so that a fleet does not rotate at once.")},
-    {FIELD_AS("grace", grace_ms, DURATION), .fallback = "10m", .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS,
+    {GRACE, .fallback = "10m",
      .doc = CFR_DOC("How long the old key continues to work at least, once the new one is published.")},
-    {FIELD_AS("grace_most", grace_most_ms, DURATION), .fallback = "24h", .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS,
+    {GRACE_MOST, .fallback = "24h",
      .doc =
          CFR_DOC("How long it continues to work at most for consumers that have yet to acknowledge (`acknowledge`).")},
     {FIELD_AS("settle", settle_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS, .max = CFR_DAY_MS,
@@ -36,8 +40,7 @@ static const struct cfr_field mint_fields[] = {
          "`gcp`, 30s for `azure`, whose new keys take effect late in some places, 10s for the others.")},
     {FIELD_AS("verify_timeout", verify_timeout_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS, .max = CFR_DAY_MS,
      .doc = CFR_DOC("A new key that is not accepted everywhere by then is removed, and the old one stays.")},
-    {FIELD_AS("verify_every", verify_every_ms, DURATION), .fallback = "1h", .min = 10 * CFR_SECOND_MS,
-     .max = CFR_DAY_MS,
+    {VERIFY_EVERY, .fallback = "1h",
      .doc =
          CFR_DOC("How often the published key is looked up in the cloud, up to a tenth earlier, so that a fleet does "
                  "not ask at once. Each lookup is one request with the rights of `with`.")},
@@ -46,7 +49,23 @@ static const struct cfr_field mint_fields[] = {
                     "case it is looked up at start and each `verify_every`, and a missing one is reported.")},
     {.key = NULL},
 };
+
+static const struct cfr_field default_mint_fields[] = {
+    {EXPIRE_AFTER, .flags = CFR_FIELD_UNSET, .doc = CFR_DOC("Default: that of `credentials[].mint`.")},
+    {GRACE, .flags = CFR_FIELD_UNSET, .doc = CFR_DOC("Default: that of `credentials[].mint`.")},
+    {GRACE_MOST, .flags = CFR_FIELD_UNSET, .doc = CFR_DOC("Default: that of `credentials[].mint`.")},
+    {VERIFY_EVERY, .flags = CFR_FIELD_UNSET, .doc = CFR_DOC("Default: that of `credentials[].mint`.")},
+    {.key = NULL},
+};
 #undef AT
+
+const struct cfr_table cfr_config_default_mint_table = {
+    .name = "default for minted keys",
+    .size = sizeof(struct cfr_config_mint),
+    .fields = default_mint_fields,
+    .check = cfr_config_rules_default_mint,
+    .doc = CFR_DOC("For each `mint` that has no such key. Credentials without `mint` ignore it."),
+};
 
 const struct cfr_table cfr_config_mint_table = {
     .name = "minted key",

@@ -144,6 +144,14 @@ int cfr_config_rules_credential(const void *node, struct cfr_err *err)
     return cfr_config_rules_acknowledges(c, err);
 }
 
+bool cfr_config_takes_default(const void *node, const char *key)
+{
+    const struct cfr_config_credential *c = node;
+
+    /* Consumers are notified of what is published: not of what is there for rotations, or served. */
+    return strcmp(key, "reload") != 0 || c->publish.count != 0;
+}
+
 int cfr_config_rules_hook(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_hook *h = node;
@@ -202,8 +210,9 @@ int cfr_config_rules_acknowledges(const struct cfr_config_credential *c, struct 
 
     for (size_t i = 0; i < c->acknowledge.count; i++) {
         if (all[i].hooks && count_headers(c) == 0)
-            return cfr_err_set(err, CFR_E_CONFIG,
-                               "acknowledge: hooks: no hook has an acknowledge_header; write one in its `http`");
+            return cfr_err_set(
+                err, CFR_E_CONFIG,
+                "acknowledge: hooks: no hook of `reload` has an acknowledge_header; write one in its `http`");
         for (size_t j = 0; j < i; j++) {
             if (all[i].hooks && all[j].hooks)
                 return cfr_err_set(err, CFR_E_CONFIG,

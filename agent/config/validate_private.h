@@ -6,6 +6,8 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
+
 int cfr_config_rules_root(const void *node, struct cfr_err *err);
 int cfr_config_rules_credential(const void *node, struct cfr_err *err);
 /* The name of a credential; NULL is allowed. */
@@ -14,8 +16,11 @@ int cfr_config_rules_exit(const void *node, struct cfr_err *err);
 /* agent/config/validate_ca.c */
 int cfr_config_rules_service_ca(const void *node, struct cfr_err *err);
 int cfr_config_rules_ca_inject(const void *node, struct cfr_err *err);
+/* Which of the `defaults` a credential can have. */
+bool cfr_config_takes_default(const void *node, const char *key);
 /* agent/config/validate_rotation.c */
 int cfr_config_rules_mint(const void *node, struct cfr_err *err);
+int cfr_config_rules_default_mint(const void *node, struct cfr_err *err);
 /* agent/config/validate_image.c */
 int cfr_config_rules_image(const void *node, struct cfr_err *err);
 /* agent/config/validate_endpoint.c */

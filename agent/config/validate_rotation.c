@@ -7,6 +7,25 @@
 
 #include <string.h>
 
+/* Those that are absent are -1. */
+static int check_times(const struct cfr_config_mint *c, struct cfr_err *err)
+{
+    if (c->grace_ms < 0)
+        return 0;
+    if (c->grace_most_ms >= 0 && c->grace_most_ms < c->grace_ms)
+        return cfr_err_set(err, CFR_E_CONFIG, "grace_most: must be as long as grace at least");
+    if (c->expire_after_ms >= 0 && c->expire_after_ms < 2 * c->grace_ms)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "expire_after: must be twice the grace at least, or a key is old before the one "
+                           "before it may go");
+    return 0;
+}
+
+int cfr_config_rules_default_mint(const void *node, struct cfr_err *err)
+{
+    return check_times(node, err);
+}
+
 int cfr_config_rules_mint(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_mint *c = node;
@@ -18,13 +37,7 @@ int cfr_config_rules_mint(const void *node, struct cfr_err *err)
                            "adopt: must be `" CFR_ADOPT_TARGET "`, or the absolute path of a mounted Secret or a file, "
                            "got \"%.200s\"",
                            c->adopt);
-    if (c->grace_most_ms < c->grace_ms)
-        return cfr_err_set(err, CFR_E_CONFIG, "grace_most: must be as long as grace at least");
-    if (c->expire_after_ms < 2 * c->grace_ms)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "expire_after: must be twice the grace at least, or a key is old before the one "
-                           "before it may go");
-    return 0;
+    return check_times(c, err);
 }
 
 /* Refuses names that credfresh itself writes next to what is rotated. KEY is that of FILES, of which each name may have

@@ -165,6 +165,9 @@ void cfr_doctor_agent_credential(struct cfr_doctor *d, struct cfr_doctor_case *c
 void cfr_doctor_user(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_state(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_machine(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* Defaults that no credential has; those that one has. */
+void cfr_doctor_unused_defaults(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_defaults(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* The service CA; what a credential has of it. */
 void cfr_doctor_ca(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_issued(struct cfr_doctor *d, struct cfr_doctor_case *c);

@@ -951,7 +951,7 @@ def test_every_check_is_documented_and_real():
     root = DOCS.parents[1]
     sources = "\n".join(path.read_text() for path in [*root.glob("agent/doctor/*.c"), *root.glob("policy/*.c"),
                                                      *root.glob("agent/hook/*.c"), root / "sts/core/trust.h", root / "token/inspect.c"])
-    kinds = "machine|agent|publish|hook|mint|ca|source|volume|token|clock|net|cloud|trust|doctor"
+    kinds = "config|machine|agent|publish|hook|mint|ca|source|volume|token|clock|net|cloud|trust|doctor"
     named = set(re.findall(rf'"((?:{kinds})\.[a-z-]+)"', sources))
     listed = set(re.findall(r"^\| `([a-z]+\.[a-z-]+)` \|", DOCS.read_text(), re.M))
     assert named == listed, named ^ listed

@@ -443,8 +443,8 @@ static void fill(struct outer *o)
     o->map = calloc(1, sizeof *o->map);
     o->map->node.line = 43;
     o->map->text = text_of("inside");
-    items[0] = (struct inner){{44}, text_of("first")};
-    items[1] = (struct inner){{45}, NULL};
+    items[0] = (struct inner){{.line = 44}, text_of("first")};
+    items[1] = (struct inner){{.line = 45}, NULL};
     o->list = (struct cfr_list){items, 2};
 }
 

@@ -65,7 +65,7 @@ static void what_cannot_be(void **state)
         {ACK "{file: /c/x, limit: 8d}\n", "acknowledge.limit"},
         {ACK "{file: /c/x, behind_after: 0s}\n", "acknowledge.behind_after"},
         {ACK "[]\n", "acknowledge"},
-        {ACK "{hooks: true}\n", "acknowledge: hooks: no hook has an acknowledge_header"},
+        {ACK "{hooks: true}\n", "acknowledge: hooks: no hook of `reload` has an acknowledge_header"},
         {HEAD PUB HOOK "    acknowledge: [{hooks: true}, {hooks: true}]\n",
          "acknowledge: hooks: occurs on lines 8 and 8"},
         {ACK "[{file: /c/x}, {file: /c/x}]\n", "acknowledge.file: /c/x is the acknowledgement file of credential a"},
