@@ -79,6 +79,9 @@ void cfr_worker_rotation_rebind(struct cfr_worker *w)
 {
     end_search(w);
     cfr_rotator_rebind(w->rotator, w->config);
+    /* Its age may be another now. */
+    if (cfr_lifecycle_is_settled(&w->life) && cfr_rotator_is_settled(w->rotator))
+        cfr_lifecycle_refresh_at(&w->life, cfr_clock_now(), cfr_rotator_due_ms(w->rotator));
 }
 
 bool cfr_worker_rotation_adopt(struct cfr_worker *w, struct cfr_now now)

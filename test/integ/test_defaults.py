@@ -5,8 +5,9 @@ import json
 import pytest
 
 from conftest import eventually, read_text
-from minting import admin, cloud, configured, iam_cloud, minted  # noqa: F401
+from minting import IAM, admin, cloud, configured, iam_cloud, keys_of, minted, published_key, wait_complete  # noqa: F401
 from test_doctor import doctor
+from test_mint_adopt import by_hand, ini
 
 
 @pytest.fixture
@@ -67,6 +68,33 @@ def test_writing_a_default_out_changes_nothing(hooked):
         agent.wait_state("fresh", name)
         assert agent.generation(name) == 1
     assert len(agent.cloud.exchanges()) == exchanges and agent.ran("first") == ["one", "two"]
+
+
+@pytest.mark.parametrize("where", ["default", "own key"])
+def test_times_of_a_rotation(configured, where):
+    """The age of a key is in use from the reload on, without a restart."""
+    agent = configured
+    agent.cloud.admin("/service/iam", {**IAM, "made_before_s": 7200})
+    key = by_hand(agent)
+    agent.cloud.admin("/service/iam", IAM)
+    (agent.dir / "old").write_text(ini(key))
+
+    def configure(age):
+        times = {"expire_after": age}
+        own = times if where == "own key" else {}
+        agent.configure(minted(agent, mint={"adopt": str(agent.dir / "old"), **own}), admin(agent),
+                        **({} if own else {"defaults": {"mint": times}}))
+
+    configure("60d")
+    agent.start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    assert published_key(agent) == key[0]
+    configure("1h")
+    assert agent.run("reload").returncode == 0
+    agent.wait_generation(2, "robot")
+    wait_complete(agent)
+    assert list(keys_of(agent.cloud)) == [published_key(agent)] != [key[0]]
 
 
 def test_what_check_reports(hooked):
