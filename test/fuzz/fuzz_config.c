@@ -16,16 +16,19 @@ static const char *no_env(const char *name)
 /* What every reader of a configuration counts on. */
 static void check_config(const struct cfr_config *config)
 {
-    CFR_FUZZ_MUST(config->credentials.count > 0 && config->control_socket != NULL && config->log != NULL);
+    CFR_FUZZ_MUST(config->credentials.count + config->image_credentials.count > 0 && config->control_socket != NULL &&
+                  config->log != NULL);
     for (size_t i = 0; i < config->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(config, i);
         const struct cfr_config_publish *p = c->publish.items;
 
-        CFR_FUZZ_MUST(c->name != NULL && c->token != NULL && c->token->file != NULL && c->publish.count > 0);
+        CFR_FUZZ_MUST(c->name != NULL && (c->publish.count > 0 || c->served));
+        CFR_FUZZ_MUST(c->token == NULL || c->token->file != NULL || c->token->request != NULL);
         CFR_FUZZ_MUST((c->exchange == NULL) == (cfr_config_provider(c, NULL) == NULL));
         for (size_t j = 0; j < c->publish.count; j++)
-            CFR_FUZZ_MUST(
-                (size_t)(p[j].directory != NULL) + (p[j].file != NULL) + (p[j].secret != NULL) + p[j].kind.count == 1);
+            CFR_FUZZ_MUST((size_t)(p[j].directory != NULL) + (p[j].file != NULL) +
+                              (cfr_config_cluster_object(&p[j]) != NULL) + p[j].kind.count ==
+                          1);
     }
 }
 
