@@ -22,7 +22,9 @@ static const char *const resources[] = {"deployments", "statefulsets", "daemonse
 
 const char *cfr_k8s_workload_resource(int kind)
 {
-    return resources[kind];
+    static const char *const names[] = {"deployments.apps", "statefulsets.apps", "daemonsets.apps"};
+
+    return names[kind];
 }
 
 bool cfr_k8s_rollout_path(const struct cfr_k8s_restart *r, bool patch, char out[CFR_K8S_ROLLOUT_PATH_MAX])

@@ -11,7 +11,7 @@
 #define CFR_K8S_ROLLOUT_BODY_MAX 4096
 #define CFR_K8S_ROLLOUT_MAX      2097152 /* of an answer */
 
-/* Kinds of workloads, NULL-terminated: the kind, and its resource. */
+/* Kinds of workloads, NULL-terminated: the kind, and RBAC's name of its resource ("deployments.apps"). */
 extern const char *const cfr_k8s_workloads[];
 const char *cfr_k8s_workload_resource(int kind);
 

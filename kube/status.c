@@ -6,6 +6,7 @@
 #include "base/redact.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -166,6 +167,8 @@ static void write_rule_hint(const struct cfr_k8s_asked *asked, struct cfr_view m
                             char out[HINT_MAX])
 {
     const char *verb = find_verb(message, asked);
+    const char *dot = asked->resource != NULL ? strchr(asked->resource, '.') : NULL;
+    int resource_n = dot != NULL ? (int)(dot - asked->resource) : INT_MAX;
     char names[CFR_ERR_TEXT_MAX];
 
     if (verb == NULL || asked->resource == NULL) {
@@ -176,9 +179,10 @@ static void write_rule_hint(const struct cfr_k8s_asked *asked, struct cfr_view m
     write_names(asked, whole, names, sizeof names);
     (void)snprintf(
         out, HINT_MAX,
-        "a Role%s%s for the caller needs the rule {apiGroups: [\"\"], resources: [\"%s\"], verbs: [\"%s\"]%s%s",
+        "a Role%s%s for the caller needs the rule {apiGroups: [\"%s\"], resources: [\"%.*s\"], verbs: [\"%s\"]%s%s",
         asked->namespace_name != NULL ? " in " : "", asked->namespace_name != NULL ? asked->namespace_name : "",
-        asked->resource, verb, names, whole || asked->name == NULL ? "" : ", where NAME is the object's own");
+        dot != NULL ? dot + 1 : "", resource_n, asked->resource, verb, names,
+        whole || asked->name == NULL ? "" : ", where NAME is the object's own");
 }
 
 static void write_audience_hint(const struct cfr_k8s_asked *asked, const char *hint, bool whole, char out[HINT_MAX])

@@ -11,7 +11,7 @@
 struct cfr_k8s_asked {
     const char *what;               /* "a token for the service account NS/NAME" */
     const char *verb;               /* RBAC: "create" */
-    const char *resource;           /* RBAC: "serviceaccounts/token" */
+    const char *resource;           /* RBAC: "serviceaccounts/token", "deployments.apps" */
     const char *name;               /* RBAC: the object, for `resourceNames` */
     const char *namespace_name;     /* where the Role is missing */
     const char *audience;           /* the requested audience: a node may need a rule for it */

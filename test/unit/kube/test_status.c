@@ -78,6 +78,13 @@ static void whole_texts(void **state)
         err.text, "a token for the service account ns-a/sa-b: Forbidden: User \"a\" cannot create resource "
                   "\"serviceaccounts/token\" (HTTP 403): a Role in ns-a for the caller needs the rule {apiGroups: "
                   "[\"\"], resources: [\"serviceaccounts/token\"], verbs: [\"create\"], resourceNames: [\"sa-b\"]}");
+    asked.resource = "deployments.apps";
+    asked.verb = "patch";
+    assert_int_equal(
+        cfr_k8s_refusal(403, LITERAL("{\"kind\":\"Status\",\"reason\":\"Forbidden\"}"), &asked, &retry, &err),
+        CFR_E_DENIED);
+    assert_contains(err.text, "the rule {apiGroups: [\"apps\"], resources: [\"deployments\"], verbs: [\"patch\"], "
+                              "resourceNames: [\"sa-b\"]}");
     assert_int_equal(cfr_k8s_refusal(503, LITERAL(""), &asked, &retry, &err), CFR_E_UNAVAILABLE);
     assert_string_equal(err.text, "a token for the service account ns-a/sa-b (HTTP 503): the API server is "
                                   "unavailable; this is usually temporary");
