@@ -304,6 +304,14 @@ def test_nothing_to_rotate(agent, secret):
     assert done.returncode == 6 and "has nothing to rotate" in done.stderr
     done = agent.run("rotate", "--all")
     assert done.returncode == 0 and done.stderr.count("has nothing to rotate") == 2
+    # The same reason counts once there is something to rotate.
+    agent.configure(agent.credential("keys"), agent.credential("token"))
+    assert agent.run("reload").returncode == 0
+    for name in ("keys", "token"):
+        agent.wait_state("fresh", name)
+        assert agent.run("rotate", name, "--reason", "leak").returncode == 0
+        eventually(lambda: agent.status(name)["last_reason"] == "leak", lambda: agent.log)
+        assert "already done for this reason" in agent.run("rotate", name, "--reason", "leak").stdout
 
 
 def test_a_token_next_to_a_secret_that_is_passed_on(agent, secret):
