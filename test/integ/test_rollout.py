@@ -13,10 +13,10 @@ from conftest import eventually
 class Workload:
     """A Deployment as its owner sees it."""
 
-    def __init__(self, cloud, name="web"):
+    def __init__(self, cloud, name="web", namespace="default"):
         self.cloud = cloud
         self.name = name
-        self.base = f"{cloud.ready['kube_url']}/apis/apps/v1/namespaces/default/deployments"
+        self.base = f"{cloud.ready['kube_url']}/apis/apps/v1/namespaces/{namespace}/deployments"
         self.trust = ssl.create_default_context(cafile=cloud.ca)
         self.call("POST", "", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
                                "spec": {"replicas": 2, "template": {"metadata": {"annotations": {"theirs": "x"}}}}})

@@ -15,12 +15,13 @@ from conftest import Mounted, eventually
 class Kube:
     """The API server as its user `demo` sees it."""
 
-    def __init__(self, cloud):
+    def __init__(self, cloud, namespace="default"):
         self.cloud = cloud
+        self.namespace = namespace
         self.trust = ssl.create_default_context(cafile=cloud.ca)
 
     def call(self, method, name, body=None, query="", content="application/json", kind="secrets"):
-        url = f"{self.cloud.ready['kube_url']}/api/v1/namespaces/default/{kind}" + (f"/{name}" if name else "") + query
+        url = f"{self.cloud.ready['kube_url']}/api/v1/namespaces/{self.namespace}/{kind}" + (f"/{name}" if name else "") + query
         headers = {"Authorization": "Bearer demo-kube-token", "Content-Type": content}
         data = None if body is None else json.dumps(body).encode()
         try:
