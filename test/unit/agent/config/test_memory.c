@@ -9,7 +9,8 @@
 #if OWN_HEAP
 
 static const char good[] =
-    "version: 1\nlisten: \":9464\"\nlog: {level: debug}\ncredentials:\n"
+    "version: 1\nlisten: \":9464\"\nlog: {level: debug}\n"
+    "defaults: {mint: {grace: 1h}, reload: [{exec: [/z]}, {signal: {pid_file: /s}}]}\ncredentials:\n"
     "  - name: a\n    token: {file: /t/token, audience: x}\n"
     "    exchange:\n      aws:\n        role_arn: arn:aws:iam::123456789012:role/r\n        region: "
     "us-east-1\n"
@@ -29,7 +30,9 @@ static const char good[] =
     "client_id: 11111111-2222-3333-4444-555555555555}}}\n";
 
 static const char bad[] =
-    "version: 1\nlistne: x\ncredentials:\n"
+    "version: 1\nlistne: x\ndefaults: {mint: {grace: 1h}, reload: [{exec: [/z]}]}\ncredentials:\n"
+    "  - {name: m, mint: {aws: {user_name: u, regions: [r]}, with: a, expire_after: 1h}, publish: {directory: /m}}\n"
+    "  - {name: n, token: {file: /t/token}, publish: {directory: /n}, acknowledge: {hooks: true}}\n"
     "  - name: a\n    token: {file: t}\n    publish: {file: {path: /e, format: tokn}}\n"
     "    reload: [{exec: [/x, ~]}, {http: {url: x}}]\n"
     "    exchange: {aws: {then_assume: [{tags: {a: b, a: c}}]}}\n"
