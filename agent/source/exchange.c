@@ -3,6 +3,7 @@
 #include "agent/source/exchange.h"
 
 #include "agent/loop/env.h"
+#include "agent/loop/program.h"
 #include "agent/source/source.h"
 #include "agent/source/token_request_private.h"
 #include "base/redact.h"
@@ -16,6 +17,8 @@
 
 #define REQUEST_TIMEOUT_MS 30000
 #define STEPS_MAX          64
+#define PROGRAM_LIMIT_MS   30000
+#define PROGRAM_OUTPUT_MAX 1024
 
 struct cfr_exchange {
     struct cfr_http *http;
@@ -25,6 +28,8 @@ struct cfr_exchange {
     struct cfr_sts_exchange x;
     struct cfr_wire_request request;
     struct cfr_source_token_request *ask; /* while the token is being asked for */
+    struct cfr_program *program;          /* while it runs */
+    const char *program_key;
     void *handle;
     int64_t token_issued_s;
     int64_t token_expires_s;
@@ -51,6 +56,7 @@ static struct cfr_sts_input input_of(const struct cfr_exchange *e, const unsigne
         .subject = cfr_view_of(e->m.subject),
         .contents = e->m.contents,
         .content_count = e->m.content_count,
+        .paths = e->m.paths,
         .now_s = cfr_clock_now().wall_ms / 1000,
         .nonce = nonce,
         .env = cfr_env_get,
@@ -279,7 +285,7 @@ static int grant_token(struct cfr_exchange *e, const struct cfr_token_answer *an
 }
 
 /* With everything that the exchange begins with at hand. CFR_STS_MORE: a request is under way. */
-static int go_on(struct cfr_exchange *e, struct cfr_err *err)
+static int send_first(struct cfr_exchange *e, struct cfr_err *err)
 {
     int rc = grant_locally(e, err);
 
@@ -287,6 +293,50 @@ static int go_on(struct cfr_exchange *e, struct cfr_err *err)
         return rc;
     rc = send_step(e, err);
     return rc != 0 ? rc : CFR_STS_MORE;
+}
+
+static int keep_output(struct cfr_exchange *e, struct cfr_secret *output, struct cfr_err *err)
+{
+    struct cfr_source_inputs *m = &e->m;
+
+    if (m->content_count == CFR_STS_CONTENTS_MAX)
+        return cfr_err_set(err, CFR_E_CONFIG, "the exchange names more than %d files; name fewer",
+                           CFR_STS_CONTENTS_MAX);
+    cfr_secret_move(&m->files[m->content_count], output);
+    m->contents[m->content_count] =
+        (struct cfr_sts_content){e->program_key, cfr_view_trim(cfr_secret_view(&m->files[m->content_count]))};
+    m->content_count++;
+    return 0;
+}
+
+static void on_program(void *ctx, int rc, struct cfr_secret *output, struct cfr_err *err)
+{
+    struct cfr_exchange *e = ctx;
+    struct cfr_source_exchange_result result = {.rc = rc, .err = *err, .retry_after_s = -1};
+
+    e->program = NULL;
+    if (result.rc == 0)
+        result.rc = keep_output(e, output, &result.err);
+    if (result.rc != 0)
+        (void)cfr_err_prefix(&result.err, "%s", e->program_key);
+    else
+        result.rc = send_first(e, &result.err);
+    if (result.rc != CFR_STS_MORE)
+        finish(e, &result);
+}
+
+/* The program that the provider's configuration names, last of all: a code of an MFA device is good for seconds.
+ * CFR_STS_MORE: a program or a request is under way. */
+static int go_on(struct cfr_exchange *e, struct cfr_err *err)
+{
+    const struct cfr_strings *program = cfr_source_program(e->x.provider, e->x.config, &e->program_key);
+    int rc;
+
+    if (program == NULL)
+        return send_first(e, err);
+    rc = cfr_program_start(program->items, program->count, PROGRAM_OUTPUT_MAX, PROGRAM_LIMIT_MS, on_program, e,
+                           &e->program, err);
+    return rc != 0 ? cfr_err_prefix(err, "%s", e->program_key) : CFR_STS_MORE;
 }
 
 static void on_token(void *ctx, struct cfr_token_answer *answer)
@@ -377,6 +427,8 @@ void cfr_source_exchange_cancel(struct cfr_exchange *e)
 {
     if (e->ask != NULL)
         cfr_source_token_request_cancel(e->ask);
+    if (e->program != NULL)
+        cfr_program_cancel(e->program);
     if (e->handle != NULL)
         cfr_http_cancel(e->http, e->handle);
     destroy(e);

@@ -3,6 +3,7 @@
 #include "agent/source/exchange_sync.h"
 
 #include "agent/loop/backoff.h"
+#include "agent/loop/program.h"
 #include "base/time.h"
 
 #include <time.h>
@@ -21,6 +22,16 @@ static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
     w->done(w->ctx, result);
 }
 
+static void step(void *ctx)
+{
+    struct cfr_now now = cfr_clock_now();
+
+    cfr_kube_child(ctx);
+    cfr_kube_step(ctx, now);
+    cfr_program_on_child();
+    cfr_program_step(now);
+}
+
 static int exchange(const struct cfr_config_credential *c, struct cfr_source_inputs *m, int64_t end_boot_ms,
                     struct waiting *w, struct cfr_http *http, struct cfr_kube *kube, struct cfr_err *err)
 {
@@ -31,7 +42,7 @@ static int exchange(const struct cfr_config_credential *c, struct cfr_source_inp
 
     if (rc != 0)
         return rc;
-    rc = cfr_kube_run(kube, &w->ended, end_boot_ms, err);
+    rc = cfr_http_run(http, &w->ended, end_boot_ms, step, kube, err);
     if (w->ended)
         return 0;
     cfr_source_exchange_cancel(e);

@@ -65,7 +65,7 @@ static int refuse_member(const struct cfr_mounted_case *c, struct cfr_view key)
         {"credential_source", "is not supported: it means the keys of this machine, which are not the Secret's"},
         {"sso_session", "is not supported: it needs a person who logs in"},
         {"sso_start_url", "is not supported: it needs a person who logs in"},
-        {"mfa_serial", "is not supported: it needs a person with a device"},
+        {"mfa_serial", "is not supported: set `serial_number` and `token_code_command` in `exchange: {aws: ...}`"},
     };
 
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MOST_TAGS = 50, MOST_CONTEXTS = 5 };
+enum { MOST_TAGS = 50 };
 
 static void check_tags(struct lc_call *call, struct lc_checks *checks)
 {
@@ -21,9 +21,6 @@ static void check_tags(struct lc_call *call, struct lc_checks *checks)
     }
     if (keys > MOST_TAGS) {
         lc_checks_add(checks, "transitiveTagKeys", "[...]", "Member must have length less than or equal to 50");
-    }
-    if (lc_params_members(&call->params, "ProvidedContexts", ".ProviderArn") > MOST_CONTEXTS) {
-        lc_checks_add(checks, "providedContexts", "[...]", "Member must have length less than or equal to 5");
     }
     for (unsigned n = 1; n <= tags; n++) {
         const char *name = lc_params_member(&call->params, "Tags", n, ".Key");
@@ -54,6 +51,7 @@ static int check(struct lc_call *call, struct lc_ask *ask)
 
     lc_checks_params(&checks, &call->params, rules, sizeof rules / sizeof rules[0]);
     check_tags(call, &checks);
+    lc_call_check_contexts(call, &checks);
     if (lc_call_ask(call, &checks, 0, ask) != 0) {
         lc_checks_free(&checks);
         return -1;
@@ -181,7 +179,7 @@ static void write_answer(struct lc_call *call, const struct lc_role *role, const
     lc_call_write_end(call, &answer, "AssumeRole");
 }
 
-static int grant(struct lc_call *call, const struct lc_caller *caller, struct lc_ask *ask)
+static int grant(struct lc_call *call, const struct lc_caller *caller, bool mfa, struct lc_ask *ask)
 {
     const struct lc_role *role = lc_trust_role(call->cloud->trust, lc_params_get(&call->params, "RoleArn"));
     const struct lc_statement *statement = find_statement(call, role, caller);
@@ -191,8 +189,11 @@ static int grant(struct lc_call *call, const struct lc_caller *caller, struct lc
     size_t tag_bytes = 0;
     int result = 0;
 
-    if (role == NULL || statement == NULL) {
+    if (role == NULL || statement == NULL || (statement->require_mfa && !mfa)) {
         return denied(call, caller, "AssumeRole");
+    }
+    if (!lc_call_contexts_allowed(call, statement)) {
+        return denied(call, caller, "SetContext");
     }
     if (lc_params_members(&call->params, "Tags", ".Key") > 0 && !statement->allow_tags) {
         return denied(call, caller, "TagSession");
@@ -222,6 +223,7 @@ int lc_sts_assume_role(struct lc_call *call)
     struct lc_ask ask = {0};
     char account[LC_ACCOUNT_BYTES] = "";
     const char *name = NULL;
+    bool mfa = false;
     int result = lc_auth_caller(call->cloud, call->request, &caller, &call->refusal);
 
     if (result == 0) {
@@ -232,7 +234,10 @@ int lc_sts_assume_role(struct lc_call *call)
                            lc_params_get(&call->params, "RoleArn"));
     }
     if (result == 0) {
-        result = grant(call, &caller, &ask);
+        result = lc_call_mfa(call, &caller, &mfa);
+    }
+    if (result == 0) {
+        result = grant(call, &caller, mfa, &ask);
     }
     lc_auth_free(&caller);
     return result;

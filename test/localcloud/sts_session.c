@@ -73,6 +73,7 @@ int lc_sts_session_token(struct lc_call *call)
     struct lc_session session = {0};
     struct lc_answer answer;
     int64_t duration_s = 0;
+    bool mfa = false;
     int result = lc_auth_caller(call->cloud, call->request, &caller, &call->refusal);
 
     if (result == 0 && caller.session) {
@@ -80,6 +81,9 @@ int lc_sts_session_token(struct lc_call *call)
     }
     if (result == 0) {
         result = check(call, &duration_s);
+    }
+    if (result == 0) {
+        result = lc_call_mfa(call, &caller, &mfa);
     }
     if (result == 0) {
         result = issue(call, &caller, duration_s, &session);
