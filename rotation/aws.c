@@ -169,21 +169,33 @@ static int read_keys(const struct cfr_grant *g, struct cfr_wire_aws_keys *out, s
                        "aws_access_key_id and aws_secret_access_key that is passed on");
 }
 
+/* STS otherwise: for a use of the new key, and for who the caller is. */
+static bool calls_iam(const struct cfr_rotation_ask *ask)
+{
+    return ask->op != CFR_ROTATION_VERIFY && (ask->op != CFR_ROTATION_RIGHTS || ask->id[0] != '\0');
+}
+
 static int add_parameters(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask, const char *page,
                           struct cfr_secret *body, struct cfr_err *err)
 {
     static const char *const actions[] = {
-        [CFR_ROTATION_LIST] = "ListAccessKeys",        [CFR_ROTATION_CREATE] = "CreateAccessKey",
-        [CFR_ROTATION_DEACTIVATE] = "UpdateAccessKey", [CFR_ROTATION_LAST_USED] = "GetAccessKeyLastUsed",
-        [CFR_ROTATION_DELETE] = "DeleteAccessKey",     [CFR_ROTATION_VERIFY] = "GetCallerIdentity",
+        [CFR_ROTATION_LIST] = "ListAccessKeys",
+        [CFR_ROTATION_CREATE] = "CreateAccessKey",
+        [CFR_ROTATION_DEACTIVATE] = "UpdateAccessKey",
+        [CFR_ROTATION_LAST_USED] = "GetAccessKeyLastUsed",
+        [CFR_ROTATION_DELETE] = "DeleteAccessKey",
+        [CFR_ROTATION_VERIFY] = "GetCallerIdentity",
+        [CFR_ROTATION_RIGHTS] = "SimulatePrincipalPolicy",
     };
-    bool iam = ask->op != CFR_ROTATION_VERIFY;
+    bool iam = calls_iam(ask);
     bool one =
         ask->op == CFR_ROTATION_DEACTIVATE || ask->op == CFR_ROTATION_LAST_USED || ask->op == CFR_ROTATION_DELETE;
-    int rc = cfr_form_add(body, "Action", cfr_view_of(actions[ask->op]), err);
+    int rc = cfr_form_add(body, "Action", cfr_view_of(actions[iam ? ask->op : CFR_ROTATION_VERIFY]), err);
 
     if (rc == 0)
         rc = cfr_form_add(body, "Version", cfr_view_of(iam ? IAM_VERSION : STS_VERSION), err);
+    if (rc == 0 && iam && ask->op == CFR_ROTATION_RIGHTS)
+        return cfr_rotation_aws_add_simulation(c, ask, page, body, err);
     if (rc == 0 && iam && ask->op != CFR_ROTATION_LAST_USED)
         rc = cfr_form_add(body, "UserName", cfr_view_of(ask->owner != NULL ? ask->owner : c->user_name), err);
     if (rc == 0 && one && ask->id != NULL)
@@ -198,7 +210,7 @@ static int add_parameters(const struct cfr_rotation_aws *c, const struct cfr_rot
 static int find_settings(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask,
                          struct cfr_aws_settings *out, struct cfr_err *err)
 {
-    bool iam = ask->op != CFR_ROTATION_VERIFY;
+    bool iam = calls_iam(ask);
     int rc = cfr_wire_aws_find_endpoint(iam ? c->endpoint : c->sts_endpoint,
                                         iam ? "AWS_ENDPOINT_URL_IAM" : "AWS_ENDPOINT_URL_STS", ask->env, out, err);
 
@@ -213,7 +225,7 @@ static int find_settings(const struct cfr_rotation_aws *c, const struct cfr_rota
 static int find_endpoint(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask,
                          struct cfr_wire_aws_endpoint *out, struct cfr_err *err)
 {
-    bool iam = ask->op != CFR_ROTATION_VERIFY;
+    bool iam = calls_iam(ask);
     const char *region = c->regions.items[iam ? 0 : ask->place];
     const struct cfr_wire_aws_partition *p = partition_of(region);
     struct cfr_aws_settings place = {.region = region};
@@ -247,7 +259,7 @@ static int build(const void *config, const struct cfr_rotation_ask *ask, const c
     struct cfr_wire_aws_endpoint at;
     struct cfr_wire_aws_keys keys;
     struct cfr_wire_aws_call call = {.endpoint = &at,
-                                     .service = ask->op == CFR_ROTATION_VERIFY ? "sts" : "iam",
+                                     .service = calls_iam(ask) ? "iam" : "sts",
                                      .content_type = CFR_FORM_TYPE,
                                      .keys = &keys,
                                      .now_s = ask->now_s};
@@ -282,6 +294,7 @@ const struct cfr_rotation_provider cfr_rotation_aws_provider = {
     .doc = CFR_DOC("Access keys of an IAM user."),
     .deactivates = true,
     .tells_use = true,
+    .tells_rights = true,
     /* IAM judges the rights before it looks for the key (reference of the local cloud's IAM: AccessDenied, then
      * NoSuchEntity). */
     .rights = {CFR_ROTATION_DELETE, CFR_ROTATION_DEACTIVATE, CFR_ROTATION_LAST_USED},

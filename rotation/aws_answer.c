@@ -32,6 +32,16 @@ static const struct cfr_error_table_row verify_rows[] = {
     {0},
 };
 
+static const struct cfr_error_table_row rights_rows[] = {
+    {"AccessDenied", NULL, 0, CFR_E_DENIED,
+     "`with` may not ask IAM's policy simulator: allow it iam:SimulatePrincipalPolicy on itself to have its rights "
+     "checked"},
+    {"NoSuchEntity", NULL, 0, CFR_E_REJECTED,
+     "IAM does not know the role of `with` under this ARN: the role has a path, which its session does not tell"},
+    {"InvalidInput", NULL, 0, CFR_E_REJECTED, "IAM's policy simulator knows users and roles only"},
+    {0},
+};
+
 static const struct cfr_error_table_row rows[] = {
     {"LimitExceeded", "AccessKeysPerUser", 0, CFR_E_LIMIT,
      "{who} has as many access keys as AWS allows; remove the one that is not in use"},
@@ -69,6 +79,8 @@ struct reading {
     struct cfr_secret secret;
     char user[TEXT_MAX];
     char arn[TEXT_MAX];
+    char action[TEXT_MAX];   /* of the simulation's present member */
+    char decision[TEXT_MAX]; /* likewise */
     char code[TEXT_MAX];
     char message[TEXT_MAX];
     char request_id[TEXT_MAX];
@@ -127,10 +139,31 @@ static int read_key(struct reading *r, const char *name, struct cfr_view text, b
     return 0;
 }
 
+/* The members' order is not promised. */
+static int read_simulated(struct reading *r, const char *name, struct cfr_view text, struct cfr_err *err)
+{
+    int rc;
+
+    if (strcmp(name, "EvalActionName") == 0)
+        copy(r->action, sizeof r->action, text);
+    else if (strcmp(name, "EvalDecision") == 0)
+        copy(r->decision, sizeof r->decision, text);
+    if (r->action[0] == '\0' || r->decision[0] == '\0')
+        return 0;
+    rc = cfr_rotation_aws_judge(r->action, r->decision, r->out, err);
+    r->action[0] = '\0';
+    r->decision[0] = '\0';
+    return rc;
+}
+
 static int read_result(struct reading *r, const char *path, struct cfr_view text, struct cfr_err *err)
 {
     static const char list[] = "/AccessKeyMetadata/member/";
     static const char made[] = "/AccessKey/";
+    static const char simulated[] = "/EvaluationResults/member/";
+
+    if (strncmp(path, simulated, sizeof simulated - 1) == 0)
+        return read_simulated(r, path + sizeof simulated - 1, text, err);
 
     if (strncmp(path, list, sizeof list - 1) == 0)
         return read_key(r, path + sizeof list - 1, text, true, err);
@@ -190,7 +223,9 @@ static int refuse(const struct cfr_rotation_aws *c, const struct cfr_rotation_as
         keys != NULL ? cfr_rotation_admin_field(keys, CFR_FIELD_AWS_SESSION_TOKEN) : (struct cfr_view){NULL, 0},
     };
     const struct cfr_error_table_row *const tables[] = {
-        ask->op == CFR_ROTATION_VERIFY ? verify_rows : rows,
+        ask->op == CFR_ROTATION_VERIFY   ? verify_rows
+        : ask->op == CFR_ROTATION_RIGHTS ? rights_rows
+                                         : rows,
         rows,
         cfr_wire_aws_error_rows,
     };
@@ -219,17 +254,36 @@ static bool is_key_id(const char *id)
     return id[n] == '\0' && n >= KEY_ID_MIN && n < CFR_ROTATION_ID_MAX - 1;
 }
 
+static int check_next(struct reading *r, struct cfr_err *err)
+{
+    if (!r->more)
+        r->out->next[0] = '\0';
+    else if (r->out->next[0] == '\0')
+        return cfr_err_set(err, CFR_E_ANSWER, "the list is truncated and does not say where it goes on");
+    return 0;
+}
+
 static int check_list(struct reading *r, struct cfr_err *err)
 {
     for (size_t i = 0; i < r->out->keys.count; i++) {
         if (!is_key_id(r->out->keys.key[i].id))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has a key without a proper AccessKeyId");
     }
-    if (!r->more)
-        r->out->next[0] = '\0';
-    else if (r->out->next[0] == '\0')
-        return cfr_err_set(err, CFR_E_ANSWER, "the list is truncated and does not say where it goes on");
-    return 0;
+    return check_next(r, err);
+}
+
+/* Who the caller is, or what it may do. */
+static int check_rights(const struct cfr_rotation_ask *ask, struct reading *r, struct cfr_err *err)
+{
+    int rc;
+
+    if (ask->id[0] == '\0')
+        return cfr_rotation_aws_principal(r->arn, r->out->caller)
+                   ? 0
+                   : cfr_err_set(err, CFR_E_REJECTED, "IAM's policy simulator knows users and roles only, not %.300s",
+                                 r->arn);
+    rc = check_next(r, err);
+    return rc == 0 && !r->more ? cfr_rotation_aws_check_judged(r->out, err) : rc;
 }
 
 static bool is_secret(struct cfr_view text)
@@ -306,6 +360,8 @@ static int check_answer(const struct cfr_rotation_aws *c, const struct cfr_rotat
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is not one to %s; check `endpoint`", r->operation);
     if (ask->op == CFR_ROTATION_LIST)
         return check_list(r, err);
+    if (ask->op == CFR_ROTATION_RIGHTS)
+        return check_rights(ask, r, err);
     if (ask->op == CFR_ROTATION_CREATE)
         return store_made(c, r, err);
     return ask->op == CFR_ROTATION_VERIFY ? check_use(c, r, err) : 0;
@@ -321,8 +377,10 @@ int cfr_rotation_aws_parse(const void *config, const struct cfr_rotation_ask *as
         [CFR_ROTATION_DEACTIVATE] = "UpdateAccessKey",
         [CFR_ROTATION_LAST_USED] = "GetAccessKeyLastUsed",
         [CFR_ROTATION_DELETE] = "DeleteAccessKey",
+        [CFR_ROTATION_RIGHTS] = "SimulatePrincipalPolicy",
     };
-    struct reading r = {.operation = operations[ask->op], .out = out};
+    bool whoami = ask->op == CFR_ROTATION_RIGHTS && ask->id[0] == '\0';
+    struct reading r = {.operation = operations[whoami ? CFR_ROTATION_VERIFY : ask->op], .out = out};
     int rc;
 
     out->next[0] = '\0';

@@ -26,4 +26,18 @@ int cfr_rotation_aws_parse(const void *config, const struct cfr_rotation_ask *as
 int cfr_rotation_aws_recognize(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_grant *fields,
                                struct cfr_rotation_answer *out, struct cfr_err *err);
 
+/* rotation/aws_rights.c: what IAM's policy simulator says of the caller. Source: the IAM API reference,
+ * SimulatePrincipalPolicy. */
+/* The caller's own ARN as the simulator takes it: for a session, that of its role, without the role's path, which no
+ * session knows. False if ARN is neither a user's nor a role's. */
+bool cfr_rotation_aws_principal(const char *arn, char out[CFR_ROTATION_MAKER_MAX]);
+/* Adds the parameters of SimulatePrincipalPolicy to BODY. */
+int cfr_rotation_aws_add_simulation(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask,
+                                    const char *page, struct cfr_secret *body, struct cfr_err *err);
+/* One ACTION with its DECISION, into OUT. CFR_E_ANSWER: there are more than were asked for. */
+int cfr_rotation_aws_judge(const char *action, const char *decision, struct cfr_rotation_answer *out,
+                           struct cfr_err *err);
+/* After the last page. CFR_E_ANSWER: some were not judged. */
+int cfr_rotation_aws_check_judged(const struct cfr_rotation_answer *out, struct cfr_err *err);
+
 #endif

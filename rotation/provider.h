@@ -16,6 +16,7 @@
 #define CFR_ROTATION_RIGHTS_MAX 4
 #define CFR_ROTATION_KEYS_MAX   64     /* that a list may hold; clouds allow 2 to 20 */
 #define CFR_ROTATION_NEXT_MAX   1024   /* of what names the next page of a list */
+#define CFR_ROTATION_DENIED_MAX 512    /* of the names of rights */
 #define CFR_ROTATION_BODY_MAX   65536  /* of a request */
 #define CFR_ROTATION_ANSWER_MAX 262144 /* of an answer: larger ones are refused while they arrive */
 
@@ -26,6 +27,7 @@ enum cfr_rotation_op {
     CFR_ROTATION_DEACTIVATE, /* the key is refused from then on and can be brought back */
     CFR_ROTATION_LAST_USED,
     CFR_ROTATION_DELETE, /* that it is gone already is success */
+    CFR_ROTATION_RIGHTS, /* which rights a rotation needs, and the caller has not; changes nothing */
 };
 
 struct cfr_rotation_key {
@@ -47,7 +49,7 @@ struct cfr_rotation_keys {
 /* What is asked for; borrowed for one call. */
 struct cfr_rotation_ask {
     enum cfr_rotation_op op;
-    const char *id;    /* for DEACTIVATE, LAST_USED and DELETE */
+    const char *id; /* for DEACTIVATE, LAST_USED and DELETE; for RIGHTS: the caller, in the cloud's words, "" = ask */
     const char *owner; /* for DEACTIVATE and DELETE: whose key it is; NULL = the configured subject's */
     const char *name;  /* for CREATE: what the new key is to be called */
     int64_t now_s;
@@ -66,6 +68,10 @@ struct cfr_rotation_answer {
     struct cfr_rotation_key made;     /* CREATE */
     struct cfr_grant grant;           /* CREATE: what consumers need, as fields, and its identity */
     int64_t used_s;                   /* LAST_USED: 0 = never, or not known */
+    /* RIGHTS */
+    char caller[CFR_ROTATION_MAKER_MAX];  /* who asks; to be the ask's id from then on, and nothing else was asked */
+    char denied[CFR_ROTATION_DENIED_MAX]; /* what the caller may not do, with ", " in between; adds to what is there */
+    size_t judged;                        /* how many rights were looked at; adds */
 };
 
 /* How a new key is tried where that takes more than one request: an exchange with the provider of sts that is named.
@@ -94,6 +100,7 @@ struct cfr_rotation_provider {
     bool deactivates;              /* knows DEACTIVATE */
     bool asks_owner;               /* the ask's `owner` is looked at */
     bool tells_use;                /* knows LAST_USED */
+    bool tells_rights;             /* knows RIGHTS */
     /* Operations whose rights are tried before a key is created, by asking for ABSENT, a key that there is not, so that
      * nothing changes: that it is gone is success. LAST_USED is asked of a listed key. */
     enum cfr_rotation_op rights[CFR_ROTATION_RIGHTS_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Check of a rotated long-lived key in its cloud: whether the published key is still there, and active. */
 #include "agent/doctor/doctor_private.h"
+#include "agent/doctor/rotation_call_private.h"
 
-#include "agent/http/client.h"
 #include "agent/loop/clock.h"
 #include "agent/loop/env.h"
 #include "agent/source/exchange_sync.h"
@@ -15,80 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define REQUEST_TIMEOUT_MS 30000
-
-/* A list of a subject's keys that is being read, page by page. */
-struct listing {
-    const struct cfr_rotation_provider *provider;
-    const void *config;
-    struct cfr_rotation_ask ask;
-    struct cfr_wire_request request;
-    struct cfr_rotation_answer answer;
-    bool ended;
-    int rc;
-    struct cfr_err *err;
-};
-
-static void on_answer(void *ctx, const struct cfr_http_answer *answer)
-{
-    struct listing *l = ctx;
-    struct cfr_wire_reply reply = {.status = answer->status,
-                                   .content_type = answer->content_type,
-                                   .body = answer->body,
-                                   .request_id = answer->request_id};
-
-    l->ended = true;
-    l->rc = answer->error;
-    if (l->rc != 0)
-        *l->err = answer->err;
-    else
-        l->rc = l->provider->parse(l->config, &l->ask, &reply, &l->answer, l->err);
-}
-
-static int list_page(struct listing *l, struct cfr_http *http, int64_t end_boot_ms, struct cfr_err *err)
-{
-    struct cfr_http_request r = {.answer_max = CFR_ROTATION_ANSWER_MAX, .timeout_ms = REQUEST_TIMEOUT_MS};
-    void *handle = NULL;
-    int rc;
-
-    cfr_wire_request_free(&l->request);
-    l->ended = false;
-    rc = l->provider->build(l->config, &l->ask, l->answer.next, &l->request, err);
-    if (rc != 0)
-        return rc;
-    r.method = l->request.method;
-    r.url = l->request.url;
-    r.ca_file = cfr_env_ca_file(&l->request);
-    r.headers = l->request.headers;
-    r.header_count = l->request.header_count;
-    r.body = &l->request.body;
-    rc = cfr_http_start(http, &r, on_answer, l, &handle, err);
-    if (rc == 0)
-        rc = cfr_http_run(http, &l->ended, end_boot_ms, NULL, NULL, err);
-    if (rc != 0)
-        cfr_http_cancel(http, handle);
-    return rc != 0 ? rc : l->rc;
-}
-
-/* Reads the whole list into the caller's L. */
-static int list_keys(struct listing *l, int64_t end_boot_ms, struct cfr_err *err)
-{
-    struct cfr_http *http = NULL;
-    unsigned pages = 0;
-    int rc = cfr_http_open(&http, err);
-
-    while (rc == 0) {
-        rc = list_page(l, http, end_boot_ms, err);
-        if (rc != 0 || l->answer.next[0] == '\0')
-            break;
-        if (++pages == CFR_ROTATION_KEYS_MAX)
-            rc = cfr_err_set(err, CFR_E_ANSWER, "the list of keys has no end: %u pages, and there are more", pages);
-    }
-    if (http != NULL)
-        cfr_http_close(http);
-    return rc;
-}
 
 /* The journal of C's rotation. CFR_E_MISSING: no key was made yet. */
 static int read_journal(const struct cfr_doctor *d, const struct cfr_config_credential *c,
@@ -140,7 +66,7 @@ void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *one)
     struct cfr_rotation_journal journal = {.step = CFR_ROTATION_REST};
     struct cfr_grant admin = {0};
     struct cfr_err err = {0};
-    struct listing *l;
+    struct cfr_doctor_rotation *l;
     char subject[CFR_ROTATION_SUBJECT_MAX];
     int rc;
 
@@ -176,7 +102,7 @@ void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *one)
                                            .now_s = cfr_clock_now().wall_ms / 1000,
                                            .admin = &admin,
                                            .env = cfr_env_get};
-        rc = list_keys(l, d->end_boot_ms, &err);
+        rc = cfr_doctor_rotation_call(l, d->end_boot_ms, &err);
     }
     /* 3. Report what it says. An outage says nothing about the key. */
     if (rc == 0)
@@ -186,8 +112,6 @@ void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *one)
                           journal.current, err.text);
     if (rc == CFR_E_TIMEOUT)
         d->late = true;
-    cfr_wire_request_free(&l->request);
-    cfr_rotation_answer_free(&l->answer);
-    free(l);
+    cfr_doctor_rotation_free(l);
     cfr_grant_free(&admin);
 }

@@ -34,6 +34,7 @@ static const struct cfr_doctor_check checks[] = {
     {"hook", CFR_DOCTOR_OWN, CFR_DOCTOR_SELECTED, cfr_doctor_hooks},
     {"mint", CFR_DOCTOR_OWN, CFR_DOCTOR_SELECTED_WITH_OK, cfr_doctor_mint},
     {"mint.key", CFR_DOCTOR_OWN | CFR_DOCTOR_NETWORK, CFR_DOCTOR_SELECTED_WITH_OK, cfr_doctor_mint_key},
+    {"mint.rights", CFR_DOCTOR_OWN | CFR_DOCTOR_NETWORK, CFR_DOCTOR_SELECTED_WITH_NOTES, cfr_doctor_mint_rights},
     {"issued", CFR_DOCTOR_OWN, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_issued},
     {"image", 0, CFR_DOCTOR_SELECTED_WITH_OK, cfr_doctor_image},
     {"source", 0, CFR_DOCTOR_SELECTED, cfr_doctor_source},

@@ -176,6 +176,8 @@ void cfr_doctor_mint_forgotten(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_mint(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* The same key in its cloud. */
 void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* The rights that rotating it takes. */
+void cfr_doctor_mint_rights(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* The targets of a credential; what they are to hold, once its source was read; and its hooks. */
 void cfr_doctor_targets(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_publish(struct cfr_doctor *d, struct cfr_doctor_case *c);

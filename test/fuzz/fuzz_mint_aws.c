@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     CFR_FUZZ_MUST(cfr_grant_set(&keys, CFR_FIELD_AWS_SECRET_ACCESS_KEY, cfr_view_of(SECRET), NULL) == 0);
     reply.status = statuses[data[0] & 7];
-    ask.op = (enum cfr_rotation_op)((data[0] >> 3) % (CFR_ROTATION_DELETE + 1));
+    ask.op = (enum cfr_rotation_op)((data[0] >> 3) % (CFR_ROTATION_RIGHTS + 1));
     reply.body = (struct cfr_view){(const char *)data + 1, size - 1};
     rc = cfr_rotation_aws_provider.parse(&config, &ask, &reply, &answer, &err);
     if (rc != 0) {

@@ -6,10 +6,12 @@ import shutil
 import subprocess
 import time
 
+import botocore.exceptions
+import botocore.session
 import pytest
 
 from conftest import AS_NOBODY, CREDFRESH, Mounted, eventually, let_others_in, needs_namespace, takes_preloaded_libraries
-from minting import (admin, cloud, configured as keys, iam_cloud, keys_of, minted, mint_of, published_key,  # noqa: F401
+from minting import (ADMIN, IAM, admin, cloud, configured as keys, iam_cloud, keys_of, minted, mint_of, published_key,  # noqa: F401
                      wait_complete)
 from test_doctor import doctor
 from trust import certificates
@@ -133,6 +135,63 @@ def test_as_somebody_else(keys):
     report = doctor(keys, "robot", wrapper=AS_NOBODY)
     report.one("mint.journal", "note", "cannot be read")
     assert not report.all("mint.journal", "wrong")
+
+
+ADMIN_ARN = "arn:aws:iam::123456789012:user/admin"
+
+
+def test_the_rights_that_a_rotation_needs(keys):
+    report = doctor(keys)
+    report.one("mint.rights", "ok", f"{ADMIN_ARN} has the rights to rotate the keys of robot")
+    keys.cloud.admin("/service/iam", {**IAM, "deny": ["UpdateAccessKey", "DeleteAccessKey"]})
+    report = doctor(keys)
+    found = report.one("mint.rights", "warning", ADMIN_ARN, "the keys of robot: iam:UpdateAccessKey, iam:DeleteAccessKey")
+    assert f"allow {ADMIN_ARN} iam:UpdateAccessKey, iam:DeleteAccessKey for robot" in found["remedy"]
+    done = keys.run("check", "--online")
+    assert "iam:UpdateAccessKey, iam:DeleteAccessKey" in done.stdout + done.stderr
+    assert "mint.rights" not in keys.run("check").stdout and not doctor(keys, "--offline").all("mint.rights")
+    assert not keys.cloud.exchanges("CreateAccessKey") and not keys_of(keys.cloud), "nothing is created"
+
+
+def test_the_simulator_as_an_sdk_sees_it(keys):
+    """What the check relies on: pages, one resource, and refusals."""
+    client = botocore.session.Session().create_client(
+        "iam", region_name="us-east-1", endpoint_url=keys.cloud.sts.rstrip("/") + "/iam", verify=keys.cloud.ca,
+        aws_access_key_id=ADMIN["aws_access_key_id"], aws_secret_access_key=ADMIN["aws_secret_access_key"])
+    actions = ["iam:ListAccessKeys", "iam:CreateAccessKey", "iam:DeleteAccessKey"]
+    robot = "arn:aws:iam::123456789012:user/robot"
+
+    def decisions(**over):
+        pages = client.get_paginator("simulate_principal_policy").paginate(
+            **{"PolicySourceArn": ADMIN_ARN, "ActionNames": actions, "ResourceArns": [robot], **over})
+        return [one["EvalDecision"] for page in pages for one in page["EvaluationResults"]]
+    assert decisions() == ["allowed"] * 3
+    assert decisions(PolicySourceArn=robot) == ["implicitDeny"] * 3
+    assert decisions(ResourceArns=["*"]) == ["implicitDeny"] * 3
+    for over, code in (({"PolicySourceArn": "arn:aws:iam::123456789012:role/nobody"}, "NoSuchEntity"),
+                       ({"PolicySourceArn": "arn:aws:iam::123456789012:root"}, "InvalidInput"),
+                       ({"ActionNames": []}, "ValidationError")):
+        with pytest.raises(botocore.exceptions.ClientError) as refused:
+            decisions(**over)
+        assert refused.value.response["Error"]["Code"] == code
+
+
+def test_rights_that_cannot_be_told(keys):
+    keys.cloud.admin("/service/iam", {**IAM, "deny": ["SimulatePrincipalPolicy"]})
+    report = doctor(keys)
+    report.one("mint.rights", "note", "cannot be told", "allow it iam:SimulatePrincipalPolicy on itself")
+    assert "mint.rights" not in report.wrong()
+
+
+def test_the_rights_of_a_role_with_a_path(keys):
+    """Its session does not tell the path: the configuration does."""
+    role = "arn:aws:iam::123456789012:role/team/admin"
+    keys.cloud.admin("/role", {"arn": role, "trust": [{"subject": "system:serviceaccount:default:demo"}]})
+    keys.cloud.admin("/service/iam", {**IAM, "admins": ["arn:aws:iam::*:role/team/admin"], "deny": ["CreateAccessKey"]})
+    with_ = keys.credential("role", exchange={"aws": {"role_arn": role, "region": "us-east-1", "endpoint": keys.cloud.sts,
+                                                      "ca_file": keys.cloud.ca}})
+    keys.configure(minted(keys, mint={"with": "role"}), with_)
+    doctor(keys).one("mint.rights", "warning", role, "iam:CreateAccessKey")
 
 
 def test_a_state_directory_that_does_not_last(keys):

@@ -316,6 +316,122 @@ static int last_used(struct lc_call *call)
     return 0;
 }
 
+/* ---- the policy simulator ---- */
+
+static int check_simulation(struct lc_call *call, unsigned actions, unsigned resources)
+{
+    static const struct lc_rule source = {"PolicySourceArn", "policySourceArn", 20, 2048, NULL, NULL, true, false};
+    static const struct lc_rule action = {"member", "actionNames", 3, 128, NULL, NULL, true, false};
+    static const struct lc_rule resource = {"member", "resourceArns", 1, 2048, NULL, NULL, true, false};
+    struct lc_checks checks = {0};
+    int64_t items = 0;
+    const char *most = lc_params_get(&call->params, "MaxItems");
+
+    lc_checks_value(&checks, &source, lc_params_get(&call->params, "PolicySourceArn"));
+    if (actions == 0) {
+        lc_checks_add(&checks, "actionNames", NULL, "Member must not be null");
+    }
+    for (unsigned n = 1; n <= actions; n++) {
+        lc_checks_value(&checks, &action, lc_params_member(&call->params, "ActionNames", n, ""));
+    }
+    for (unsigned n = 1; n <= resources; n++) {
+        lc_checks_value(&checks, &resource, lc_params_member(&call->params, "ResourceArns", n, ""));
+    }
+    if (most != NULL && !lc_text_integer(most, 1, 1000, &items)) {
+        lc_checks_add(&checks, "maxItems", most, "Member must have value between 1 and 1000");
+    }
+    return lc_call_checked(call, &checks);
+}
+
+static bool has_principal(struct lc_call *call, const char *arn)
+{
+    char account[LC_ACCOUNT_BYTES] = "";
+    const char *name = NULL;
+
+    if (lc_trust_split_arn(arn, "role", account, &name)) {
+        return lc_trust_role(call->cloud->trust, arn) != NULL;
+    }
+    /* Users need no entry of their own: a key's user is one. */
+    return lc_trust_split_arn(arn, "user", account, &name);
+}
+
+/* Policies here are for users, never for all resources. */
+static const char *decide(struct lc_iam *iam, const char *principal, const char *action, const char *resource)
+{
+    json_t *one = NULL;
+    size_t index = 0;
+    bool admin = false;
+
+    json_array_foreach(json_object_get(iam->settings, "admins"), index, one)
+    {
+        admin = admin || lc_text_like(json_string_value(one), principal);
+    }
+    if (lc_json_holds(json_object_get(iam->settings, "deny"), action + strlen("iam:"))) {
+        return "explicitDeny";
+    }
+    return admin && resource != NULL && strstr(resource, ":user/") != NULL ? "allowed" : "implicitDeny";
+}
+
+static void write_decision(struct lc_call *call, struct lc_answer *answer, const char *action)
+{
+    const char *resource = lc_params_member(&call->params, "ResourceArns", 1, "");
+
+    lc_answer_open(answer, "member");
+    lc_answer_text(answer, "EvalActionName", action);
+    lc_answer_text(answer, "EvalResourceName", resource == NULL ? "*" : resource);
+    lc_answer_text(answer, "EvalDecision",
+                   decide(call->cloud->iam, lc_params_get(&call->params, "PolicySourceArn"), action, resource));
+    lc_answer_close(answer, "member");
+}
+
+/* Pages of two. */
+static int simulate(struct lc_call *call)
+{
+    unsigned actions = lc_params_members(&call->params, "ActionNames", "");
+    unsigned resources = lc_params_members(&call->params, "ResourceArns", "");
+    const char *source = lc_params_get(&call->params, "PolicySourceArn");
+    const char *marker = lc_params_get(&call->params, "Marker");
+    int64_t skip = 0;
+    struct lc_answer answer;
+    char next[24] = "";
+
+    if (check_simulation(call, actions, resources) != 0) {
+        return -1;
+    }
+    if (marker != NULL && !lc_text_integer(marker, 1, actions, &skip)) {
+        return lc_refuse(&call->refusal, 400, "InvalidInput", "Invalid Marker.");
+    }
+    if (strstr(source, ":role/") == NULL && strstr(source, ":user/") == NULL) {
+        return lc_refuse(&call->refusal, 400, "InvalidInput",
+                         "Invalid Entity Arn: %.300s does not clearly define "
+                         "entity type and name.",
+                         source);
+    }
+    if (!has_principal(call, source)) {
+        return lc_refuse(&call->refusal, 404, "NoSuchEntity", "Entity %.300s cannot be found.", source);
+    }
+    for (unsigned n = 1; n <= actions; n++) {
+        if (!lc_text_starts(lc_params_member(&call->params, "ActionNames", n, ""), "iam:")) {
+            return lc_refuse(&call->refusal, 400, "InvalidInput", "only actions of iam are simulated here");
+        }
+    }
+    start(call, &answer, "SimulatePrincipalPolicy");
+    lc_answer_open(&answer, "EvaluationResults");
+    for (int64_t n = skip + 1; n <= (int64_t)actions && n <= skip + 2; n++) {
+        write_decision(call, &answer, lc_params_member(&call->params, "ActionNames", (unsigned)n, ""));
+    }
+    lc_answer_close(&answer, "EvaluationResults");
+    if (skip + 2 < (int64_t)actions) {
+        (void)snprintf(next, sizeof next, "%lld", (long long)skip + 2);
+    }
+    lc_answer_text(&answer, "IsTruncated", next[0] != '\0' ? "true" : "false");
+    if (next[0] != '\0') {
+        lc_answer_text(&answer, "Marker", next);
+    }
+    lc_call_write_end(call, &answer, "SimulatePrincipalPolicy");
+    return 0;
+}
+
 /* ---- who may ---- */
 
 static bool is_admin(struct lc_iam *iam, const struct lc_caller *caller)
@@ -337,7 +453,7 @@ static int judge(struct lc_call *call, const struct lc_caller *caller, const cha
 {
     const char *user = lc_params_get(&call->params, "UserName");
     struct lc_iam *iam = call->cloud->iam;
-    bool needs_user = strcmp(action, "GetAccessKeyLastUsed") != 0;
+    bool needs_user = strcmp(action, "GetAccessKeyLastUsed") != 0 && strcmp(action, "SimulatePrincipalPolicy") != 0;
 
     /* What GetSessionToken gives cannot call IAM. */
     if (!is_admin(iam, caller) || (caller->session && !caller->temporary) ||
@@ -401,12 +517,17 @@ static int run_last_used(struct lc_call *call)
     return run(call, last_used, "GetAccessKeyLastUsed");
 }
 
+static int run_simulate(struct lc_call *call)
+{
+    return run(call, simulate, "SimulatePrincipalPolicy");
+}
+
 static void handle(struct lc_cloud *cloud, const struct lc_request *request, struct lc_reply *reply)
 {
     static const struct lc_query_action actions[] = {
         {"CreateAccessKey", run_create, false},         {"ListAccessKeys", run_list, false},
         {"UpdateAccessKey", run_update, false},         {"DeleteAccessKey", run_delete, false},
-        {"GetAccessKeyLastUsed", run_last_used, false},
+        {"GetAccessKeyLastUsed", run_last_used, false}, {"SimulatePrincipalPolicy", run_simulate, false},
     };
     static const struct lc_query api = {"iam", "2010-05-08", actions, sizeof actions / sizeof actions[0]};
 

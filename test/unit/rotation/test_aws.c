@@ -112,6 +112,93 @@ static void requests(void **state)
     cfr_grant_free(&fresh);
 }
 
+/* The caller first, if it is not known; then what IAM's simulator says of it, for the user alone. */
+static void rights(void **state)
+{
+    static const char simulation[] =
+        "POST https://iam.amazonaws.com/ iam/us-east-1 " KEY "\nAction=SimulatePrincipalPolicy\nVersion=2010-05-08"
+        "\nPolicySourceArn=arn%3Aaws%3Aiam%3A%3A123456789012%3Arole%2Fadmin"
+        "\nActionNames.member.1=iam%3AListAccessKeys\nActionNames.member.2=iam%3ACreateAccessKey"
+        "\nActionNames.member.3=iam%3AUpdateAccessKey\nActionNames.member.4=iam%3AGetAccessKeyLastUsed"
+        "\nActionNames.member.5=iam%3ADeleteAccessKey"
+        "\nResourceArns.member.1=arn%3Aaws%3Aiam%3A%3A123456789012%3Auser%2Frobot";
+    struct cfr_rotation_aws c = robot();
+    struct cfr_grant admin = keys("secret:");
+    struct cfr_rotation_ask ask = {.op = CFR_ROTATION_RIGHTS, .id = "", .now_s = NOW, .admin = &admin};
+    char want[sizeof simulation + 16];
+
+    (void)state;
+    builds(&c, &ask, "",
+           "POST https://sts.eu-west-1.amazonaws.com/ sts/eu-west-1 " KEY
+           "\nAction=GetCallerIdentity\nVersion=2011-06-15");
+    ask.id = "arn:aws:iam::123456789012:role/admin";
+    builds(&c, &ask, "", simulation);
+    (void)snprintf(want, sizeof want, "%s\nMarker=2", simulation);
+    builds(&c, &ask, "2", want);
+    cfr_grant_free(&admin);
+}
+
+static int read_rights(const char *id, long status, const char *body, struct cfr_rotation_answer *out,
+                       struct cfr_err *err)
+{
+    struct cfr_rotation_aws c = robot();
+    struct cfr_grant admin = keys("");
+    struct cfr_rotation_ask ask = {.op = CFR_ROTATION_RIGHTS, .id = id, .now_s = NOW, .admin = &admin};
+    struct cfr_wire_reply reply = {
+        .status = status, .content_type = cfr_view_of("text/xml"), .body = cfr_view_of(body)};
+    int rc = cfr_rotation_aws_provider.parse(&c, &ask, &reply, out, err);
+
+    cfr_grant_free(&admin);
+    return rc;
+}
+
+#define ROLE_ARN "arn:aws:iam::123456789012:role/admin"
+#define IDENTITY(arn)                                                                                                  \
+    "<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>" arn                                                    \
+    "</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>"
+#define ONE(action, is)                                                                                                \
+    "<member><EvalActionName>iam:" action "</EvalActionName><EvalDecision>" is "</EvalDecision></member>"
+#define SIMULATED(members, more)                                                                                       \
+    "<SimulatePrincipalPolicyResponse><SimulatePrincipalPolicyResult><EvaluationResults>" members                      \
+    "</EvaluationResults>" more "</SimulatePrincipalPolicyResult></SimulatePrincipalPolicyResponse>"
+
+static void answered_rights(void **state)
+{
+    static const char first[] = SIMULATED(ONE("ListAccessKeys", "allowed") ONE("CreateAccessKey", "explicitDeny"),
+                                          "<IsTruncated>true</IsTruncated><Marker>2</Marker>");
+    static const char rest[] =
+        SIMULATED("<member><EvalDecision>implicitDeny</EvalDecision><EvalActionName>iam:UpdateAccessKey"
+                  "</EvalActionName></member>" ONE("GetAccessKeyLastUsed", "allowed") ONE("DeleteAccessKey", "allowed"),
+                  "<IsTruncated>false</IsTruncated>");
+    struct cfr_rotation_answer a = {.judged = 0};
+    struct cfr_err err = {0};
+
+    (void)state;
+    assert_int_equal(read_rights("", 200, IDENTITY("arn:aws:sts::123456789012:assumed-role/admin/session"), &a, &err),
+                     0);
+    assert_string_equal(a.caller, ROLE_ARN);
+    assert_int_equal(read_rights("", 200, IDENTITY("arn:aws-cn:iam::123456789012:user/x/robot"), &a, &err), 0);
+    assert_string_equal(a.caller, "arn:aws-cn:iam::123456789012:user/x/robot");
+    assert_int_equal(read_rights("", 200, IDENTITY("arn:aws:iam::123456789012:root"), &a, &err), CFR_E_REJECTED);
+    assert_int_equal(read_rights(ROLE_ARN, 200, first, &a, &err), 0);
+    assert_string_equal(a.next, "2");
+    assert_int_equal(read_rights(ROLE_ARN, 200, rest, &a, &err), 0);
+    assert_string_equal(a.next, "");
+    assert_string_equal(a.denied, "iam:CreateAccessKey, iam:UpdateAccessKey");
+    /* What is left out is not allowed, and not denied either. */
+    a = (struct cfr_rotation_answer){.judged = 0};
+    assert_int_equal(read_rights(ROLE_ARN, 200, rest, &a, &err), CFR_E_ANSWER);
+    assert_contains(err.text, "the answer is about 3 of 5 actions");
+    a = (struct cfr_rotation_answer){.judged = 0};
+    assert_int_equal(read_rights(ROLE_ARN, 200, SIMULATED(ONE("PassRole", "allowed"), ""), &a, &err), CFR_E_ANSWER);
+    assert_int_equal(read_rights(ROLE_ARN, 403,
+                                 "<ErrorResponse><Error><Code>AccessDenied</Code><Message>no</Message></Error>"
+                                 "</ErrorResponse>",
+                                 &a, &err),
+                     CFR_E_DENIED);
+    assert_contains(err.text, "allow it iam:SimulatePrincipalPolicy on itself");
+}
+
 static const char *const *variables; /* name, value, ..., NULL */
 
 static const char *lookup(const char *name)
@@ -452,10 +539,10 @@ static void outages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outages),    cmocka_unit_test(requests),     cmocka_unit_test(places_to_call),
-        cmocka_unit_test(partitions), cmocka_unit_test(without_keys), cmocka_unit_test(errors),
-        cmocka_unit_test(a_new_key),  cmocka_unit_test(a_list),       cmocka_unit_test(the_rest),
-        cmocka_unit_test(rules),
+        cmocka_unit_test(outages),         cmocka_unit_test(requests),       cmocka_unit_test(rights),
+        cmocka_unit_test(answered_rights), cmocka_unit_test(places_to_call), cmocka_unit_test(partitions),
+        cmocka_unit_test(without_keys),    cmocka_unit_test(errors),         cmocka_unit_test(a_new_key),
+        cmocka_unit_test(a_list),          cmocka_unit_test(the_rest),       cmocka_unit_test(rules),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
