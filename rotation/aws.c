@@ -295,6 +295,7 @@ const struct cfr_rotation_provider cfr_rotation_aws_provider = {
     .deactivates = true,
     .tells_use = true,
     .tells_rights = true,
+    .rights_unseen = "a policy with conditions, or for a user with a path",
     /* IAM judges the rights before it looks for the key (reference of the local cloud's IAM: AccessDenied, then
      * NoSuchEntity). */
     .rights = {CFR_ROTATION_DELETE, CFR_ROTATION_DEACTIVATE, CFR_ROTATION_LAST_USED},

@@ -110,7 +110,7 @@ static void put_url(const struct cfr_rotation_gcp *c, const struct cfr_rotation_
         cfr_str_add(url, project.n != 0 ? project : cfr_view_of("-"));
     cfr_str_addz(url, "/serviceAccounts/");
     cfr_rotation_rest_part(url, account);
-    cfr_str_addz(url, "/keys");
+    cfr_str_addz(url, ask->op == CFR_ROTATION_RIGHTS ? ":testIamPermissions" : "/keys");
     if (ask->op == CFR_ROTATION_LIST)
         cfr_str_addz(url, "?keyTypes=USER_MANAGED");
     if (ask->op == CFR_ROTATION_DEACTIVATE || ask->op == CFR_ROTATION_DELETE) {
@@ -127,7 +127,8 @@ static int build(const void *config, const struct cfr_rotation_ask *ask, const c
     static const char *const methods[] = {[CFR_ROTATION_LIST] = "GET",
                                           [CFR_ROTATION_CREATE] = "POST",
                                           [CFR_ROTATION_DEACTIVATE] = "POST",
-                                          [CFR_ROTATION_DELETE] = "DELETE"};
+                                          [CFR_ROTATION_DELETE] = "DELETE",
+                                          [CFR_ROTATION_RIGHTS] = "POST"};
     const struct cfr_rotation_gcp *c = config;
     struct cfr_str url = {.limit = CFR_ROTATION_URL_MAX + 1024};
     struct cfr_writer w;
@@ -143,7 +144,7 @@ static int build(const void *config, const struct cfr_rotation_ask *ask, const c
         rc = cfr_rotation_rest_token(out, "Authorization", "Bearer ",
                                      cfr_rotation_admin_field(ask->admin, CFR_FIELD_GCP_ACCESS_TOKEN),
                                      "`with` has no access token of Google: it must be an exchange with `gcp`", err);
-    if (rc != 0 || (ask->op != CFR_ROTATION_CREATE && ask->op != CFR_ROTATION_DEACTIVATE))
+    if (rc != 0 || strcmp(methods[ask->op], "POST") != 0)
         return rc;
     w = cfr_rotation_rest_body(out, err);
     cfr_writer_object(&w, NULL);
@@ -151,6 +152,8 @@ static int build(const void *config, const struct cfr_rotation_ask *ask, const c
         cfr_writer_string(&w, "privateKeyType", cfr_view_of("TYPE_GOOGLE_CREDENTIALS_FILE"));
         cfr_writer_string(&w, "keyAlgorithm", cfr_view_of("KEY_ALG_RSA_2048"));
     }
+    if (ask->op == CFR_ROTATION_RIGHTS)
+        cfr_rotation_gcp_write_rights(&w);
     cfr_writer_close(&w);
     return w.rc;
 }
@@ -189,6 +192,7 @@ const struct cfr_rotation_provider cfr_rotation_gcp_provider = {
     .table = &cfr_rotation_gcp_table,
     .doc = CFR_DOC("Keys of a Google service account."),
     .deactivates = true,
+    .tells_rights = true,
     .most = 10,
     .verify_count = 3,
     .verify_wait_s = 60,

@@ -229,16 +229,21 @@ static int check_answer(const struct cfr_rotation_gcp *c, const struct cfr_rotat
                            "the answer is no JSON object; check `endpoint`, and that no proxy answers instead");
     if (ask->op == CFR_ROTATION_LIST)
         return read_list(doc, ask->now_s, out, err);
+    if (ask->op == CFR_ROTATION_RIGHTS)
+        return cfr_rotation_gcp_read_rights(doc, out, err);
     return ask->op == CFR_ROTATION_CREATE ? read_made(c, doc, out, err) : 0;
 }
 
 int cfr_rotation_gcp_parse(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
                            struct cfr_rotation_answer *out, struct cfr_err *err)
 {
-    static const char *const operations[] = {
-        [CFR_ROTATION_LIST] = "keys.list", [CFR_ROTATION_CREATE] = "keys.create",
-        [CFR_ROTATION_VERIFY] = "",        [CFR_ROTATION_DEACTIVATE] = "keys.disable",
-        [CFR_ROTATION_LAST_USED] = "",     [CFR_ROTATION_DELETE] = "keys.delete"};
+    static const char *const operations[] = {[CFR_ROTATION_LIST] = "keys.list",
+                                             [CFR_ROTATION_CREATE] = "keys.create",
+                                             [CFR_ROTATION_VERIFY] = "",
+                                             [CFR_ROTATION_DEACTIVATE] = "keys.disable",
+                                             [CFR_ROTATION_LAST_USED] = "",
+                                             [CFR_ROTATION_DELETE] = "keys.delete",
+                                             [CFR_ROTATION_RIGHTS] = "testIamPermissions"};
     struct cfr_json *doc = NULL;
     int rc = cfr_json_parse(reply->body, &doc, err);
 

@@ -25,4 +25,13 @@ int cfr_rotation_gcp_parse(const void *config, const struct cfr_rotation_ask *as
 int cfr_rotation_gcp_recognize(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_grant *fields,
                                struct cfr_rotation_answer *out, struct cfr_err *err);
 
+/* rotation/gcp_rights.c: what the caller may do with the keys of the account. Source: the IAM API of Google Cloud,
+ * projects.serviceAccounts.testIamPermissions. */
+struct cfr_json;
+struct cfr_writer;
+/* Adds the permissions that are asked for to an open object. */
+void cfr_rotation_gcp_write_rights(struct cfr_writer *w);
+/* Those that DOC does not have, into OUT. CFR_E_ANSWER. */
+int cfr_rotation_gcp_read_rights(const struct cfr_json *doc, struct cfr_rotation_answer *out, struct cfr_err *err);
+
 #endif

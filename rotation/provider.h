@@ -101,6 +101,7 @@ struct cfr_rotation_provider {
     bool asks_owner;               /* the ask's `owner` is looked at */
     bool tells_use;                /* knows LAST_USED */
     bool tells_rights;             /* knows RIGHTS */
+    const char *rights_unseen;     /* what may allow all the same what RIGHTS finds denied; NULL = nothing */
     /* Operations whose rights are tried before a key is created, by asking for ABSENT, a key that there is not, so that
      * nothing changes: that it is gone is success. LAST_USED is asked of a listed key. */
     enum cfr_rotation_op rights[CFR_ROTATION_RIGHTS_MAX];

@@ -30,6 +30,7 @@ static void report_rights(struct cfr_doctor *d, const struct cfr_config_credenti
 {
     const char *subject = l->provider->subject(l->config);
     const char *who = l->ask.id[0] != '\0' ? l->ask.id : c->mint->with;
+    const char *unseen = l->provider->rights_unseen;
     char remedy[CFR_ROTATION_DENIED_MAX + 2 * CFR_ROTATION_MAKER_MAX];
 
     if (rc != 0) {
@@ -42,12 +43,11 @@ static void report_rights(struct cfr_doctor *d, const struct cfr_config_credenti
                           subject);
         return;
     }
-    /* Conditions that depend on the request, and paths that are not known, the simulation does not see. */
-    (void)snprintf(remedy, sizeof remedy,
-                   "allow %s %s for %s; a policy with conditions, or for a user with a path, may allow it all the same",
-                   who, l->answer.denied, subject);
+    (void)snprintf(remedy, sizeof remedy, "allow %s %s for %s%s%s%s", who, l->answer.denied, subject,
+                   unseen != NULL ? "; " : "", unseen != NULL ? unseen : "",
+                   unseen != NULL ? ", which the cloud does not look at here, may allow it all the same" : "");
     cfr_doctor_report(d, CFR_FINDING_WARNING, "mint.rights", remedy,
-                      "by the cloud's simulation %s may not do this for the keys of %s: %s", who, subject,
+                      "by what the cloud says, %s may not do this for the keys of %s: %s", who, subject,
                       l->answer.denied);
 }
 

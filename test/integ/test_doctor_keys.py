@@ -10,7 +10,8 @@ import botocore.exceptions
 import botocore.session
 import pytest
 
-from conftest import AS_NOBODY, CREDFRESH, Mounted, eventually, let_others_in, needs_namespace, takes_preloaded_libraries
+from conftest import AS_NOBODY, CREDFRESH, LocalCloud, Mounted, eventually, let_others_in, needs_namespace, takes_preloaded_libraries
+from mint_kinds import Google
 from minting import (ADMIN, IAM, admin, cloud, configured as keys, iam_cloud, keys_of, minted, mint_of, published_key,  # noqa: F401
                      wait_complete)
 from test_doctor import doctor
@@ -192,6 +193,28 @@ def test_the_rights_of_a_role_with_a_path(keys):
                                                       "ca_file": keys.cloud.ca}})
     keys.configure(minted(keys, mint={"with": "role"}), with_)
     doctor(keys).one("mint.rights", "warning", role, "iam:CreateAccessKey")
+
+
+@pytest.mark.parametrize("denied,level,words", [
+    ([], "ok", ["admin-gcp has the rights to rotate the keys of robot-0@demo-project.iam.gserviceaccount.com"]),
+    (["disable", "delete"], "warning", ["admin-gcp", "robot-0@",
+                                        ": iam.serviceAccountKeys.disable, iam.serviceAccountKeys.delete"]),
+])
+def test_the_rights_on_a_service_account(agent_factory, tmp_path, denied, level, words):
+    kind = Google()
+    settings = kind.settings(1)
+    settings["gcp"]["service_accounts"][0]["key_denied"] = denied
+    cloud = LocalCloud(tmp_path / "cloud", config=settings)
+    try:
+        agent = agent_factory(cloud)
+        agent.configure(*kind.configured(agent))
+        doctor(agent).one("mint.rights", level, *words)
+        assert not kind.held(cloud), "nothing is created"
+        settings["gcp"]["service_accounts"][0]["email"] = "other@demo-project.iam.gserviceaccount.com"
+        cloud.admin("/service/gcp", settings["gcp"])
+        doctor(agent).one("mint.rights", "note", "cannot be told", "testIamPermissions")
+    finally:
+        cloud.stop()
 
 
 def test_a_state_directory_that_does_not_last(keys):

@@ -260,6 +260,8 @@ static const struct lc_action actions[] = {
      NULL, false},
     {"gcp.generateIdToken", "POST", "/gcp/v1/projects/*/serviceAccounts/*:generateIdToken", lc_gcp_id_token, NULL,
      false},
+    {"gcp.key.permissions", "POST", "/gcp/v1/projects/*/serviceAccounts/*:testIamPermissions", lc_gcp_key_permissions,
+     NULL, false},
     {"gcp.jwtBearer", "POST", "/gcp/oauth2/token", lc_gcp_jwt_bearer, NULL, false},
     {"gcp.key.create", "POST", ACCOUNT_KEYS, lc_gcp_key_create, NULL, false},
     {"gcp.key.list", "GET", ACCOUNT_KEYS, lc_gcp_key_list, NULL, false},

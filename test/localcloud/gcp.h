@@ -20,6 +20,7 @@ void lc_gcp_id_token(struct lc_visit *visit);
 void lc_gcp_jwt_bearer(struct lc_visit *visit);
 void lc_gcp_key_create(struct lc_visit *visit);
 void lc_gcp_key_list(struct lc_visit *visit);
+void lc_gcp_key_permissions(struct lc_visit *visit);
 void lc_gcp_key_get(struct lc_visit *visit);
 void lc_gcp_key_disable(struct lc_visit *visit);
 void lc_gcp_key_enable(struct lc_visit *visit);

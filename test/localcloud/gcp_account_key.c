@@ -81,8 +81,8 @@ bool lc_gcp_signed_by(struct lc_visit *visit, json_t *account, const char *token
 
 /* ---- requests ---- */
 
-/* "/gcp/v1/projects/P/serviceAccounts/SA/keys[/ID][:VERB]" */
-static int read_path(struct lc_visit *visit, struct call *call)
+/* "/gcp/v1/projects/P/serviceAccounts/SA", then SUFFIX, which is "/keys" before "[/ID][:VERB]", or a verb */
+static int read_path(struct lc_visit *visit, struct call *call, const char *suffix)
 {
     static const char middle[] = "/serviceAccounts/";
     char *project = NULL;
@@ -95,14 +95,14 @@ static int read_path(struct lc_visit *visit, struct call *call)
     }
     project = call->path;
     email = strstr(project, middle);
-    rest = email == NULL ? NULL : strstr(email + sizeof middle - 1, "/keys");
+    rest = email == NULL ? NULL : strstr(email + sizeof middle - 1, suffix);
     if (rest == NULL) {
         return refuse(visit, 404, "NOT_FOUND", "Requested entity was not found.");
     }
     *email = '\0';
     email += sizeof middle - 1;
     *rest = '\0';
-    rest += strlen("/keys");
+    rest += strlen(suffix);
     if (*rest == '/') {
         call->id = rest + 1;
         call->id[strcspn(call->id, ":")] = '\0';
@@ -112,6 +112,13 @@ static int read_path(struct lc_visit *visit, struct call *call)
     call->account = lc_gcp_account(visit->settings, email);
     call->email = json_string_value(json_object_get(call->account, "email"));
     return 0;
+}
+
+/* PERMISSION without "iam.serviceAccountKeys." */
+static bool is_permitted(const struct call *call, const char *permission)
+{
+    return lc_gcp_allows(call->account, "key_admins", call->caller.identity) &&
+           !lc_json_holds(json_object_get(call->account, "key_denied"), permission);
 }
 
 /* With projects/-, or without permission, the answer does not reveal what exists. */
@@ -128,7 +135,7 @@ static int check_account(struct lc_visit *visit, const struct call *call, const 
                                      permission)
                    : refuse(visit, 404, "NOT_FOUND", "Unknown service account");
     }
-    if (!lc_gcp_allows(call->account, "key_admins", call->caller.identity)) {
+    if (!is_permitted(call, permission)) {
         return lc_visit_refuse(visit, 403, "PERMISSION_DENIED",
                                "Permission 'iam.serviceAccountKeys.%s' denied on resource (or it may not exist).",
                                permission);
@@ -136,7 +143,7 @@ static int check_account(struct lc_visit *visit, const struct call *call, const 
     return 0;
 }
 
-static int begin(struct lc_visit *visit, struct call *call, const char *permission)
+static int begin_any(struct lc_visit *visit, struct call *call, const char *suffix)
 {
     if (lc_gcp_caller(visit, &call->caller) != 0) {
         return -1;
@@ -144,7 +151,12 @@ static int begin(struct lc_visit *visit, struct call *call, const char *permissi
     if (!lc_gcp_scoped(call->caller.scopes, "cloud-platform") && !lc_gcp_scoped(call->caller.scopes, "iam")) {
         return refuse(visit, 403, "PERMISSION_DENIED", "Request had insufficient authentication scopes.");
     }
-    return read_path(visit, call) != 0 ? -1 : check_account(visit, call, permission);
+    return read_path(visit, call, suffix);
+}
+
+static int begin(struct lc_visit *visit, struct call *call, const char *permission)
+{
+    return begin_any(visit, call, "/keys") != 0 ? -1 : check_account(visit, call, permission);
 }
 
 static void end(struct call *call)
@@ -384,6 +396,55 @@ void lc_gcp_key_get(struct lc_visit *visit)
             lc_visit_json(visit, 200, shown(&call, found));
         }
         json_decref(keys);
+    }
+    end(&call);
+}
+
+/* ---- what the caller may ---- */
+
+enum { MOST_PERMISSIONS = 100 };
+
+static void test_permissions(struct lc_visit *visit, const struct call *call)
+{
+    static const char prefix[] = "iam.serviceAccountKeys.";
+    json_t *body = json_loadb(visit->request->body, visit->request->body_len, JSON_REJECT_DUPLICATES, NULL);
+    json_t *asked = json_object_get(body, "permissions");
+    json_t *granted = json_array();
+    json_t *one = NULL;
+    size_t index = 0;
+    bool good = json_is_array(asked) && json_object_size(body) == 1 && json_array_size(asked) > 0 &&
+                json_array_size(asked) <= MOST_PERMISSIONS;
+
+    json_array_foreach(asked, index, one)
+    {
+        const char *name = json_string_value(one);
+
+        /* Wildcards are not allowed, nor permissions of other resources. */
+        good = good && name != NULL && lc_text_starts(name, prefix) && strchr(name, '*') == NULL;
+        if (good && is_permitted(call, name + sizeof prefix - 1)) {
+            (void)json_array_append(granted, one);
+        }
+    }
+    if (good) {
+        lc_visit_json(visit, 200,
+                      json_array_size(granted) == 0 ? json_object() : json_pack("{s:O}", "permissions", granted));
+    } else {
+        (void)refuse(visit, 400, "INVALID_ARGUMENT", "Request contains an invalid argument.");
+    }
+    json_decref(granted);
+    json_decref(body);
+}
+
+void lc_gcp_key_permissions(struct lc_visit *visit)
+{
+    struct call call = {0};
+
+    if (begin_any(visit, &call, ":testIamPermissions") == 0) {
+        if (call.account == NULL) {
+            (void)refuse(visit, 404, "NOT_FOUND", "Unknown service account");
+        } else {
+            test_permissions(visit, &call);
+        }
     }
     end(&call);
 }

@@ -167,9 +167,9 @@ static int check_keys(json_t *keys, struct lc_fail *fail)
 
 static int check_account(struct lc_cloud *cloud, json_t *account, struct lc_fail *fail)
 {
-    static const char *const known[] = {"email",          "unique_id",   "members",     "keys",
-                                        "max_lifetime_s", "key_admins",  "key_delay_s", "list_delay_s",
-                                        "key_limit",      "system_keys", "key_pair",    NULL};
+    static const char *const known[] = {"email",       "unique_id",  "members",     "keys",         "max_lifetime_s",
+                                        "key_admins",  "key_denied", "key_delay_s", "list_delay_s", "key_limit",
+                                        "system_keys", "key_pair",   NULL};
     const char *pair = NULL;
     const char *email = "";
     const char *id = NULL;
@@ -186,6 +186,7 @@ static int check_account(struct lc_cloud *cloud, json_t *account, struct lc_fail
         lc_json_array(account, "service_accounts", "members", &members, fail) != 0 ||
         lc_json_integer(account, "service_accounts", "max_lifetime_s", LC_GCP_LIFE_S, 43200, &longest, fail) != 0 ||
         lc_json_array(account, "service_accounts", "key_admins", &members, fail) != 0 ||
+        lc_json_array(account, "service_accounts", "key_denied", &members, fail) != 0 ||
         lc_json_number(account, "service_accounts", "key_delay_s", 0, MOST_DELAY_S, &delay_s, fail) != 0 ||
         lc_json_number(account, "service_accounts", "list_delay_s", 0, MOST_DELAY_S, &delay_s, fail) != 0 ||
         lc_json_integer(account, "service_accounts", "key_limit", 0, MOST_KEYS, &limit, fail) != 0 ||

@@ -34,6 +34,7 @@ static void requests(void **state)
     struct cfr_rotation_ask create = mint_ask(CFR_ROTATION_CREATE, NULL, &g);
     struct cfr_rotation_ask disable = mint_ask(CFR_ROTATION_DEACTIVATE, "a/b", &g);
     struct cfr_rotation_ask drop = mint_ask(CFR_ROTATION_DELETE, "k1", &g);
+    struct cfr_rotation_ask rights = mint_ask(CFR_ROTATION_RIGHTS, "", &g);
 
     (void)state;
     mint_request(gcp, &config, &list, "GET " KEYS "?keyTypes=USER_MANAGED\n" AUTH "\n");
@@ -42,6 +43,12 @@ static void requests(void **state)
                  "{\"privateKeyType\":\"TYPE_GOOGLE_CREDENTIALS_FILE\",\"keyAlgorithm\":\"KEY_ALG_RSA_2048\"}");
     mint_request(gcp, &config, &disable, "POST " KEYS "/a%2Fb:disable\n" AUTH "Content-Type: application/json\n\n{}");
     mint_request(gcp, &config, &drop, "DELETE " KEYS "/k1\n" AUTH "\n");
+    mint_request(gcp, &config, &rights,
+                 "POST https://iam.googleapis.com/v1/projects/demo-project/serviceAccounts/"
+                 "robot%40demo-project.iam.gserviceaccount.com:testIamPermissions\n" AUTH
+                 "Content-Type: application/json\n\n"
+                 "{\"permissions\":[\"iam.serviceAccountKeys.list\",\"iam.serviceAccountKeys.create\","
+                 "\"iam.serviceAccountKeys.disable\",\"iam.serviceAccountKeys.delete\"]}");
     mint_request(gcp, &other, &drop,
                  "DELETE "
                  "https://iam.googleapis.com/v1/projects/example.com%3Ap/serviceAccounts/"
@@ -55,6 +62,44 @@ static void requests(void **state)
                  "https://iam.apis-tpczero.goog/v1/projects/example.com%3Ap/serviceAccounts/"
                  "robot%40demo.example/keys/k1\n" AUTH "(CA: /etc/ca.pem)\n\n");
     other.universe_domain = NULL;
+    cfr_grant_free(&g);
+}
+
+static void answered_rights(void **state)
+{
+    static const struct {
+        const char *body;
+        int rc;
+        const char *denied; /* or a part of the error */
+    } rows[] = {
+        {"{\"permissions\":[\"iam.serviceAccountKeys.delete\",\"iam.serviceAccountKeys.list\","
+         "\"iam.serviceAccountKeys.create\",\"iam.serviceAccountKeys.disable\"]}",
+         0, ""},
+        {"{\"permissions\":[\"iam.serviceAccountKeys.list\",\"iam.serviceAccountKeys.create\"]}", 0,
+         "iam.serviceAccountKeys.disable, iam.serviceAccountKeys.delete"},
+        /* Nothing is granted. */
+        {"{}", 0,
+         "iam.serviceAccountKeys.list, iam.serviceAccountKeys.create, iam.serviceAccountKeys.disable, "
+         "iam.serviceAccountKeys.delete"},
+        {"{\"permissions\":\"all\"}", CFR_E_ANSWER, "`permissions` in the answer is no list"},
+        {"[]", CFR_E_ANSWER, "no JSON object"},
+    };
+    struct cfr_grant g = admin();
+    struct cfr_rotation_ask ask = mint_ask(CFR_ROTATION_RIGHTS, "", &g);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct cfr_wire_reply reply = {.status = 200, .body = cfr_view_of(rows[i].body)};
+        struct cfr_rotation_answer out = {.judged = 0};
+        struct cfr_err err = {0};
+
+        assert_int_equal(gcp->parse(&config, &ask, &reply, &out, &err), rows[i].rc);
+        if (rows[i].rc == 0)
+            assert_string_equal(out.denied, rows[i].denied);
+        else
+            assert_contains(err.text, rows[i].denied);
+        cfr_rotation_answer_free(&out);
+    }
     cfr_grant_free(&g);
 }
 
@@ -197,9 +242,9 @@ static void every_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests),       cmocka_unit_test(without_a_token),  cmocka_unit_test(lists),
-        cmocka_unit_test(new_keys),       cmocka_unit_test(refusals),         cmocka_unit_test(trials),
-        cmocka_unit_test(configurations), cmocka_unit_test(every_allocation),
+        cmocka_unit_test(requests), cmocka_unit_test(answered_rights), cmocka_unit_test(without_a_token),
+        cmocka_unit_test(lists),    cmocka_unit_test(new_keys),        cmocka_unit_test(refusals),
+        cmocka_unit_test(trials),   cmocka_unit_test(configurations),  cmocka_unit_test(every_allocation),
     };
 
     cfr_json_setup();
