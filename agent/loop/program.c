@@ -59,12 +59,12 @@ static int start_process(struct cfr_program *p, char *const *argv, size_t count,
     struct cfr_str path = {.limit = 65536};
     struct cfr_str home = {.limit = 65536};
     char **all = calloc(count + 1, sizeof *all);
-    int rc = all == NULL || add_variable(&path, "PATH", "/usr/sbin:/usr/bin:/sbin:/bin") != 0 ||
-                     add_variable(&home, "HOME", "/") != 0
-                 ? cfr_err_nomem(err)
-                 : 0;
+    int rc;
 
-    if (rc == 0) {
+    if (all == NULL || add_variable(&path, "PATH", "/usr/sbin:/usr/bin:/sbin:/bin") != 0 ||
+        add_variable(&home, "HOME", "/") != 0) {
+        rc = cfr_err_nomem(err);
+    } else {
         char *environment[] = {path.p, home.p, NULL};
 
         memcpy(all, argv, count * sizeof *all);
