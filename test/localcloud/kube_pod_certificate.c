@@ -184,7 +184,8 @@ static void write_status(struct work *w, json_t *object, bool signs)
     if (check_identity(w, object) == 0 && check_version(w, object) == 0 &&
         lc_kube_pod_certificate_decode(w->visit, status) == 0) {
         /* The API server puts the old spec in its place; a signer that sends another one is wrong. */
-        if (json_equal(json_object_get(object, "spec"), json_object_get(shown, "spec")) != 1) {
+        if (json_object_get(object, "spec") != NULL &&
+            json_equal(json_object_get(object, "spec"), json_object_get(shown, "spec")) != 1) {
             lc_kube_fault(&faults, "FieldValueInvalid", "spec", "Invalid value: field is immutable");
         }
         lc_kube_pod_certificate_check(w->live, status, &faults);
