@@ -12,6 +12,7 @@
 #define NAME_MAX_CHARS 64 /* of a common name, RFC 5280 appendix A.1 */
 #define DNS_MAX        253
 #define LABEL_MAX      63
+#define URI_MAX        2048 /* of a SPIFFE ID */
 
 static bool is_label(const char *s, size_t n)
 {
@@ -162,6 +163,8 @@ static bool add_names(X509 *x, const struct cfr_cert_order *o)
         ok = add_general(names, GEN_DNS, ia5(o->dns_names->items[i]));
     for (size_t i = 0; ok && o->ip_addresses != NULL && i < o->ip_addresses->count; i++)
         ok = add_general(names, GEN_IPADD, a2i_IPADDRESS(o->ip_addresses->items[i]));
+    for (size_t i = 0; ok && o->uris != NULL && i < o->uris->count; i++)
+        ok = add_general(names, GEN_URI, ia5(o->uris->items[i]));
     /* Critical where there is no subject: RFC 5280, 4.2.1.6. */
     ok = ok && X509_add1_ext_i2d(x, NID_subject_alt_name, names, o->subject == NULL, 0) == 1;
     GENERAL_NAMES_free(names);
@@ -173,6 +176,7 @@ static bool add_server(X509 *x, const struct cfr_cert_order *o, bool rsa)
     EXTENDED_KEY_USAGE *purpose = sk_ASN1_OBJECT_new_null();
     BASIC_CONSTRAINTS *basic = BASIC_CONSTRAINTS_new();
     bool ok = purpose != NULL && basic != NULL && sk_ASN1_OBJECT_push(purpose, OBJ_nid2obj(NID_server_auth)) > 0 &&
+              (!o->client || sk_ASN1_OBJECT_push(purpose, OBJ_nid2obj(NID_client_auth)) > 0) &&
               X509_add1_ext_i2d(x, NID_basic_constraints, basic, 1, 0) == 1 &&
               add_usage(x, DIGITAL_SIGNATURE | (rsa ? KEY_ENCIPHERMENT : 0)) &&
               X509_add1_ext_i2d(x, NID_ext_key_usage, purpose, 0, 0) == 1 && add_names(x, o);
@@ -257,7 +261,7 @@ static int sign_certificate(const struct cfr_cert_order *o, EVP_PKEY *key, EVP_P
     bool ok;
     int rc;
 
-    out->begins_s = o->now_s - CFR_CERT_BACKDATE_S;
+    out->begins_s = o->now_s - (o->backdate_s != 0 ? o->backdate_s : CFR_CERT_BACKDATE_S);
     if (o->begins_s != 0 && o->begins_s < out->begins_s)
         out->begins_s = o->begins_s;
     out->ends_s = o->ends_s;
@@ -274,6 +278,16 @@ static int sign_certificate(const struct cfr_cert_order *o, EVP_PKEY *key, EVP_P
     return rc;
 }
 
+static int check_uri(const char *text, struct cfr_err *err)
+{
+    struct cfr_view uri = cfr_view_of(text);
+
+    if (uri.n <= URI_MAX && cfr_view_printable(uri) && strpbrk(text, " <>\"\\^`{|}") == NULL &&
+        cfr_view_find(uri, "://") > 0)
+        return 0;
+    return cfr_err_set(err, CFR_E_CONFIG, "\"%.80s\" is not a URI, or is longer than %d bytes", text, URI_MAX);
+}
+
 static int check_order(const struct cfr_cert_order *o, struct cfr_err *err)
 {
     int rc = 0;
@@ -286,6 +300,8 @@ static int check_order(const struct cfr_cert_order *o, struct cfr_err *err)
         rc = cfr_cert_check_dns_name(o->dns_names->items[i], err);
     for (size_t i = 0; rc == 0 && o->ip_addresses != NULL && i < o->ip_addresses->count; i++)
         rc = cfr_cert_check_ip_address(o->ip_addresses->items[i], err);
+    for (size_t i = 0; rc == 0 && o->uris != NULL && i < o->uris->count; i++)
+        rc = check_uri(o->uris->items[i], err);
     return rc;
 }
 

@@ -26,14 +26,18 @@ static int make_cert(const struct cfr_ca *a, const struct cfr_serving_cert_order
 {
     const char *first = order->dns_names->count != 0 ? order->dns_names->items[0] : NULL;
     int64_t root_ends_s = a->generations[0].root.ends_s;
+    int64_t ends_s = now_s - order->backdate_s + order->validity_s;
     struct cfr_cert_order cert = {
         .subject = first != NULL && strlen(first) <= COMMON_NAME_MAX ? first : NULL,
         .signer = cfr_secret_view(&a->key),
         .by = &a->generations[0].root,
         .now_s = now_s,
-        .ends_s = now_s + order->validity_s < root_ends_s ? now_s + order->validity_s : root_ends_s,
+        .backdate_s = order->backdate_s,
+        .ends_s = ends_s < root_ends_s ? ends_s : root_ends_s,
         .dns_names = order->dns_names,
         .ip_addresses = order->ip_addresses,
+        .uris = order->uris,
+        .client = order->client,
     };
     bool theirs = order->public_key.n != 0;
     int rc = theirs ? 0 : cfr_key_get(order->made, order->key, key, err);

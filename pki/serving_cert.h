@@ -9,8 +9,11 @@
 
 /* Names, key and lifetime of a server's certificate. */
 struct cfr_serving_cert_order {
-    const struct cfr_strings *dns_names; /* both together have at least one */
+    const struct cfr_strings *dns_names; /* all three together have at least one; the latter two may be NULL */
     const struct cfr_strings *ip_addresses;
+    const struct cfr_strings *uris;
+    bool client;        /* it is also a client's */
+    int64_t backdate_s; /* valid so long before NOW_S, within validity_s; 0 = CFR_CERT_BACKDATE_S, on top of it */
     enum cfr_key_kind key;
     int64_t validity_s;
     struct cfr_secret *made;    /* a new key of KEY, moved out of; NULL = one is made here */

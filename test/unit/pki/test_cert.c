@@ -68,7 +68,8 @@ static void other_servers(void **state)
         "a-name-that-is-longer-than-a-common-name-may-be.in-a-namespace.svc.cluster.local"};
     struct cfr_strings dns_names = strings_of(names, 1);
     struct cfr_strings none = {NULL, 0};
-    struct cfr_serving_cert_order order = {&dns_names, &none, CFR_KEY_RSA_2048, DAY, NULL, {NULL, 0}};
+    struct cfr_serving_cert_order order = {
+        .dns_names = &dns_names, .ip_addresses = &none, .key = CFR_KEY_RSA_2048, .validity_s = DAY};
     struct cfr_ca a = {.number = 0};
     struct cfr_str certificate = {.limit = TEXT_LIMIT};
     struct cfr_ca_rules rules = usual;

@@ -3,6 +3,8 @@
 #include "ca_sample.h"
 #include "pki/csr.h"
 
+#include <openssl/rsa.h>
+
 static char *to_pem(X509_REQ *request)
 {
     BIO *bio = BIO_new(BIO_s_mem());
@@ -105,12 +107,115 @@ static void other_texts(void **state)
     }
 }
 
+/* ---- requests of pods ---- */
+
+static struct cfr_view to_der(int n, unsigned char *der)
+{
+    assert_true(n > 0);
+    return (struct cfr_view){(const char *)der, (size_t)n};
+}
+
+static void assert_is_key(struct cfr_str *out, EVP_PKEY *key)
+{
+    BIO *bio = BIO_new_mem_buf(out->p, (int)out->len);
+    EVP_PKEY *found = PEM_read_bio_PUBKEY(bio, NULL, NULL, NULL);
+
+    assert_int_equal(EVP_PKEY_eq(found, key), 1);
+    BIO_free(bio);
+    EVP_PKEY_free(found);
+    cfr_str_free(out);
+}
+
+/* As a kubelet proves it: ECDSA and PSS with SHA-256, Ed25519. */
+static size_t prove(EVP_PKEY *key, const char *text, unsigned char proof[1024])
+{
+    const EVP_MD *digest = EVP_PKEY_is_a(key, "ED25519") ? NULL : EVP_sha256();
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    EVP_PKEY_CTX *how = NULL;
+    size_t n = 1024;
+
+    assert_int_equal(EVP_DigestSignInit(ctx, &how, digest, NULL, key), 1);
+    if (EVP_PKEY_is_a(key, "RSA"))
+        assert_int_equal(EVP_PKEY_CTX_set_rsa_padding(how, RSA_PKCS1_PSS_PADDING), 1);
+    assert_int_equal(EVP_DigestSign(ctx, proof, &n, (const unsigned char *)text, strlen(text)), 1);
+    EVP_MD_CTX_free(ctx);
+    return n;
+}
+
+static void keys_of_pods(void **state)
+{
+    EVP_PKEY *keys[] = {EVP_EC_gen("P-256"), EVP_EC_gen("P-384"), EVP_EC_gen("P-521"), EVP_RSA_gen(3072),
+                        EVP_PKEY_Q_keygen(NULL, NULL, "ED25519")};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(keys); i++) {
+        struct cfr_str out = {.limit = TEXT_LIMIT};
+        struct cfr_err err = {0};
+        X509_REQ *request = X509_REQ_new();
+        unsigned char proof[1024];
+        unsigned char *der = NULL;
+        unsigned char *spki = NULL;
+        struct cfr_view of;
+        int size;
+        size_t n = prove(keys[i], "pod-uid", proof);
+
+        assert_int_equal(X509_REQ_set_pubkey(request, keys[i]), 1);
+        assert_true(X509_REQ_sign(request, keys[i], EVP_PKEY_is_a(keys[i], "ED25519") ? NULL : EVP_sha256()) > 0);
+        size = i2d_X509_REQ(request, &der);
+        of = to_der(size, der);
+        assert_int_equal(cfr_cert_request_pod_key(of, &out, &err), 0);
+        assert_is_key(&out, keys[i]);
+        of.n--;
+        assert_int_equal(cfr_cert_request_pod_key(of, &out, &err), CFR_E_CONFIG);
+        der[of.n] ^= 1;
+        of.n++;
+        assert_int_equal(cfr_cert_request_pod_key(of, &out, &err), CFR_E_CONFIG);
+        size = i2d_PUBKEY(keys[i], &spki);
+        of = to_der(size, spki);
+        assert_int_equal(cfr_cert_request_pod_key_proved(of, (struct cfr_view){(const char *)proof, n},
+                                                         cfr_view_of("pod-uid"), &out, &err),
+                         0);
+        assert_is_key(&out, keys[i]);
+        assert_int_equal(cfr_cert_request_pod_key_proved(of, (struct cfr_view){(const char *)proof, n},
+                                                         cfr_view_of("pod-uie"), &out, &err),
+                         CFR_E_CONFIG);
+        assert_int_equal(
+            cfr_cert_request_pod_key_proved(of, (struct cfr_view){NULL, 0}, cfr_view_of("pod-uid"), &out, &err),
+            CFR_E_CONFIG);
+        assert_int_equal(out.len, 0);
+        OPENSSL_free(der);
+        OPENSSL_free(spki);
+        X509_REQ_free(request);
+        EVP_PKEY_free(keys[i]);
+    }
+}
+
+static void other_kinds_of_pods(void **state)
+{
+    EVP_PKEY *keys[] = {EVP_RSA_gen(1024), EVP_RSA_gen(2048), EVP_EC_gen("P-224"), EVP_EC_gen("secp256k1")};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(keys); i++) {
+        struct cfr_str out = {.limit = TEXT_LIMIT};
+        struct cfr_err err = {0};
+        X509_REQ *request = make_request(keys[i], keys[i]);
+        unsigned char *der = NULL;
+        int n = i2d_X509_REQ(request, &der);
+
+        assert_int_equal(cfr_cert_request_pod_key(to_der(n, der), &out, &err), CFR_E_REJECTED);
+        assert_int_equal(out.len, 0);
+        OPENSSL_free(der);
+        X509_REQ_free(request);
+        EVP_PKEY_free(keys[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_key_counts),
-        cmocka_unit_test(what_proves_nothing_is_refused),
-        cmocka_unit_test(other_texts),
+        cmocka_unit_test(the_key_counts),      cmocka_unit_test(what_proves_nothing_is_refused),
+        cmocka_unit_test(other_texts),         cmocka_unit_test(keys_of_pods),
+        cmocka_unit_test(other_kinds_of_pods),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,7 +86,8 @@ static void issuing(void **state)
     static const char *const names[] = {"server.test"};
     struct cfr_strings dns_names = strings_of(names, 1);
     struct cfr_strings none = {NULL, 0};
-    struct cfr_serving_cert_order order = {&dns_names, &none, CFR_KEY_ECDSA_P256, DAY, NULL, {NULL, 0}};
+    struct cfr_serving_cert_order order = {
+        .dns_names = &dns_names, .ip_addresses = &none, .key = CFR_KEY_ECDSA_P256, .validity_s = DAY};
     struct cfr_ca a = {.number = 0};
     struct cfr_err err = {0};
     int rc = CFR_E_NOMEM;
