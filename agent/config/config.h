@@ -287,8 +287,9 @@ struct cfr_config_service_ca {
     int64_t validity_ms;
     int64_t rotate_below_ms;
     int64_t generations;
-    struct cfr_config_force *force; /* NULL = none */
-    struct cfr_list inject;         /* struct cfr_config_ca_inject */
+    struct cfr_config_force *force;   /* NULL = none */
+    struct cfr_list inject;           /* struct cfr_config_ca_inject */
+    struct cfr_list pod_certificates; /* struct cfr_k8s_pod_policy */
 };
 
 /* Whose end is the agent's end, too. */

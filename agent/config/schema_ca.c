@@ -2,6 +2,7 @@
 /* The tables of the service CA and of what it issues. */
 #include "agent/config/schema_private.h"
 #include "kube/ca_bundle.h"
+#include "kube/pod_policy.h"
 #include "pki/ca.h"
 
 #define AT(member) offsetof(struct cfr_config_force, member)
@@ -101,6 +102,8 @@ static const struct cfr_field service_ca_fields[] = {
     {FIELD(force, MAP), .table = &force_table, .doc = CFR_DOC("A rotation now. Default: none.")},
     {FIELD(inject, LIST), .table = &inject_table, .min = 1, .max = 64,
      .doc = CFR_DOC("Objects of the cluster whose field `caBundle` has the bundle. Default: none.")},
+    {FIELD(pod_certificates, LIST), .table = &cfr_k8s_pod_policy_table, .min = 1, .max = 16,
+     .doc = CFR_DOC("Signers of PodCertificateRequests, by which pods get certificates of this CA. Default: none.")},
     {.key = NULL},
 };
 #undef AT

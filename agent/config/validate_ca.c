@@ -4,6 +4,7 @@
 
 #include "agent/config/config.h"
 #include "kube/ca_bundle.h"
+#include "kube/pod_policy.h"
 
 #include <string.h>
 
@@ -67,5 +68,7 @@ int cfr_config_rules_service_ca(const void *node, struct cfr_err *err)
         return cfr_err_set(
             err, CFR_E_CONFIG,
             "rotate_below: must be less than validity, or the CA is old when it is made; half of it is usual");
-    return check_injects(&c->inject, err);
+    if (check_injects(&c->inject, err) != 0)
+        return CFR_E_CONFIG;
+    return cfr_k8s_pod_policies_check(&c->pod_certificates, err);
 }

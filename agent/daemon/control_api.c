@@ -26,8 +26,10 @@ static bool get_authority(void *ctx, struct cfr_api_status_authority *out)
     const struct cfr_daemon *a = ctx;
     bool there = cfr_service_ca_status(a->host.service_ca, out);
 
-    if (there)
+    if (there) {
         cfr_service_ca_injector_status(a->injector, out);
+        cfr_service_ca_pod_signer_status(a->pod_signer, out);
+    }
     return there;
 }
 

@@ -188,6 +188,9 @@ static int open_workers(struct cfr_daemon *a, struct cfr_err *err)
     if (cfr_service_ca_injector_configure(&a->injector, a->config, a->host.kube, err) != 0)
         return err->code;
     cfr_service_ca_injector_step(a->injector, a->host.service_ca, cfr_clock_now());
+    if (cfr_service_ca_pod_signer_configure(&a->pod_signer, a->config, a->host.kube, err) != 0)
+        return err->code;
+    cfr_service_ca_pod_signer_step(a->pod_signer, a->host.service_ca, cfr_clock_now());
     for (size_t i = 0; i < a->config->credentials.count; i++) {
         struct cfr_worker *w;
         int rc = cfr_worker_open(&a->host, cfr_config_at(a->config, i), &w, err);
@@ -217,6 +220,7 @@ static void close_all(struct cfr_daemon *a)
     free(a->workers);
     free(a->by_name);
     cfr_service_ca_injector_close(a->injector);
+    cfr_service_ca_pod_signer_close(a->pod_signer);
     cfr_service_ca_close(a->host.service_ca);
     if (a->control != NULL)
         cfr_httpd_close(a->control);
@@ -246,8 +250,9 @@ static void close_all(struct cfr_daemon *a)
 
 static enum cfr_worker_outcome outcome(const struct cfr_daemon *a)
 {
-    bool bad = cfr_service_ca_injector_is_failing(a->injector);
-    bool busy = cfr_service_ca_is_rotating(a->host.service_ca) || cfr_service_ca_injector_is_busy(a->injector);
+    bool bad = cfr_service_ca_injector_is_failing(a->injector) || cfr_service_ca_pod_signer_is_failing(a->pod_signer);
+    bool busy = cfr_service_ca_is_rotating(a->host.service_ca) || cfr_service_ca_injector_is_busy(a->injector) ||
+                cfr_service_ca_pod_signer_is_busy(a->pod_signer);
 
     for (size_t i = 0; i < a->count; i++) {
         enum cfr_worker_outcome one = cfr_worker_outcome(a->workers[i]);

@@ -10,6 +10,7 @@
 #include "agent/daemon/follow_process_private.h"
 #include "agent/httpd/server.h"
 #include "agent/pki/service_ca_injector.h"
+#include "agent/pki/service_ca_pod_signer.h"
 #include "agent/worker/worker.h"
 
 struct cfr_daemon;
@@ -30,8 +31,9 @@ struct cfr_daemon {
     size_t count;
     struct cfr_httpd_server *control;
     struct cfr_httpd_server *health;
-    struct cfr_daemon_endpoints *endpoints;   /* NULL with once */
-    struct cfr_service_ca_injector *injector; /* NULL = none */
+    struct cfr_daemon_endpoints *endpoints;       /* NULL with once */
+    struct cfr_service_ca_injector *injector;     /* NULL = none */
+    struct cfr_service_ca_pod_signer *pod_signer; /* NULL = none */
     struct cfr_daemon_follow exit_with;
     struct cfr_daemon_sandbox sandbox;
     int state_lock_fd;

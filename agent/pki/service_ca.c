@@ -7,6 +7,7 @@
 #include "agent/loop/log_once.h"
 #include "agent/pki/service_ca_csr.h"
 #include "agent/pki/service_ca_import_private.h"
+#include "agent/pki/service_ca_sign_private.h"
 #include "agent/pki/service_ca_store_private.h"
 #include "agent/pki/service_ca_key_private.h"
 #include "base/log.h"
@@ -422,6 +423,20 @@ int cfr_service_ca_grant(struct cfr_service_ca *s, const struct cfr_service_ca_i
     if (rc == 0 && c->certificate != NULL)
         rc = grant_certificate(s, c->certificate, now.wall_ms / 1000, out, err);
     cfr_str_free(&bundle);
+    return rc;
+}
+
+int cfr_service_ca_sign(struct cfr_service_ca *s, const struct cfr_serving_cert_order *order, struct cfr_now now,
+                        struct cfr_str *chain, int64_t *ends_s, struct cfr_err *err)
+{
+    uint64_t mark;
+    int rc = cfr_service_ca_fingerprint(s, now, &mark, err);
+
+    if (rc == 0)
+        rc = cfr_serving_cert_issue(&s->authority, (size_t)s->config.generations, order, now.wall_ms / 1000, chain,
+                                    NULL, ends_s, err);
+    if (rc == 0 && chain->failed)
+        rc = cfr_err_nomem(err);
     return rc;
 }
 

@@ -285,6 +285,31 @@ static void add_sandbox(struct cfr_str *out, const struct cfr_api_status *s)
         cfr_str_addf(out, "credfresh_sandbox{part=\"%s\"} %d\n", s->sandbox[i].part, s->sandbox[i].on ? 1 : 0);
 }
 
+static void add_decided(struct cfr_str *out, const char *signer, const char *result, uint64_t count)
+{
+    cfr_str_addz(out, "credfresh_service_ca_pod_certificates_total{");
+    cfr_api_metrics_label(out, "signer", signer);
+    cfr_str_addf(out, ",result=\"%s\"} %" PRIu64 "\n", result, count);
+}
+
+static void add_signers(struct cfr_str *out, const struct cfr_api_status_authority *a)
+{
+    size_t failing = 0;
+
+    if (a->signer_count == 0)
+        return;
+    head(out, "credfresh_service_ca_pod_certificates_total", "counter",
+         "Decided PodCertificateRequests by signer and result (issued, denied).");
+    for (size_t i = 0; i < a->signer_count; i++) {
+        add_decided(out, a->signers[i].name, "issued", a->signers[i].issued);
+        add_decided(out, a->signers[i].name, "denied", a->signers[i].denied);
+        failing += a->signers[i].error != NULL ? 1 : 0;
+    }
+    head(out, "credfresh_service_ca_pod_signers_failing", "gauge",
+         "How many entries of service_ca.pod_certificates could not list, read or answer a request at the last try.");
+    cfr_str_addf(out, "credfresh_service_ca_pod_signers_failing %zu\n", failing);
+}
+
 static void add_authority(struct cfr_str *out, const struct cfr_api_status *s)
 {
     struct cfr_api_status_authority a = {.number = 0};
@@ -317,6 +342,7 @@ static void add_authority(struct cfr_str *out, const struct cfr_api_status *s)
     for (size_t i = 0; i < a.injected_count; i++)
         failing += a.injected[i].error != NULL ? 1 : 0;
     cfr_str_addf(out, "credfresh_service_ca_inject_failing %zu\n", failing);
+    add_signers(out, &a);
 }
 
 static void add_forgotten(struct cfr_str *out, const struct cfr_api_status *s)

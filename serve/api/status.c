@@ -169,6 +169,24 @@ static void add_sandbox(struct cfr_writer *w, const struct cfr_api_status *s)
     cfr_writer_close(w);
 }
 
+static void add_signers(struct cfr_writer *w, const struct cfr_api_status_authority *a)
+{
+    cfr_writer_array(w, "pod_certificates");
+    for (size_t i = 0; i < a->signer_count; i++) {
+        const struct cfr_api_status_signer *s = &a->signers[i];
+
+        cfr_writer_object(w, NULL);
+        add_text(w, "signer", s->name);
+        add_text(w, "result", s->result);
+        add_text(w, "error", s->error);
+        add_instant(w, "last_run", s->last_run_s);
+        cfr_writer_count(w, "issued", s->issued);
+        cfr_writer_count(w, "denied", s->denied);
+        cfr_writer_close(w);
+    }
+    cfr_writer_close(w);
+}
+
 static void add_authority(struct cfr_writer *w, const struct cfr_api_status *s)
 {
     struct cfr_api_status_authority a = {.number = 0};
@@ -186,6 +204,7 @@ static void add_authority(struct cfr_writer *w, const struct cfr_api_status *s)
     add_text(w, "last_reason", a.reason);
     add_text(w, "error", a.error);
     add_hooks(w, "injected", a.injected, a.injected_count);
+    add_signers(w, &a);
     cfr_writer_close(w);
 }
 

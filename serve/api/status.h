@@ -110,6 +110,16 @@ struct cfr_api_status_credential {
     const struct cfr_api_history *history; /* of the last day, up to now; NULL = none is kept */
 };
 
+/* A signer of pod certificates. */
+struct cfr_api_status_signer {
+    const char *name;
+    const char *result; /* ok, failed, pending */
+    const char *error;  /* of the last look, or NULL */
+    int64_t last_run_s; /* 0 = never */
+    uint64_t issued;
+    uint64_t denied;
+};
+
 /* The service CA: the newest of its CAs. */
 struct cfr_api_status_authority {
     uint64_t number;     /* how many CAs there have been; 0 = none yet */
@@ -125,6 +135,8 @@ struct cfr_api_status_authority {
     unsigned failures;                          /* consecutive */
     const struct cfr_api_status_hook *injected; /* objects of the cluster with the bundle */
     size_t injected_count;
+    const struct cfr_api_status_signer *signers;
+    size_t signer_count;
 };
 
 /* The pages pull one credential at a time, so that no copy of the whole exists. GET fills *OUT for INDEX; its

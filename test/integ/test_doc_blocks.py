@@ -54,7 +54,8 @@ def test_code_is_fenced(path):
 # ---- YAML and JSON ----
 
 # Keys at the top of YAML that is neither credfresh's nor a manifest.
-FOREIGN = {"users": "a kubeconfig", "command": "part of a container", "clouds": "a clouds.yaml"}
+FOREIGN = {"users": "a kubeconfig", "command": "part of a container", "clouds": "a clouds.yaml",
+           "volumes": "part of a pod"}
 CREDENTIAL = {"name": "demo", "token": {"file": "/nothing"}, "publish": {"file": {"path": "/run/demo", "format": "token"}}}
 BUNDLE = {"name": "demo", "ca_bundle": True, "publish": {"file": {"path": "/run/demo", "format": "ca-bundle"}}}
 OF_A_CREDENTIAL = {"reload", "acknowledge", "publish", "exchange", "token", "allow"}
