@@ -8,6 +8,7 @@
 #include "gcp.h"
 #include "graph.h"
 #include "iam.h"
+#include "ibm.h"
 #include "issuer_site.h"
 #include "keystone.h"
 #include "kube.h"
@@ -40,6 +41,7 @@ static const struct lc_service *const services[] = {
     &lc_iam_service,
     &lc_graph_service,
     &lc_objects_service,
+    &lc_ibm_service,
 };
 
 enum { SERVICES = sizeof services / sizeof services[0] };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tests of the long-lived keys that the local cloud makes: of GCP's service accounts, of Azure's applications through Graph, and
-Keystone's application credentials, each rotated as a client would, and each late to be known where the settings want that."""
+"""Tests of the long-lived keys that the local cloud makes: of GCP's service accounts, of Azure's applications through Graph,
+Keystone's application credentials, and IBM Cloud's API keys, each rotated as a client would, and each late to be known where the settings want that."""
 import base64
 import calendar
 import json
@@ -21,6 +21,9 @@ OBJECT = "abcdef00-7777-8888-9999-aaaaaaaaaaaa"
 OLD = "0f0f0f0f-7777-8888-9999-aaaaaaaaaaaa"
 GRAPH = "https://graph.microsoft.com/.default"
 ARM = "https://management.azure.com/.default"
+ACCOUNT = "0123456789abcdef0123456789abcdef"
+SERVICE, OTHER_SERVICE, LATE_SERVICE = ("iam-ServiceId-" + name for name in ("robot", "other", "late"))
+IBM_GRANT = "urn:ibm:params:oauth:grant-type:"
 LAG_S = 1.5
 
 
@@ -42,7 +45,11 @@ def cloud(old_key):
             {"client_id": OWNER, "secrets": [{"value": "owner-secret"}]},
             {"client_id": APP, "object_id": OBJECT, "owners": [OWNER], "secrets": [{"id": OLD, "value": "old-secret", "name": "old"}]},
             {"client_id": LATE_APP, "owners": [OWNER], "secret_delay_s": LAG_S, "list_delay_s": LAG_S},
-            {"client_id": FULL_APP, "owners": [OWNER], "secret_limit": 1}]}]}})
+            {"client_id": FULL_APP, "owners": [OWNER], "secret_limit": 1}]}]},
+        "ibm": {"account_id": ACCOUNT, "page_limit": 2, "identities": [
+            {"iam_id": SERVICE, "admins": ["iam-Profile-p"], "key_limit": 3}, {"iam_id": OTHER_SERVICE},
+            {"iam_id": LATE_SERVICE, "admins": ["iam-Profile-p"], "key_delay_s": LAG_S, "list_delay_s": LAG_S}],
+            "profiles": [{"id": "Profile-p", "subject": "system:serviceaccount:default:demo", "audience": ["iam"]}]}})
     yield running
     running.stop()
 
@@ -377,3 +384,90 @@ def test_a_lost_application_credential_is_found_by_its_name(cloud):
     ("azure", {"tenants": [{"id": TENANT, "applications": [{"client_id": APP, "owners": 1}]}]}, "owners")])
 def test_settings_that_are_no_good(cloud, service, settings, reason):
     assert reason in cloud.admin("POST", "/service/" + service, settings, status=400)["error"]
+
+
+# --- IBM Cloud --------------------------------------------------------------------------------------------------------
+
+def ibm_login(cloud, **fields):
+    return form(cloud, "/ibm/identity/token", {"grant_type": IBM_GRANT + "apikey", **fields})
+
+
+def ibm_admin(cloud):
+    got = form(cloud, "/ibm/identity/token", {"grant_type": IBM_GRANT + "cr-token", "profile_id": "Profile-p",
+                                              "cr_token": cloud.token(audience=["iam"])})
+    return document(got)["access_token"]
+
+
+def api_keys(cloud, method="GET", rest="", body=None, token=None, query=""):
+    headers = bearer(token or ibm_admin(cloud))
+    if body is not None:
+        headers["Content-Type"] = "application/json"
+    return cloud.request(method, "/ibm/v1/apikeys" + rest + query, None if body is None else json.dumps(body), headers)
+
+
+def api_key_ids(cloud, service=SERVICE):
+    found, token, pages = [], "", 0
+    while token is not None:
+        got = document(api_keys(cloud, query=f"?account_id={ACCOUNT}&iam_id={service}&pagesize=100{token}"))
+        found += [key["id"] for key in got["apikeys"]]
+        assert len(got["apikeys"]) <= 2 and not any(key["apikey"] for key in got["apikeys"])
+        token = "&pagetoken=" + got["next"].partition("pagetoken=")[2].partition("&")[0] if "next" in got else None
+        pages += 1
+    return found, pages
+
+
+def new_api_key(cloud, service=SERVICE, name="same"):
+    return document(api_keys(cloud, "POST", body={"name": name, "iam_id": service, "account_id": ACCOUNT}), 201)
+
+
+def ibm_refused(answer, status, code):
+    error = document(answer, status)
+    assert error["status_code"] == str(status) and error["errors"][0]["code"] == code and error["trace"], error
+
+
+def test_an_api_key_from_making_to_deleting(cloud):
+    """Two may have the same name; lists have pages."""
+    made = [new_api_key(cloud) for _ in range(3)]
+    ids = [key["id"] for key in made]
+    assert api_key_ids(cloud) == (ids, 2) and len(set(ids)) == 3
+    ibm_refused(api_keys(cloud, "POST", body={"name": "x", "iam_id": SERVICE, "account_id": ACCOUNT}), 400, "limit_exceeded")
+    key = made[0]
+    assert key["id"].startswith("ApiKey-") and (key["iam_id"], key["account_id"]) == (SERVICE, ACCOUNT)
+    assert abs(calendar.timegm(time.strptime(key["created_at"], "%Y-%m-%dT%H:%M+0000")) - time.time()) < 90
+    token = document(ibm_login(cloud, apikey=key["apikey"]))
+    assert token["token_type"] == "Bearer" and token["expires_in"] == 3600
+    # The identity itself may manage its keys; a deactivated one gives no token.
+    assert api_keys(cloud, "POST", f"/{ids[0]}/disable", token=token["access_token"]).status == 204
+    refused = document(ibm_login(cloud, apikey=key["apikey"]), 400)
+    assert refused["errorCode"] == "BXNIM0415E" and "could not be found" in refused["errorMessage"]
+    assert api_keys(cloud, "POST", f"/{ids[0]}/enable").status == 204
+    assert ibm_login(cloud, apikey=key["apikey"]).status == 200
+    for one in ids:
+        assert api_keys(cloud, "DELETE", "/" + one).status == 204
+        ibm_refused(api_keys(cloud, "DELETE", "/" + one), 404, "BXNIM0102E")
+    assert api_key_ids(cloud) == ([], 1) and ibm_login(cloud, apikey=key["apikey"]).status == 400
+
+
+def test_who_may_manage_api_keys(cloud):
+    query = f"?account_id={ACCOUNT}&iam_id="
+    ibm_refused(api_keys(cloud, query=query + OTHER_SERVICE), 403, "BXNIM0513E")
+    ibm_refused(api_keys(cloud, query=query + "iam-ServiceId-none"), 404, "BXNIM0102E")
+    ibm_refused(api_keys(cloud, query="?iam_id=" + SERVICE), 400, "BXNIM0109E")
+    ibm_refused(api_keys(cloud, query=query + SERVICE + "&pagesize=101"), 400, "BXNIM0110E")
+    ibm_refused(api_keys(cloud, query=query + SERVICE, token="nonsense"), 401, "BXNIM0407E")
+    ibm_refused(api_keys(cloud, "POST", body={"name": "x", "iam_id": SERVICE, "account_id": ACCOUNT, "what": 1}), 400, "BXNIM0109E")
+    for fields in ({"apikey": None}, {"grant_type": "client_credentials"}, {"grant_type": IBM_GRANT + "cr-token"}):
+        assert "errorCode" in document(ibm_login(cloud, **fields), 400)
+    other = form(cloud, "/ibm/identity/token", {"grant_type": IBM_GRANT + "cr-token", "profile_id": "Profile-p",
+                                                "cr_token": cloud.token(audience=["oauth"])})
+    assert document(other, 400)["errorCode"] == "BXNIM0437E"
+
+
+def test_new_api_keys_are_known_later(cloud):
+    begun = time.monotonic()
+    key = new_api_key(cloud, LATE_SERVICE)
+    early = ibm_login(cloud, apikey=key["apikey"]).status, api_key_ids(cloud, LATE_SERVICE)[0]
+    if time.monotonic() - begun < LAG_S:
+        assert early == (400, [])
+    until(lambda: ibm_login(cloud, apikey=key["apikey"]).status == 200 and api_key_ids(cloud, LATE_SERVICE)[0] == [key["id"]])
+    assert time.monotonic() - begun >= LAG_S
