@@ -44,6 +44,9 @@
 #define CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_ID "openstack_application_credential_id"
 #define CFR_FIELD_OPENSTACK_IDENTITY_PROVIDER         "openstack_identity_provider"
 #define CFR_FIELD_OPENSTACK_PROTOCOL                  "openstack_protocol"
+#define CFR_FIELD_IBM_API_KEY_ID                      "ibm_api_key_id"
+#define CFR_FIELD_IBM_IAM_ID                          "ibm_iam_id" /* whose key it is */
+#define CFR_FIELD_IBM_ACCOUNT_ID                      "ibm_account_id"
 #define CFR_FIELD_OAUTH_ACCESS_TOKEN                  "oauth_access_token"
 #define CFR_FIELD_OAUTH_ID_TOKEN                      "oauth_id_token"
 /* Logins to container registries: the members of docker's `auths` object, JSON without the outer braces. */
@@ -58,7 +61,8 @@
 #define CFR_FIELD_OPENSTACK_PASSWORD                      ".openstack_password"
 #define CFR_FIELD_AZURE_CLIENT_SECRET                     ".azure_client_secret"
 #define CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY                 ".gcp_service_account_key" /* JSON, as the file that SDKs read */
-#define CFR_FIELD_SERVICE_KEY                             ".service_key"             /* PEM, of the certificate */
+#define CFR_FIELD_IBM_API_KEY                             ".ibm_api_key"
+#define CFR_FIELD_SERVICE_KEY                             ".service_key" /* PEM, of the certificate */
 /* The API server that a token was requested from: its URL, what it is verified by (PEM), and the namespace of the
  * service account. */
 #define CFR_FIELD_KUBERNETES_PREFIX    ".kubernetes_"

@@ -5,12 +5,14 @@
 #include "rotation/aws_private.h"
 #include "rotation/azure_private.h"
 #include "rotation/gcp_private.h"
+#include "rotation/ibm_private.h"
 #include "rotation/openstack_private.h"
 
 static const struct cfr_rotation_provider *const providers[] = {
     &cfr_rotation_aws_provider,
     &cfr_rotation_azure_provider,
     &cfr_rotation_gcp_provider,
+    &cfr_rotation_ibm_provider,
     &cfr_rotation_openstack_provider,
     NULL,
 };

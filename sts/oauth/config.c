@@ -12,7 +12,7 @@
 
 #define OAUTH(member) offsetof(struct cfr_oauth, member)
 
-static const char *const grants[] = {"token-exchange", "jwt-bearer", "client-credentials", NULL};
+static const char *const grants[] = {"token-exchange", "jwt-bearer", "client-credentials", "custom", NULL};
 static const char *const clients[] = {"none", "basic", "post", "private_key_jwt", "token", "basic_plain", NULL};
 
 static const struct {
@@ -50,7 +50,21 @@ static const struct cfr_field fields[] = {
      .choices = grants,
      .doc = CFR_DOC("How the token is sent: with `token-exchange` (RFC 8693) as the subject token, with `jwt-bearer` "
                     "(RFC 7523) as the assertion, with `client-credentials` (RFC 6749) not at all, except by "
-                    "`client_authentication: token`.")},
+                    "`client_authentication: token`, with `custom` as the parameter `token_parameter` of the server's "
+                    "own `grant_type`.")},
+    {.key = "grant_type",
+     .type = CFR_FIELD_STRING,
+     .offset = OAUTH(grant_type),
+     .min = 1,
+     .max = 256,
+     .doc = CFR_DOC("With `grant: custom`: the server's name of its grant, such as "
+                    "`urn:ibm:params:oauth:grant-type:cr-token`.")},
+    {.key = "token_parameter",
+     .type = CFR_FIELD_STRING,
+     .offset = OAUTH(token_parameter),
+     .min = 1,
+     .max = 64,
+     .doc = CFR_DOC("With `grant: custom`: the parameter that has the credential's token, such as `cr_token`.")},
     {.key = "audience",
      .type = CFR_FIELD_STRINGS,
      .offset = OAUTH(audience),
@@ -247,7 +261,7 @@ static int check_text(const char *key, const struct cfr_strings *list, bool blan
 }
 
 /* Parameters that the provider writes itself. */
-static int check_parameters(const struct cfr_oauth *c, struct cfr_err *err)
+static bool is_own(const char *name)
 {
     static const char *const own[] = {"grant_type",
                                       "subject_token",
@@ -264,19 +278,53 @@ static int check_parameters(const struct cfr_oauth *c, struct cfr_err *err)
                                       "resource",
                                       "scope"};
 
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        if (strcmp(name, own[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int check_parameters(const struct cfr_oauth *c, struct cfr_err *err)
+{
     for (size_t i = 0; i < c->parameters.count; i++) {
         const char *key = c->parameters.items[i].key;
 
         if (key[0] == '\0' || !cfr_view_printable(cfr_view_of(key)))
             return cfr_err_set(err, CFR_E_CONFIG, "parameters: the name of parameter %zu is empty or not printable",
                                i + 1);
-        for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) {
-            if (strcmp(key, own[k]) == 0)
-                return cfr_err_set(err, CFR_E_CONFIG,
-                                   "parameters: %s cannot be set here; there is a key of its own for what it says",
-                                   key);
-        }
+        if (is_own(key) || (c->token_parameter != NULL && strcmp(key, c->token_parameter) == 0))
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "parameters: %s cannot be set here; there is a key of its own for what it says", key);
     }
+    return 0;
+}
+
+static bool is_word(const char *text)
+{
+    return text[0] != '\0' && cfr_view_printable(cfr_view_of(text)) && strchr(text, ' ') == NULL;
+}
+
+/* The server's own grant is named by two keys, which the standard ones do not have. */
+static int check_custom(const struct cfr_oauth *c, struct cfr_err *err)
+{
+    const char *only_custom = c->grant_type != NULL        ? "grant_type"
+                              : c->token_parameter != NULL ? "token_parameter"
+                                                           : NULL;
+
+    if (c->grant != CFR_OAUTH_CUSTOM)
+        return only_custom == NULL
+                   ? 0
+                   : cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect with `grant: %s`; write custom there",
+                                 only_custom, grants[c->grant]);
+    if (c->grant_type == NULL || c->token_parameter == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: `grant: custom` needs it",
+                           c->grant_type == NULL ? "grant_type" : "token_parameter");
+    if (!is_word(c->grant_type))
+        return cfr_err_set(err, CFR_E_CONFIG, "grant_type: must be a name or URI without blanks");
+    if (!is_word(c->token_parameter) || is_own(c->token_parameter))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "token_parameter: must be a name without blanks that no other key writes, such as cr_token");
     return 0;
 }
 
@@ -308,6 +356,8 @@ static int check(const void *node, struct cfr_err *err)
     if (c->ca_file != NULL && !url.tls)
         return cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with an http URL; leave it out");
     rc = check_types(c, err);
+    if (rc == 0)
+        rc = check_custom(c, err);
     if (rc == 0)
         rc = check_client(c, err);
     if (rc == 0)

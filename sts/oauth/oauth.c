@@ -19,6 +19,11 @@
 
 static const char *const grant_types[] = {GRANT "token-exchange", GRANT "jwt-bearer", "client_credentials"};
 
+static const char *grant_type(const struct cfr_oauth *c)
+{
+    return c->grant == CFR_OAUTH_CUSTOM ? c->grant_type : grant_types[c->grant];
+}
+
 static bool needs_token(const void *config)
 {
     const struct cfr_oauth *c = config;
@@ -221,11 +226,13 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     if (rc == 0)
         rc = cfr_wire_request_header(out, "Accept", cfr_view_of("application/json"), err);
     if (rc == 0)
-        rc = cfr_form_add(&out->body, "grant_type", cfr_view_of(grant_types[c->grant]), err);
+        rc = cfr_form_add(&out->body, "grant_type", cfr_view_of(grant_type(c)), err);
     if (rc == 0 && c->grant == CFR_OAUTH_TOKEN_EXCHANGE)
         rc = add_exchange(c, in, &out->body, err);
     if (rc == 0 && c->grant == CFR_OAUTH_JWT_BEARER)
         rc = cfr_form_add(&out->body, "assertion", in->token, err);
+    if (rc == 0 && c->grant == CFR_OAUTH_CUSTOM)
+        rc = cfr_form_add(&out->body, c->token_parameter, in->token, err);
     if (rc == 0)
         rc = add_requested(c, &out->body, err);
     return rc != 0 ? rc : add_client(c, in, out, err);

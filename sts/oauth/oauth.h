@@ -7,7 +7,12 @@
 
 #include "sts/core/provider.h"
 
-enum cfr_oauth_grant { CFR_OAUTH_TOKEN_EXCHANGE, CFR_OAUTH_JWT_BEARER, CFR_OAUTH_CLIENT_CREDENTIALS };
+enum cfr_oauth_grant {
+    CFR_OAUTH_TOKEN_EXCHANGE,
+    CFR_OAUTH_JWT_BEARER,
+    CFR_OAUTH_CLIENT_CREDENTIALS,
+    CFR_OAUTH_CUSTOM /* the server's own: grant_type, and token_parameter with the token */
+};
 enum cfr_oauth_client {
     CFR_OAUTH_NONE,            /* at most client_id */
     CFR_OAUTH_BASIC,           /* client_secret_basic */
@@ -21,7 +26,9 @@ enum cfr_oauth_client {
 struct cfr_oauth {
     struct cfr_node node;
     char *token_url;
-    int grant; /* enum cfr_oauth_grant */
+    int grant;        /* enum cfr_oauth_grant */
+    char *grant_type; /* with `custom`; so is the next */
+    char *token_parameter;
     struct cfr_strings audience;
     struct cfr_strings resource;
     struct cfr_strings scopes;

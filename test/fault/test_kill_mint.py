@@ -13,7 +13,7 @@ import pytest
 
 from faults import LINE, Agent, LocalCloud, eventually, injected, needs, plain_binary, read_text
 from minting import complete, wait_complete
-from mint_kinds import Amazon, Azure, Google, OpenStack
+from mint_kinds import IBM, Amazon, Azure, Google, OpenStack
 
 CALLS = ("renameat", "renameat2", "fsync", "unlinkat")
 LIMIT_S = 60
@@ -22,7 +22,7 @@ SUBJECTS = 250
 FAULTS = [{"kind": "delay", "ms": 1000}, {"kind": "close"}, {"kind": "truncate", "bytes": 20}]
 
 
-@pytest.fixture(scope="module", params=[Amazon, Google, Azure, OpenStack], ids=lambda kind: kind.name)
+@pytest.fixture(scope="module", params=[Amazon, Google, Azure, OpenStack, IBM], ids=lambda kind: kind.name)
 def kind(request):
     return request.param
 

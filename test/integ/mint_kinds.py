@@ -21,6 +21,8 @@ POOL = "//iam.googleapis.com/projects/123456789/locations/global/workloadIdentit
 MEMBER = "principal:" + POOL.rsplit("/providers", 1)[0] + "/subject/system:serviceaccount:default:demo"
 PLATFORM = "https://www.googleapis.com/auth/cloud-platform"
 TENANT = "11111111-2222-3333-4444-555555555555"
+ACCOUNT = "0123456789abcdef0123456789abcdef"  # of IBM Cloud
+CR_TOKEN = "urn:ibm:params:oauth:grant-type:cr-token"
 OWNER = "06666666-7777-8888-9999-aaaaaaaaaaaa"
 
 
@@ -322,7 +324,64 @@ class OpenStack(Kind):
         return 200 if status == 201 else status
 
 
-KINDS = [Google(), Azure(), OpenStack()]  # that one agent has to do with at the same time
+class IBM(Kind):
+    name = "ibm"
+    create = "ibm.key.create"
+    requests = ["ibm.key.list", "ibm.key.create", "ibm.token", "ibm.key.disable", "ibm.key.delete"]
+    publish = {"name": "ibm.env", "format": "template", "template":
+               "IBMCLOUD_AUTHTYPE=iam\nIBMCLOUD_APIKEY=${ibm_api_key}\nIBM_API_KEY_ID=${ibm_api_key_id}"}
+    deactivates = True
+
+    @staticmethod
+    def subject_of(number):
+        return f"iam-ServiceId-0{number:07}-7777-8888-9999-aaaaaaaaaaaa"
+
+    @classmethod
+    def settings(cls, count, use_late_s=0, list_late_s=0):
+        """Lists have pages of one key."""
+        return {"ibm": {"account_id": ACCOUNT, "page_limit": 1, "identities": [
+            {"iam_id": cls.subject_of(number), "admins": ["iam-Profile-rotator"], "key_delay_s": use_late_s,
+             "list_delay_s": list_late_s} for number in range(count)],
+            "profiles": [{"id": "Profile-rotator", "subject": "system:serviceaccount:default:demo", "audience": ["oauth"]}]}}
+
+    def admin(self, agent):
+        return {"token": {"file": str(agent.cloud.volumes["oauth"] / "token")}, "exchange": {"oauth": {
+            "token_url": agent.cloud.ready["ibm_url"] + "/identity/token", "grant": "custom", "grant_type": CR_TOKEN,
+            "token_parameter": "cr_token", "parameters": {"profile_id": "Profile-rotator"}, "ca_file": agent.cloud.ca}}}
+
+    def mint(self, agent):
+        return {"iam_id": self.subject, "account_id": ACCOUNT, "endpoint": agent.cloud.ready["ibm_url"],
+                "ca_file": agent.cloud.ca}
+
+    def held(self, cloud):
+        return {key["id"]: not key.get("disabled") for key in cloud.admin("/minted").get(self.subject, [])}
+
+    def make(self, cloud):
+        return self.by_hand(cloud, "", {"name": "by hand", "iam_id": self.subject, "account_id": ACCOUNT})["id"]
+
+    def delete(self, cloud, key):
+        self.by_hand(cloud, "/" + key, method="DELETE")
+
+    def deactivate(self, cloud, key):
+        self.by_hand(cloud, f"/{key}/disable")
+
+    def activate(self, cloud, key):
+        self.by_hand(cloud, f"/{key}/enable")
+
+    def by_hand(self, cloud, what, data=None, method="POST"):
+        """What another client with the same trusted profile does."""
+        token = ask(cloud, cloud.ready["ibm_url"] + "/identity/token", urllib.parse.urlencode({
+            "grant_type": CR_TOKEN, "profile_id": "Profile-rotator", "cr_token": cloud.token(audience=["oauth"])}))
+        return ask(cloud, cloud.ready["ibm_url"] + "/v1/apikeys" + what, json.dumps(data) if data else "",
+                   {"Authorization": "Bearer " + token["access_token"], "Content-Type": "application/json"}, method)
+
+    def use(self, agent, suffix=""):
+        got = dict(line.split("=", 1) for line in (self.directory(agent) / ("ibm.env" + suffix)).read_text().splitlines())
+        return post(agent.cloud, agent.cloud.ready["ibm_url"] + "/identity/token", urllib.parse.urlencode({
+            "grant_type": "urn:ibm:params:oauth:grant-type:apikey", "apikey": got["IBMCLOUD_APIKEY"]}))
+
+
+KINDS = [Google(), Azure(), OpenStack(), IBM()]  # that one agent has to do with at the same time
 
 
 def all_settings(count, **late):

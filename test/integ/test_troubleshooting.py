@@ -22,6 +22,7 @@ PLACES = {
     "rotation/gcp_answer.c": "Google service-account keys",
     "rotation/azure_answer.c": "Entra ID client secrets",
     "rotation/openstack_answer.c": "Keystone application credentials",
+    "rotation/ibm_answer.c": "IBM Cloud API keys",
     "objects/object_answer.c": "Object stores",
     "kube/status.c": "Kubernetes",
 }

@@ -80,8 +80,15 @@ static void requests(void **state)
                                .client_id = (char[]){"my client"},
                                .client_secret_file = (char[]){"/secret"}};
     struct cfr_oauth by_token = client;
+    struct cfr_pair profile[] = {{(char[]){"profile_id"}, (char[]){"Profile-1"}}};
+    struct cfr_oauth custom = {.token_url = (char[]){URL},
+                               .grant = CFR_OAUTH_CUSTOM,
+                               .grant_type = (char[]){"urn:ibm:params:oauth:grant-type:cr-token"},
+                               .token_parameter = (char[]){"cr_token"},
+                               .parameters = {profile, 1}};
 
     (void)state;
+    assert_true(cfr_sts_needs_token(&cfr_oauth_provider, &custom));
     by_token.audience = (struct cfr_strings){audience, 1};
     request(&exchange, NULL, 0, "oauth/requests/exchange.txt");
     request(&all, contents, 2, "oauth/requests/exchange-everything.txt");
@@ -89,6 +96,7 @@ static void requests(void **state)
     bearer.client_authentication = CFR_OAUTH_BASIC_PLAIN;
     request(&bearer, contents, 2, "oauth/requests/bearer-basic-plain.txt");
     request(&by_token, NULL, 0, "oauth/requests/client-token.txt");
+    request(&custom, NULL, 0, "oauth/requests/custom.txt");
 }
 
 /* The part of a JWT that begins at TEXT, decoded. */
@@ -250,6 +258,19 @@ static void rules(void **state)
     checks("resource: element 1 must be", GOLDEN_LIST(AT, "resource", "https://x.example/#y"));
     checks("parameters: grant_type cannot be set here", GOLDEN_LIST(AT, "parameters", "grant_type"));
     checks("parameters: the name of parameter 1", GOLDEN_LIST(AT, "parameters", ""));
+    checks(NULL, GOLDEN_LIST(AT, "grant", "custom", "grant_type", "urn:x:y", "token_parameter", "cr_token"));
+    checks("token_parameter: `grant: custom` needs it", GOLDEN_LIST(AT, "grant", "custom", "grant_type", "urn:x:y"));
+    checks("grant_type: `grant: custom` needs it", GOLDEN_LIST(AT, "grant", "custom", "token_parameter", "t"));
+    checks("grant_type: it has no effect with `grant: token-exchange`", GOLDEN_LIST(AT, "grant_type", "urn:x:y"));
+    checks("token_parameter: it has no effect", GOLDEN_LIST(AT, "grant", "jwt-bearer", "token_parameter", "cr_token"));
+    checks("token_parameter: must be a name",
+           GOLDEN_LIST(AT, "grant", "custom", "grant_type", "g", "token_parameter", "scope"));
+    checks("grant_type: must be a name",
+           GOLDEN_LIST(AT, "grant", "custom", "grant_type", "a b", "token_parameter", "t"));
+    checks("parameters: t cannot be set here",
+           GOLDEN_LIST(AT, "grant", "custom", "grant_type", "g", "token_parameter", "t", "parameters", "t"));
+    checks("subject_token_type: it has no effect with `grant: custom`",
+           GOLDEN_LIST(AT, "grant", "custom", "grant_type", "g", "token_parameter", "t", "subject_token_type", "jwt"));
     checks("default_lifetime: it must be in whole seconds", GOLDEN_LIST(AT, "default_lifetime", "60s1ms"));
     golden_table(cfr_oauth_provider.table);
     assert_true(cfr_sts_needs_token(&cfr_oauth_provider, &client));
