@@ -9,12 +9,8 @@
 #include "rotation/openstack_private.h"
 
 static const struct cfr_rotation_provider *const providers[] = {
-    &cfr_rotation_aws_provider,
-    &cfr_rotation_azure_provider,
-    &cfr_rotation_gcp_provider,
-    &cfr_rotation_ibm_provider,
-    &cfr_rotation_openstack_provider,
-    NULL,
+    &cfr_rotation_aws_provider, &cfr_rotation_azure_provider,     &cfr_rotation_gcp_provider,
+    &cfr_rotation_ibm_provider, &cfr_rotation_openstack_provider, NULL,
 };
 
 struct cfr_variant cfr_rotation_variant(size_t index)
