@@ -84,7 +84,7 @@ def wait_alone(agent, kind):
 def test_the_new_key_is_removed_during_the_grace(agent, how):
     """The old key is kept, and works, until another one has taken the place of the one that is gone."""
     kinds = ALL if how == "delete" else NAMELESS
-    first = start(agent, kinds)
+    first = start(agent, kinds, grace="6s", grace_most="8s")  # until the slowest has its new key
     second = rotate(agent, kinds)
     for kind in kinds:
         assert mint_of(agent, kind)["step"] == "published", agent.log
