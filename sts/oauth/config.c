@@ -50,8 +50,8 @@ static const struct cfr_field fields[] = {
      .choices = grants,
      .doc = CFR_DOC("How the token is sent: with `token-exchange` (RFC 8693) as the subject token, with `jwt-bearer` "
                     "(RFC 7523) as the assertion, with `client-credentials` (RFC 6749) not at all, except by "
-                    "`client_authentication: token`, with `custom` as the parameter `token_parameter` of the server's "
-                    "own `grant_type`.")},
+                    "`client_authentication: token`, with `custom` as the parameter `token_parameter`, if "
+                    "any, of the server's own `grant_type`.")},
     {.key = "grant_type",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(grant_type),
@@ -65,6 +65,13 @@ static const struct cfr_field fields[] = {
      .min = 1,
      .max = 64,
      .doc = CFR_DOC("With `grant: custom`: the parameter that has the credential's token, such as `cr_token`.")},
+    {.key = "secret_parameter",
+     .type = CFR_FIELD_STRING,
+     .offset = OAUTH(secret_parameter),
+     .min = 1,
+     .max = 64,
+     .doc = CFR_DOC("With `grant: custom`: the parameter that has the content of `client_secret_file`, such as "
+                    "`apikey`.")},
     {.key = "audience",
      .type = CFR_FIELD_STRINGS,
      .offset = OAUTH(audience),
@@ -125,7 +132,8 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .offset = OAUTH(client_secret_file),
-     .doc = CFR_DOC("File with the client's secret, for `basic`, `basic_plain` and `post`.")},
+     .doc = CFR_DOC("File with the client's secret, for `basic`, `basic_plain` and `post`, or for "
+                    "`secret_parameter`.")},
     {.key = "client_key_file",
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
@@ -222,7 +230,9 @@ static int check_client(const struct cfr_oauth *c, struct cfr_err *err)
                            : c->assertion_audience != NULL ? "assertion_audience"
                                                            : NULL;
 
-    if (by_secret != (c->client_secret_file != NULL))
+    if (!by_secret && c->secret_parameter != NULL && c->client_secret_file == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "client_secret_file: `secret_parameter` needs it");
+    if ((by_secret || c->secret_parameter != NULL) != (c->client_secret_file != NULL))
         return cfr_err_set(err, CFR_E_CONFIG,
                            by_secret ? "client_secret_file: `client_authentication: %s` needs it"
                                      : "client_secret_file: it has no effect with `client_authentication: %s`; write "
@@ -240,6 +250,9 @@ static int check_client(const struct cfr_oauth *c, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "client_id: a colon ends it with `client_authentication: basic_plain`; write basic or post "
                            "there");
+    if (by_secret && c->secret_parameter != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "secret_parameter: it has no effect with `client_authentication: %s`",
+                           name);
     if (c->grant == CFR_OAUTH_CLIENT_CREDENTIALS && c->client_authentication == CFR_OAUTH_NONE)
         return cfr_err_set(
             err, CFR_E_CONFIG,
@@ -285,6 +298,11 @@ static bool is_own(const char *name)
     return false;
 }
 
+static bool is_same(const char *name, const char *other)
+{
+    return other != NULL && strcmp(name, other) == 0;
+}
+
 static int check_parameters(const struct cfr_oauth *c, struct cfr_err *err)
 {
     for (size_t i = 0; i < c->parameters.count; i++) {
@@ -293,7 +311,7 @@ static int check_parameters(const struct cfr_oauth *c, struct cfr_err *err)
         if (key[0] == '\0' || !cfr_view_printable(cfr_view_of(key)))
             return cfr_err_set(err, CFR_E_CONFIG, "parameters: the name of parameter %zu is empty or not printable",
                                i + 1);
-        if (is_own(key) || (c->token_parameter != NULL && strcmp(key, c->token_parameter) == 0))
+        if (is_own(key) || is_same(key, c->token_parameter) || is_same(key, c->secret_parameter))
             return cfr_err_set(err, CFR_E_CONFIG,
                                "parameters: %s cannot be set here; there is a key of its own for what it says", key);
     }
@@ -305,27 +323,38 @@ static bool is_word(const char *text)
     return text[0] != '\0' && cfr_view_printable(cfr_view_of(text)) && strchr(text, ' ') == NULL;
 }
 
-/* The server's own grant is named by two keys, which the standard ones do not have. */
+static int check_parameter(const char *key, const char *name, struct cfr_err *err)
+{
+    if (name == NULL || (is_word(name) && !is_own(name)))
+        return 0;
+    return cfr_err_set(err, CFR_E_CONFIG, "%s: must be a name without blanks that no other key writes, such as apikey",
+                       key);
+}
+
+/* The server's own grant has keys that the standard ones do not have. */
 static int check_custom(const struct cfr_oauth *c, struct cfr_err *err)
 {
-    const char *only_custom = c->grant_type != NULL        ? "grant_type"
-                              : c->token_parameter != NULL ? "token_parameter"
-                                                           : NULL;
+    const char *only_custom = c->grant_type != NULL         ? "grant_type"
+                              : c->token_parameter != NULL  ? "token_parameter"
+                              : c->secret_parameter != NULL ? "secret_parameter"
+                                                            : NULL;
+    int rc;
 
     if (c->grant != CFR_OAUTH_CUSTOM)
         return only_custom == NULL
                    ? 0
                    : cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect with `grant: %s`; write custom there",
                                  only_custom, grants[c->grant]);
-    if (c->grant_type == NULL || c->token_parameter == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: `grant: custom` needs it",
-                           c->grant_type == NULL ? "grant_type" : "token_parameter");
+    if (c->grant_type == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "grant_type: `grant: custom` needs it");
+    if (c->token_parameter == NULL && c->secret_parameter == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "token_parameter: `grant: custom` needs it, or secret_parameter");
+    if (c->token_parameter != NULL && is_same(c->token_parameter, c->secret_parameter))
+        return cfr_err_set(err, CFR_E_CONFIG, "secret_parameter: must be another one than token_parameter");
     if (!is_word(c->grant_type))
         return cfr_err_set(err, CFR_E_CONFIG, "grant_type: must be a name or URI without blanks");
-    if (!is_word(c->token_parameter) || is_own(c->token_parameter))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "token_parameter: must be a name without blanks that no other key writes, such as cr_token");
-    return 0;
+    rc = check_parameter("token_parameter", c->token_parameter, err);
+    return rc == 0 ? check_parameter("secret_parameter", c->secret_parameter, err) : rc;
 }
 
 static int check_resources(const struct cfr_oauth *c, struct cfr_err *err)

@@ -28,7 +28,9 @@ static bool needs_token(const void *config)
 {
     const struct cfr_oauth *c = config;
 
-    return c->grant != CFR_OAUTH_CLIENT_CREDENTIALS || c->client_authentication == CFR_OAUTH_TOKEN_ASSERTION;
+    if (c->client_authentication == CFR_OAUTH_TOKEN_ASSERTION || c->token_parameter != NULL)
+        return true;
+    return c->grant != CFR_OAUTH_CLIENT_CREDENTIALS && c->grant != CFR_OAUTH_CUSTOM;
 }
 
 /* The content of a file that must hold one word. */
@@ -190,6 +192,20 @@ static int add_exchange(const struct cfr_oauth *c, const struct cfr_sts_input *i
     return rc != 0 || c->actor_token_file == NULL ? rc : add_actor(c, in, body, err);
 }
 
+static int add_custom(const struct cfr_oauth *c, const struct cfr_sts_input *in, struct cfr_secret *body,
+                      struct cfr_err *err)
+{
+    struct cfr_view secret;
+    int rc = 0;
+
+    if (c->token_parameter != NULL)
+        rc = cfr_form_add(body, c->token_parameter, in->token, err);
+    if (rc != 0 || c->secret_parameter == NULL)
+        return rc;
+    rc = word(in, "client_secret_file", &secret, err);
+    return rc == 0 ? cfr_form_add(body, c->secret_parameter, secret, err) : rc;
+}
+
 static int add_requested(const struct cfr_oauth *c, struct cfr_secret *body, struct cfr_err *err)
 {
     int rc = 0;
@@ -232,7 +248,7 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     if (rc == 0 && c->grant == CFR_OAUTH_JWT_BEARER)
         rc = cfr_form_add(&out->body, "assertion", in->token, err);
     if (rc == 0 && c->grant == CFR_OAUTH_CUSTOM)
-        rc = cfr_form_add(&out->body, c->token_parameter, in->token, err);
+        rc = add_custom(c, in, &out->body, err);
     if (rc == 0)
         rc = add_requested(c, &out->body, err);
     return rc != 0 ? rc : add_client(c, in, out, err);

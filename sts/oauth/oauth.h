@@ -11,7 +11,7 @@ enum cfr_oauth_grant {
     CFR_OAUTH_TOKEN_EXCHANGE,
     CFR_OAUTH_JWT_BEARER,
     CFR_OAUTH_CLIENT_CREDENTIALS,
-    CFR_OAUTH_CUSTOM /* the server's own: grant_type, and token_parameter with the token */
+    CFR_OAUTH_CUSTOM /* the server's own: grant_type, and token_parameter or secret_parameter with what it takes */
 };
 enum cfr_oauth_client {
     CFR_OAUTH_NONE,            /* at most client_id */
@@ -26,9 +26,10 @@ enum cfr_oauth_client {
 struct cfr_oauth {
     struct cfr_node node;
     char *token_url;
-    int grant;        /* enum cfr_oauth_grant */
-    char *grant_type; /* with `custom`; so is the next */
-    char *token_parameter;
+    int grant;              /* enum cfr_oauth_grant */
+    char *grant_type;       /* with `custom`; so are the next two */
+    char *token_parameter;  /* NULL = the token is not sent */
+    char *secret_parameter; /* of what client_secret_file holds; NULL = that is for client_authentication */
     struct cfr_strings audience;
     struct cfr_strings resource;
     struct cfr_strings scopes;

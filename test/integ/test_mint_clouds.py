@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from conftest import LocalCloud, eventually
-from mint_kinds import KINDS, all_settings, held, mint_of, only_published, wait_all
+from mint_kinds import ACCOUNT, KINDS, all_settings, held, mint_of, only_published, wait_all
 
 LATE = {"use_late_s": 3, "list_late_s": 0.7}  # the former longer than all tries take that would succeed
 
@@ -140,6 +140,28 @@ def test_adoption(agent_factory, shared, kind):
     eventually(lambda: mint_of(agent, kind).get("step") == "rest" and mint_of(agent, kind).get("key") != key,
                lambda: f"{mint_of(agent, kind)}\n{agent.log}", 60)
     assert kind.use(agent) == 200 and key not in kind.held(shared)
+
+
+def test_an_api_key_makes_others(agent):
+    """IBM Cloud: `with` is an API key that is exchanged, of the same identity; it is not touched."""
+    kind = KINDS[-1]
+    made = kind.by_hand(agent.cloud, "", {"name": "by hand", "iam_id": kind.subject, "account_id": ACCOUNT})
+    secret = agent.dir / "api-key"
+    secret.write_text(made["apikey"] + "\n")
+    minted, _ = kind.configured(agent)
+    exchange = {"token_url": agent.cloud.ready["ibm_url"] + "/identity/token", "grant": "custom", "secret_parameter": "apikey",
+                "grant_type": "urn:ibm:params:oauth:grant-type:apikey", "client_secret_file": str(secret),
+                "ca_file": agent.cloud.ca}
+    # Tokens take a key only once it is known everywhere.
+    agent.configure(minted, {"name": minted["mint"]["with"], "exchange": {"oauth": exchange}}).start()
+    for generation in (1, 2):
+        eventually(lambda: agent.generation(kind.name) == generation and mint_of(agent, kind).get("step") == "rest",
+                   lambda: f"{mint_of(agent, kind)}\n{agent.log}", 60)
+        assert kind.use(agent) == 200 and made["apikey"] not in agent.log
+        if generation == 1:
+            assert agent.run("rotate", kind.name).returncode == 0
+    assert set(kind.held(agent.cloud)) >= {made["id"], kind.published(agent)}
+    kind.delete(agent.cloud, made["id"])
 
 
 def mint_key(agent, kind):

@@ -97,6 +97,12 @@ static void requests(void **state)
     request(&bearer, contents, 2, "oauth/requests/bearer-basic-plain.txt");
     request(&by_token, NULL, 0, "oauth/requests/client-token.txt");
     request(&custom, NULL, 0, "oauth/requests/custom.txt");
+    custom.grant_type = (char[]){"urn:ibm:params:oauth:grant-type:apikey"};
+    custom.token_parameter = NULL;
+    custom.secret_parameter = (char[]){"apikey"};
+    custom.parameters.count = 0;
+    assert_false(cfr_sts_needs_token(&cfr_oauth_provider, &custom));
+    request(&custom, contents, 2, "oauth/requests/custom-secret.txt");
 }
 
 /* The part of a JWT that begins at TEXT, decoded. */
@@ -259,6 +265,23 @@ static void rules(void **state)
     checks("parameters: grant_type cannot be set here", GOLDEN_LIST(AT, "parameters", "grant_type"));
     checks("parameters: the name of parameter 1", GOLDEN_LIST(AT, "parameters", ""));
     checks(NULL, GOLDEN_LIST(AT, "grant", "custom", "grant_type", "urn:x:y", "token_parameter", "cr_token"));
+    checks(NULL, GOLDEN_LIST(AT, "grant", "custom", "grant_type", "urn:x:y", "secret_parameter", "apikey", SECRET));
+    checks("client_secret_file: `secret_parameter` needs it",
+           GOLDEN_LIST(AT, "grant", "custom", "grant_type", "urn:x:y", "secret_parameter", "apikey"));
+    checks("client_secret_file: it has no effect",
+           GOLDEN_LIST(AT, "grant", "custom", "grant_type", "urn:x:y", "token_parameter", "t", SECRET));
+    checks("secret_parameter: it has no effect with `client_authentication: post`",
+           GOLDEN_LIST(AT, ID, SECRET, AUTH, "post", "grant", "custom", "grant_type", "g", "secret_parameter", "a"));
+    checks("secret_parameter: it has no effect with `grant: token-exchange`",
+           GOLDEN_LIST(AT, "secret_parameter", "apikey", SECRET));
+    checks("secret_parameter: must be a name",
+           GOLDEN_LIST(AT, "grant", "custom", "grant_type", "g", "secret_parameter", "client_secret", SECRET));
+    checks(
+        "secret_parameter: must be another one",
+        GOLDEN_LIST(AT, "grant", "custom", "grant_type", "g", "token_parameter", "t", "secret_parameter", "t", SECRET));
+    checks("parameters: apikey cannot be set here",
+           GOLDEN_LIST(AT, "grant", "custom", "grant_type", "g", "secret_parameter", "apikey", SECRET, "parameters",
+                       "apikey"));
     checks("token_parameter: `grant: custom` needs it", GOLDEN_LIST(AT, "grant", "custom", "grant_type", "urn:x:y"));
     checks("grant_type: `grant: custom` needs it", GOLDEN_LIST(AT, "grant", "custom", "token_parameter", "t"));
     checks("grant_type: it has no effect with `grant: token-exchange`", GOLDEN_LIST(AT, "grant_type", "urn:x:y"));
