@@ -15,7 +15,7 @@ def shared(tmp_path_factory):
 
 @pytest.fixture
 def agent(agent_factory, shared):
-    """One that rotates in all four clouds, at the same time."""
+    """One that rotates in all of them, at the same time."""
     made = agent_factory(shared)
     return made.configure(*(one for kind in KINDS for one in kind.configured(made)))
 

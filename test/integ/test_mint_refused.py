@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A published long-lived key that an operator deletes or deactivates in its cloud: it is noticed, reported, and replaced. All four clouds."""
+"""A published long-lived key that an operator deletes or deactivates in its cloud: it is noticed, reported, and replaced. All five clouds."""
 import json
 
 import pytest
