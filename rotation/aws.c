@@ -284,6 +284,22 @@ static size_t places(const void *config)
     return ((const struct cfr_rotation_aws *)config)->regions.count;
 }
 
+static int pass_on(const void *config, const struct cfr_rotation_ask *ask, struct cfr_grant *out, struct cfr_err *err)
+{
+    const struct cfr_rotation_aws *c = config;
+    struct cfr_wire_aws_keys keys;
+    int rc = read_keys(ask->admin, &keys, err);
+
+    if (rc == 0 && keys.session_token.n != 0)
+        rc = cfr_err_set(err, CFR_E_CONFIG,
+                         "`with` has aws_session_token, which a minted key does not have, so it cannot be passed on");
+    if (rc == 0)
+        rc = cfr_grant_set(out, CFR_FIELD_AWS_ACCESS_KEY_ID, keys.id, err);
+    if (rc == 0)
+        rc = cfr_grant_set(out, CFR_FIELD_AWS_SECRET_ACCESS_KEY, keys.secret, err);
+    return rc == 0 ? cfr_grant_set(out, CFR_FIELD_AWS_REGION, cfr_view_of(c->regions.items[0]), err) : rc;
+}
+
 static const char *const grants[] = {CFR_FIELD_AWS_ACCESS_KEY_ID, CFR_FIELD_AWS_SECRET_ACCESS_KEY, CFR_FIELD_AWS_REGION,
                                      NULL};
 
@@ -310,4 +326,5 @@ const struct cfr_rotation_provider cfr_rotation_aws_provider = {
     .build = build,
     .parse = cfr_rotation_aws_parse,
     .recognize = cfr_rotation_aws_recognize,
+    .pass_on = pass_on,
 };

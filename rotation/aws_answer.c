@@ -244,6 +244,8 @@ static int refuse(const struct cfr_rotation_aws *c, const struct cfr_rotation_as
         if (cfr_error_table_find(tables[i], refusal.status, refusal.code, refusal.message) != NULL)
             refusal.rows = tables[i];
     }
+    r->out->may_not = strcmp(r->code, "AccessDenied") == 0 || strcmp(r->code, "AccessDeniedException") == 0 ||
+                      strcmp(r->code, "NotAuthorized") == 0;
     return cfr_error_table_set(&refusal, err);
 }
 

@@ -226,6 +226,7 @@ static const char *const grants[] = {CFR_FIELD_AZURE_CLIENT_ID, CFR_FIELD_AZURE_
 
 const struct cfr_rotation_provider cfr_rotation_azure_provider = {
     .grants = grants,
+    .admin_has = "an access token",
     .name = "azure",
     .table = &cfr_rotation_azure_table,
     .doc = CFR_DOC("Client secrets of an application in Microsoft Entra ID."),

@@ -188,6 +188,7 @@ static const char *const grants[] = {CFR_FIELD_GCP_SERVICE_ACCOUNT, CFR_FIELD_GC
 
 const struct cfr_rotation_provider cfr_rotation_gcp_provider = {
     .grants = grants,
+    .admin_has = "an access token",
     .name = "gcp",
     .table = &cfr_rotation_gcp_table,
     .doc = CFR_DOC("Keys of a Google service account."),

@@ -264,6 +264,7 @@ static const char *const grants[] = {CFR_FIELD_OPENSTACK_AUTH_URL,
 
 const struct cfr_rotation_provider cfr_rotation_openstack_provider = {
     .grants = grants,
+    .admin_has = "a token",
     .name = "openstack",
     .table = &cfr_rotation_openstack_table,
     .doc = CFR_DOC("Application credentials of an OpenStack user."),

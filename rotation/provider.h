@@ -72,6 +72,7 @@ struct cfr_rotation_answer {
     char caller[CFR_ROTATION_MAKER_MAX];  /* who asks; to be the ask's id from then on, and nothing else was asked */
     char denied[CFR_ROTATION_DENIED_MAX]; /* what the caller may not do, with ", " in between; adds to what is there */
     size_t judged;                        /* how many rights were looked at; adds */
+    bool may_not;                         /* after CFR_E_DENIED: `admin` is known to the cloud, and lacks the right */
 };
 
 /* How a new key is tried where that takes more than one request: an exchange with the provider of sts that is named.
@@ -128,6 +129,11 @@ struct cfr_rotation_provider {
      * FIELDS have no key of this cloud; CFR_E_CONFLICT: it is another subject's. */
     int (*recognize)(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_grant *fields,
                      struct cfr_rotation_answer *out, struct cfr_err *err);
+    /* Fills the empty OUT with the ask's `admin` as what CREATE gives: the fields of `grants`. CFR_E_CONFIG if `admin`
+     * has other ones. NULL: an `admin` of this cloud has other fields than a key (an access token, say), in words
+     * ADMIN_HAS. */
+    int (*pass_on)(const void *config, const struct cfr_rotation_ask *ask, struct cfr_grant *out, struct cfr_err *err);
+    const char *admin_has;
     /* Says how the key that is the ask's `fresh` is tried, in the zeroed OUT; NULL: by VERIFY. That it is not accepted
      * yet and that it never will be look the same: an error of any kind but LOCAL is a failed try. */
     int (*trial)(const void *config, const struct cfr_rotation_ask *ask, struct cfr_rotation_trial *out,

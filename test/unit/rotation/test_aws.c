@@ -536,13 +536,90 @@ static void outages(void **state)
     cfr_grant_free(&g);
 }
 
+/* Refusals of a right, and others that are refusals, too. */
+static void rights(void **state)
+{
+    static const struct {
+        const char *code;
+        long status;
+        bool may_not;
+    } rows[] = {
+        {"AccessDenied", 403, true},          {"AccessDeniedException", 400, true}, {"NotAuthorized", 400, true},
+        {"InvalidClientTokenId", 403, false}, {"ExpiredToken", 403, false},         {"Throttling", 400, false},
+        {"LimitExceeded", 409, false},        {"ServiceFailure", 500, false},
+    };
+    const struct cfr_rotation_aws c = robot();
+    struct cfr_grant g = keys("");
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct cfr_rotation_ask ask = {.op = CFR_ROTATION_CREATE, .admin = &g};
+        struct cfr_rotation_answer answer = {.used_s = 0};
+        struct cfr_err err = {0};
+        char body[512];
+        struct cfr_wire_reply reply = {.status = rows[i].status, .content_type = cfr_view_of("text/xml")};
+        int rc;
+
+        (void)snprintf(body, sizeof body,
+                       "<ErrorResponse><Error><Code>%s</Code><Message>m</Message></Error></ErrorResponse>",
+                       rows[i].code);
+        reply.body = cfr_view_of(body);
+        rc = cfr_rotation_aws_provider.parse(&c, &ask, &reply, &answer, &err);
+        if (rc == 0 || answer.may_not != rows[i].may_not || (answer.may_not && rc != CFR_E_DENIED))
+            fail_msg("%s: %s: %s", rows[i].code, cfr_err_name(rc), err.text);
+        cfr_rotation_answer_free(&answer);
+    }
+    cfr_grant_free(&g);
+}
+
+/* The keys of `with` as those of a new key, and nothing else that its Secret has. */
+static void what_is_passed_on(void **state)
+{
+    static const char *const prefixes[] = {"", CFR_FIELD_SECRET_PREFIX};
+    const struct cfr_rotation_aws c = robot();
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(prefixes); i++) {
+        struct cfr_grant g = keys(prefixes[i]);
+        struct cfr_rotation_ask ask = {.admin = &g};
+        struct cfr_grant out = {0};
+        struct cfr_err err = {0};
+        char name[64];
+
+        assert_int_equal(cfr_grant_set(&g, CFR_FIELD_SECRET_PREFIX "note", cfr_view_of("n"), NULL), 0);
+        assert_int_equal(cfr_rotation_aws_provider.pass_on(&c, &ask, &out, &err), 0);
+        for (size_t k = 0; cfr_rotation_aws_provider.grants[k] != NULL; k++)
+            assert_true(cfr_grant_get(&out, cfr_rotation_aws_provider.grants[k]).n != 0);
+        assert_int_equal(out.field_count, 3);
+        assert_true(cfr_view_eq(cfr_grant_get(&out, CFR_FIELD_AWS_SECRET_ACCESS_KEY), cfr_view_of(SECRET)));
+        assert_true(cfr_view_eq(cfr_grant_get(&out, CFR_FIELD_AWS_REGION), cfr_view_of("eu-west-1")));
+        cfr_grant_free(&out);
+        /* A session is no key. */
+        (void)snprintf(name, sizeof name, "%saws_session_token", prefixes[i]);
+        assert_int_equal(cfr_grant_set(&g, name, cfr_view_of("session"), NULL), 0);
+        assert_int_equal(cfr_rotation_aws_provider.pass_on(&c, &ask, &out, &err), CFR_E_CONFIG);
+        assert_non_null(strstr(err.text, "aws_session_token"));
+        assert_int_equal(out.field_count, 0);
+        cfr_grant_free(&g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outages),         cmocka_unit_test(requests),       cmocka_unit_test(rights),
-        cmocka_unit_test(answered_rights), cmocka_unit_test(places_to_call), cmocka_unit_test(partitions),
-        cmocka_unit_test(without_keys),    cmocka_unit_test(errors),         cmocka_unit_test(a_new_key),
-        cmocka_unit_test(a_list),          cmocka_unit_test(the_rest),       cmocka_unit_test(rules),
+        cmocka_unit_test(outages),
+        cmocka_unit_test(requests),
+        cmocka_unit_test(rights),
+        cmocka_unit_test(answered_rights),
+        cmocka_unit_test(places_to_call),
+        cmocka_unit_test(partitions),
+        cmocka_unit_test(without_keys),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(a_new_key),
+        cmocka_unit_test(a_list),
+        cmocka_unit_test(the_rest),
+        cmocka_unit_test(rules),
+        cmocka_unit_test(what_is_passed_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
