@@ -37,6 +37,7 @@
 
 #define CFR_MINT_OLD_SUFFIX        ".old"   /* of the files that hold what was published before */
 #define CFR_ADOPT_TARGET           "target" /* of mint.adopt */
+#define CFR_MINT_PASS_ON           "pass_on"
 #define CFR_ROTATION_FILE          "minted" /* when the published key was minted, and which it is */
 
 #define CFR_MINT_FILES_MAX         31 /* of a directory: each has an old one next to it */
@@ -177,7 +178,8 @@ struct cfr_config_mint {
     struct cfr_node node;
     struct cfr_one_of provider; /* of struct cfr_rotation_provider */
     char *with;
-    char *adopt; /* CFR_ADOPT_TARGET, or an absolute path; NULL = nothing is adopted */
+    char *otherwise; /* CFR_MINT_PASS_ON; NULL = nothing is published while no key may be created */
+    char *adopt;     /* CFR_ADOPT_TARGET, or an absolute path; NULL = nothing is adopted */
     int64_t expire_after_ms;
     int64_t grace_ms;
     int64_t grace_most_ms;

@@ -65,6 +65,41 @@ static void check_with(const struct cfr_config *config, const struct cfr_config_
             c->mint->with);
 }
 
+/* The secret of a minted key, as it is named in configurations. */
+static const char *secret_of(const struct cfr_rotation_provider *provider)
+{
+    size_t i = 0;
+
+    while (provider->grants[i + 1] != NULL && !cfr_grant_is_secret(provider->grants[i]))
+        i++;
+    return cfr_grant_public_name(provider->grants[i]);
+}
+
+/* What is passed on has to have the fields of a minted key, for which the formats are checked. */
+static void check_otherwise(const struct cfr_config *config, const struct cfr_config_credential *c,
+                            struct cfr_config_diagnostics *ps)
+{
+    const struct cfr_config_credential *with = c->mint->with != NULL ? cfr_config_find(config, c->mint->with) : NULL;
+    const char *name = c->name != NULL ? c->name : "without name";
+    const void *unused;
+    const struct cfr_rotation_provider *provider = cfr_config_mint_provider(c->mint, &unused);
+
+    if (c->mint->otherwise == NULL || with == NULL || with->mint != NULL || provider == NULL)
+        return;
+    if (provider->pass_on == NULL)
+        cfr_config_diagnostics_add(
+            ps, c->mint->node.line,
+            "credential %.63s: mint.or: `with` has %s of %s, and a minted key has %s: it cannot be passed on in its "
+            "place; remove `or`",
+            name, provider->admin_has, provider->name, secret_of(provider));
+    else if (cfr_config_secret_fate(with) != CFR_CONFIG_PASSED_ON)
+        cfr_config_diagnostics_add(
+            ps, c->mint->node.line,
+            "credential %.63s: mint.or: %.63s is %s, whose session token a minted key does not have; write a mounted "
+            "Secret with `pass_on: true`, or remove `or`",
+            name, c->mint->with, with->secret != NULL ? "a Secret that is exchanged" : "exchanged");
+}
+
 /* Keys without names cannot be distinguished: each credential would remove what the other one lost, and take its room.
  */
 static void check_alone(const struct cfr_config *config, size_t i, struct cfr_config_diagnostics *ps)
@@ -102,6 +137,7 @@ void cfr_config_check_mint(const struct cfr_config *config, struct cfr_config_di
         if (c->mint == NULL)
             continue;
         check_with(config, c, problems);
+        check_otherwise(config, c, problems);
         check_alone(config, i, problems);
         if (lies_below(config->state_dir, "/run") || lies_below(config->state_dir, "/var/run"))
             cfr_config_diagnostics_add(problems, c->mint->node.line,

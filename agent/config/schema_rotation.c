@@ -13,6 +13,11 @@ static const struct cfr_field mint_fields[] = {
     {FIELD(provider, ONE_OF), .variant = cfr_rotation_variant},
     {FIELD(with, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
      .doc = CFR_DOC("The credential of this file that may create and remove such keys. It need not be published.")},
+    {FIELD_AS("or", otherwise, STRING), .min = 1, .max = 31,
+     .doc = CFR_DOC("What to publish while the cloud refuses `with` the right to create keys and none was created yet: "
+                    "`pass_on` for the key of `with` itself, which gives consumers its rights. Creating one is tried "
+                    "again within the hour, and when `with` changes. For `aws`, where `with` is a mounted Secret that "
+                    "is passed on. Default: nothing.")},
     {FIELD(adopt, STRING), .min = 1, .max = 4095,
      .doc =
          CFR_DOC("A key that another program created, which is taken over instead of creating the first one: `target` "

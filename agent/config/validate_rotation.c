@@ -37,6 +37,11 @@ int cfr_config_rules_mint(const void *node, struct cfr_err *err)
                            "adopt: must be `" CFR_ADOPT_TARGET "`, or the absolute path of a mounted Secret or a file, "
                            "got \"%.200s\"",
                            c->adopt);
+    if (c->otherwise != NULL && strcmp(c->otherwise, CFR_MINT_PASS_ON) != 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "or: must be `" CFR_MINT_PASS_ON "`, got \"%.31s\"", c->otherwise);
+    if (c->otherwise != NULL && c->adopt != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "or: cannot be combined with `adopt`, which waits for the rights to list keys; remove one");
     return check_times(c, err);
 }
 

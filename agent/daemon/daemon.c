@@ -111,11 +111,17 @@ static bool admin_needed(void *ctx, const char *name)
     return cfr_daemon_admin_needed(ctx, name);
 }
 
+static void admin_changed(void *ctx, const char *name)
+{
+    cfr_daemon_admin_changed(ctx, name);
+}
+
 static int open_engines(struct cfr_daemon *a, struct cfr_err *err)
 {
     a->host.config = a->config;
     a->host.offer = offer;
     a->host.admin_needed = admin_needed;
+    a->host.admin_changed = admin_changed;
     a->host.offer_ctx = a;
     a->host.hook_attempts = a->options.once ? ONCE_HOOK_ATTEMPTS : 0;
     a->host.state_fd = cfr_state_open(a->config->state_dir, &a->state_lock_fd, err);

@@ -65,6 +65,12 @@ bool cfr_daemon_admin_needed(const struct cfr_daemon *a, const char *name)
     return false;
 }
 
+void cfr_daemon_admin_changed(const struct cfr_daemon *a, const char *name)
+{
+    for (size_t i = 0; i < a->count; i++)
+        cfr_worker_admin_changed(a->workers[i], name);
+}
+
 bool cfr_daemon_offer(struct cfr_daemon *a, const char *name, struct cfr_offer *out)
 {
     struct cfr_worker *w = cfr_daemon_worker(a, name);

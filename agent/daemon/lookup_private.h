@@ -11,6 +11,8 @@
 bool cfr_daemon_offer(struct cfr_daemon *a, const char *name, struct cfr_offer *out);
 /* A rotation that is due or under way needs the credential NAME. */
 bool cfr_daemon_admin_needed(const struct cfr_daemon *a, const char *name);
+/* The credential NAME has something new to offer to rotations. */
+void cfr_daemon_admin_changed(const struct cfr_daemon *a, const char *name);
 /* The worker of credential NAME, or NULL. */
 struct cfr_worker *cfr_daemon_worker(const struct cfr_daemon *a, const char *name);
 /* After every change of the agent's workers: makes finding them by name quick. */

@@ -643,6 +643,17 @@ bool cfr_publisher_holds_key(const struct cfr_publisher *p, const char *id)
     return p->config->publish.count != 0;
 }
 
+bool cfr_publisher_holds_made_key(const struct cfr_publisher *p)
+{
+    struct seen seen;
+
+    for (size_t i = 0; i < p->config->publish.count; i++) {
+        if (see(p, i, &seen) && seen.look.code == 0 && seen.key[0] != '\0')
+            return true;
+    }
+    return false;
+}
+
 uint64_t cfr_publisher_newest(const struct cfr_publisher *p)
 {
     uint64_t newest = 0;

@@ -87,6 +87,8 @@ int cfr_publisher_verify(const struct cfr_publisher *p, const struct cfr_publish
 void cfr_publisher_found(const struct cfr_publisher *p, struct cfr_publish_record *record);
 /* True if every target holds the long-lived key ID. Only directories know. */
 bool cfr_publisher_holds_key(const struct cfr_publisher *p, const char *id);
+/* True if a target holds any long-lived key that was made, though an earlier run may not be on record. As above. */
+bool cfr_publisher_holds_made_key(const struct cfr_publisher *p);
 /* The highest generation found in any target directory; 0 if there is none. */
 uint64_t cfr_publisher_newest(const struct cfr_publisher *p);
 /* When the newest of the targets on this machine was published, in nanoseconds by the clock of its file system; 0 if

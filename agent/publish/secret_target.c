@@ -306,7 +306,7 @@ const struct cfr_target_ops cfr_publish_configmap = {
 };
 
 /* Those of the configuration; without them, or without memory for them, none are known. */
-static void restore_keys(struct cfr_delivery_object *t)
+static void restore_keys(struct cfr_delivery_object *t, bool minted)
 {
     const struct cfr_list *keys = &t->config->keys;
 
@@ -314,12 +314,12 @@ static void restore_keys(struct cfr_delivery_object *t)
         if (cfr_publish_keys_add(&t->keys, cfr_publish_file_at(keys, i)->name, 0, NULL) != 0)
             return;
     }
-    if (t->all->config->mint != NULL && !t->kind->is_public)
+    if (minted && !t->kind->is_public)
         (void)cfr_publish_keys_add(&t->keys, CFR_ROTATION_FILE, 0, NULL);
 }
 
 void cfr_publish_secret_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted,
-                                int64_t expires_ms)
+                                int64_t expires_ms, bool minted)
 {
     struct cfr_delivery_object *t;
 
@@ -332,7 +332,7 @@ void cfr_publish_secret_restore(struct cfr_delivery *d, size_t index, uint64_t d
     t->done_expires_ms = done == wanted ? expires_ms : 0;
     if (done != wanted || done == 0)
         return;
-    restore_keys(t);
+    restore_keys(t, minted);
     t->look_boot_ms = 0;
 }
 

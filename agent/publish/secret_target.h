@@ -35,9 +35,9 @@ void cfr_publish_secret_close(struct cfr_delivery *d);
 void cfr_publish_secret_rebind(struct cfr_delivery *d, const struct cfr_config_credential *c);
 /* After a restart: Secret INDEX was last seen to hold DONE, and should hold WANTED, which lives until EXPIRES_MS; the
  * next step looks whether it does. What it should hold is not kept: one that is behind waits for the next
- * cfr_publish. */
+ * cfr_publish. MINTED: it also has the time that a long-lived key was made. */
 void cfr_publish_secret_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted,
-                                int64_t expires_ms);
+                                int64_t expires_ms, bool minted);
 /* True if a Secret is behind, and what it should hold is not known any more: it has to be published again. */
 bool cfr_publish_secret_lost(const struct cfr_delivery *d);
 /* Starts what is due. */

@@ -518,6 +518,7 @@ void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_f
     if (wanted && m->r.misses == 0)
         m->r.looked_s = 0;
     m->failed = false;
+    m->may_not = false;
     m->found_refused = false;
     m->deadline_boot_ms = 0;
 }
@@ -582,7 +583,7 @@ bool cfr_rotator_is_busy(const struct cfr_rotator *m)
     return m != NULL && cfr_rotator_is_calling(m);
 }
 
-void cfr_rotator_status(struct cfr_rotator *m, struct cfr_api_status_mint *out)
+void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_status_mint *out)
 {
     struct cfr_rotation_facts facts;
     const struct cfr_rotation_journal *j = &m->r.journal;
@@ -595,6 +596,10 @@ void cfr_rotator_status(struct cfr_rotator *m, struct cfr_api_status_mint *out)
     }
     get_facts(m, &facts);
     cfr_rotation_words(&m->r, &facts, m->words);
+    if (passed_on && j->step == CFR_ROTATION_REST)
+        (void)snprintf(m->words, sizeof m->words,
+                       CFR_ROTATION_WAITS_OPERATOR "%.63s may not create keys of %.200s, so its own key is passed on",
+                       m->config->mint->with, j->subject);
     if (cfr_rotator_is_refused(m))
         (void)snprintf(m->refused, sizeof m->refused, "the published key %s of %s was %s in the cloud%s%s%s",
                        j->current, j->subject, cfr_rotation_key_state_name(m->r.key_state),
@@ -616,6 +621,7 @@ void cfr_rotator_status(struct cfr_rotator *m, struct cfr_api_status_mint *out)
         .key_state = cfr_rotation_key_state_name(m->r.key_state),
         .key_refused = cfr_rotator_is_refused(m) ? m->refused : NULL,
         .subject = j->subject,
+        .passed_on = passed_on ? m->config->mint->with : NULL,
         .key = j->current[0] != '\0' ? j->current : NULL,
         .old_key = j->old[0] != '\0' ? j->old : NULL,
         .put_aside = m->put_aside,

@@ -73,6 +73,16 @@ bool cfr_rotator_adopts(const struct cfr_rotator *m);
 /* What the context's find has found, later; FOUND is emptied. A step follows. */
 void cfr_rotator_found(struct cfr_rotator *m, int rc, struct cfr_rotation_found *found, struct cfr_err *err);
 
+/* A key was published once, of this owner or a former one, or is about to be. */
+bool cfr_rotator_has_key(const struct cfr_rotator *m);
+/* The last attempt ended because the cloud refuses `with` the right, and no key was ever published. */
+bool cfr_rotator_may_not(const struct cfr_rotator *m);
+/* Fills the empty OUT with the key of `with`, as one that was made would be published. CFR_E_UNAVAILABLE, CFR_E_CONFIG
+ * if it has other fields. */
+int cfr_rotator_pass_on(const struct cfr_rotator *m, struct cfr_grant *out, struct cfr_err *err);
+/* That the last attempt was refused is no failure: that key is published. */
+void cfr_rotator_clear_failure(struct cfr_rotator *m);
+
 /* What is under way, or due, needs the credential named `with`. */
 bool cfr_rotator_needs_admin(const struct cfr_rotator *m);
 
@@ -89,7 +99,7 @@ int64_t cfr_rotator_deadline(const struct cfr_rotator *m);
 bool cfr_rotator_goes_on(const struct cfr_rotator *m);
 /* True while a request is under way. For NULL, too. */
 bool cfr_rotator_is_busy(const struct cfr_rotator *m);
-/* Strings live until the next call of any function here. */
-void cfr_rotator_status(struct cfr_rotator *m, struct cfr_api_status_mint *out);
+/* PASSED_ON: the key of `with` is what is published. Strings live until the next call of any function here. */
+void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_status_mint *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the rotator's files share: rotator.c (lifecycle and steps), rotator_result.c (results of requests),
- * rotator_request.c (requests), rotator_adopt.c (keys that other programs created), rotator_store.c (journal and
- * pending secret on disk). Private to them. */
+ * rotator_request.c (requests), rotator_adopt.c (keys that other programs created), rotator_pass_on.c (the key of
+ * `with`), rotator_store.c (journal and pending secret on disk). Private to them. */
 #ifndef CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 #define CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 
@@ -70,6 +70,7 @@ struct cfr_rotator {
     int64_t deadline_boot_ms;
     int64_t published_boot_ms;                 /* 0 = not by this run */
     char former[2 * CFR_ROTATION_SUBJECT_MAX]; /* why a former owner's key stays, in words; "" = it does not */
+    bool may_not;                              /* the last attempt was refused because `with` lacks a right */
     bool room_warned;                          /* that the next rotation lacks room was logged */
     bool found_refused;                        /* the key was found refused, and no start has followed yet */
     struct cfr_log_once lookup_log;            /* of lookups of the key that failed */

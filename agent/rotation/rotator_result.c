@@ -252,6 +252,7 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
     bool own = lookup || m->call.rights || m->call.former || m->call.op == CFR_ROTATION_CREATE ||
                m->call.op == CFR_ROTATION_VERIFY;
 
+    m->may_not = o->rc == CFR_E_DENIED && m->call.answer.may_not;
     if (o->rc == 0 && !own)
         all_well(m);
     if (m->call.former)

@@ -127,7 +127,7 @@ static bool restore_delivery(struct cfr_worker *w)
 
     for (size_t i = 0; i < count; i++)
         cfr_publish_secret_restore(w->delivery, i, known ? w->record.delivered[i] : 0, w->record.generation,
-                                   w->record.expires_ms);
+                                   w->record.expires_ms, w->rotator != NULL && !cfr_worker_is_passed_on(w));
     return !cfr_publish_secret_lost(w->delivery);
 }
 
@@ -428,7 +428,7 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
         out->refresh_s = w->life.refresh_wall_ms / 1000;
     cfr_worker_ack_status(w, now, out);
     if (w->rotator != NULL)
-        cfr_rotator_status(w->rotator, &out->mint);
+        cfr_rotator_status(w->rotator, cfr_worker_is_passed_on(w), &out->mint);
     memcpy(out->exchanges_failed, w->exchanges_failed, sizeof out->exchanges_failed);
     /* The boot clock may know better than a wall clock that was set back. */
     if (w->life.published && !cfr_lifecycle_valid(&w->life, now) && out->expires_s > now.wall_ms / 1000)

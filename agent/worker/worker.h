@@ -36,9 +36,10 @@ struct cfr_host {
     bool (*offer)(void *ctx, const char *name,
                   struct cfr_offer *out); /* what the credential NAME has; false: there is none */
     void *offer_ctx;
-    bool (*admin_needed)(void *ctx, const char *name); /* a rotation needs what NAME has; CTX as of the former */
-    unsigned hook_attempts;                            /* 0 = never give up */
-    struct cfr_fair_queue turns;                       /* of workers, by provider */
+    bool (*admin_needed)(void *ctx, const char *name);  /* a rotation needs what NAME has; CTX as of the former */
+    void (*admin_changed)(void *ctx, const char *name); /* NAME, which is named by a `with`, has something new */
+    unsigned hook_attempts;                             /* 0 = never give up */
+    struct cfr_fair_queue turns;                        /* of workers, by provider */
     struct cfr_publisher_crew crew;
     bool draining;  /* the end is near: what is under way goes on, and nothing new is begun */
     unsigned begun; /* turns since memory was given back */
@@ -57,6 +58,9 @@ void cfr_worker_start(struct cfr_worker *w);
 /* Watches W's source and targets, where its host had no watch when W was started, and looks at a source that could not
  * be used. */
 void cfr_worker_watch(struct cfr_worker *w);
+/* The credential NAME has something new to offer: where its key is passed on, another one is tried to be made at once.
+ */
+void cfr_worker_admin_changed(struct cfr_worker *w, const char *name);
 /* Ends what is under way, without touching what is published, and frees W. */
 void cfr_worker_close(struct cfr_worker *w);
 /* The configuration was reloaded; CONFIG has the same digest_material. Replaces the hooks where they differ. */

@@ -119,6 +119,8 @@ void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life
     /* By now it belongs to the record. */
     if (w->kept->grant.identity == NULL && published && w->record.identity != NULL)
         (void)cfr_grant_set_identity(&w->kept->grant, cfr_view_of(w->record.identity), NULL);
+    if (w->config->admin && w->host->admin_changed != NULL)
+        w->host->admin_changed(w->host->offer_ctx, w->config->name);
 }
 
 void cfr_worker_review_kept(struct cfr_worker *w)

@@ -15,8 +15,12 @@
 #define UNREADABLE_LOOKS   5
 #define UNREADABLE_LOOK_MS INT64_C(200)
 
-#define STORM              16   /* turns that leave memory worth giving back */
-#define BUSY_LOOK_MS       1000 /* when other work at the targets is under way */
+#define PASSES_ADMIN_ON                                                                                                \
+    "passes the key of `mint.with` on, which may not create one: there is nothing to rotate yet; allow it to create "  \
+    "keys"
+
+#define STORM        16   /* turns that leave memory worth giving back */
+#define BUSY_LOOK_MS 1000 /* when other work at the targets is under way */
 
 /* ---- the acquire ---- */
 
@@ -716,7 +720,9 @@ int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replac
 {
     bool named = reason != NULL && reason[0] != '\0';
     const struct cfr_source_ops *source = cfr_source_of(w->config);
-    const char *fixed = source->fixed != NULL ? source->fixed(w->config) : NULL;
+    const char *fixed = source->fixed != NULL        ? source->fixed(w->config)
+                        : cfr_worker_is_passed_on(w) ? PASSES_ADMIN_ON
+                                                     : NULL;
     char *before;
     char *copy;
     int rc;

@@ -116,6 +116,7 @@ struct cfr_worker {
     bool lost;                    /* what was published is not there, or not as it was */
     int64_t restore_boot_ms;      /* after that a loss is dealt with at once, until then once a minute */
     struct cfr_worker_kept *kept; /* the last grant, where it is served; NULL = none */
+    bool pass_on_logged;          /* that the key of `with` is passed on */
     bool wanted;                  /* a client asked for it, though the configuration names none */
     char *watched;                /* the token's path that a mounted Secret names, as it is watched now; NULL = none */
     char *warning;                /* of the API server, with the last token that it gave; NULL = none */
@@ -185,6 +186,15 @@ enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_sour
 void cfr_worker_rotation_step(struct cfr_worker *w);
 /* The generation on record is published, and is on disk. */
 void cfr_worker_rotation_published(struct cfr_worker *w);
+
+/* worker_pass_on.c: the key of `with` is published while no key may be made. Recorded by the mark of that key in
+ * record.token_mark, which is 0 for a key that was made. */
+bool cfr_worker_is_passed_on(const struct cfr_worker *w);
+/* RESULT is a failure of the rotator. GRANTED: w->granted has the key of `with`. SAME: it is published already. NONE:
+ * the failure is reported as any other. */
+enum cfr_event cfr_worker_pass_on(struct cfr_worker *w, const struct cfr_source_exchange_result *result);
+/* Plans when making a key is tried again. */
+void cfr_worker_pass_on_published(struct cfr_worker *w);
 
 /* worker_source.c */
 /* What W's source needs. */

@@ -394,6 +394,8 @@ enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, int64_t issued_s)
         return finish_same(w);
     cfr_publisher_found(w->targets, &w->record);
     w->record.issued_ms = issued_s * 1000;
+    /* It is a key that was made, not one that was passed on. */
+    w->record.token_mark = 0;
     w->record.expires_ms = w->life.life.expires_ms;
     w->record.last_success_s = now.wall_ms / 1000;
     free(w->record.identity);

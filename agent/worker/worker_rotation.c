@@ -82,6 +82,8 @@ void cfr_worker_rotation_rebind(struct cfr_worker *w)
     /* Its age may be another now. */
     if (cfr_lifecycle_is_settled(&w->life) && cfr_rotator_is_settled(w->rotator))
         cfr_lifecycle_refresh_at(&w->life, cfr_clock_now(), cfr_rotator_due_ms(w->rotator));
+    /* `or` may be new. */
+    cfr_worker_admin_changed(w, w->config->mint->with);
 }
 
 bool cfr_worker_rotation_adopt(struct cfr_worker *w, struct cfr_now now)
@@ -135,6 +137,10 @@ enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_sour
         }
     }
     if (result->rc != 0) {
+        enum cfr_event event = cfr_worker_pass_on(w, result);
+
+        if (event != CFR_EVENT_NONE)
+            return event;
         w->exchanges_failed[cfr_err_class(result->rc)]++;
         return cfr_worker_fail(w, &result->err, result->retry_after_s);
     }
@@ -163,6 +169,11 @@ void cfr_worker_rotation_published(struct cfr_worker *w)
     /* Until the cluster holds it, too, the pending secret stays, and the old key's grace does not begin. */
     if (cfr_publish_secret_pending(w->delivery))
         return;
+    if (cfr_worker_is_passed_on(w)) {
+        cfr_worker_pass_on_published(w);
+        return;
+    }
+    w->pass_on_logged = false;
     cfr_rotator_published(w->rotator, w->record.generation);
     cfr_lifecycle_refresh_at(&w->life, cfr_clock_now(), cfr_rotator_due_ms(w->rotator));
 }

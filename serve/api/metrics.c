@@ -197,6 +197,9 @@ static const struct family {
      "When the published long-lived key was minted, in seconds since the epoch. Absent for other credentials."},
     {"credfresh_key_state", "gauge", cfr_api_metrics_key_state,
      "1 for the state of the published long-lived key in the cloud, 0 for the others. Absent until it was looked up."},
+    {"credfresh_key_passed_on", "gauge", cfr_api_metrics_key_passed_on,
+     "1 while the administrator's own key is published, because it may not create a long-lived key. Absent for other "
+     "credentials."},
     {"credfresh_rotation_state", "gauge", cfr_api_metrics_rotation_state,
      "1 for the state that the rotation of a long-lived key is in, 0 for the others. Absent for other credentials."},
     {"credfresh_rotations_total", "counter", cfr_api_metrics_rotations,

@@ -61,6 +61,7 @@ struct cfr_api_status_mint {
     size_t put_aside_count;
     const char *key_state; /* of the published one in the cloud: "active", "deactivated", "deleted"; NULL = not known */
     const char *key_refused; /* why consumers are refused with it, in words; NULL = nothing is known against it */
+    const char *passed_on;   /* the credential whose own key is published while none may be made; NULL = none */
     int64_t minted_s;        /* 0 = none */
     int64_t due_s;
     uint64_t rotation;  /* number of the present or last one */

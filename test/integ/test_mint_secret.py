@@ -3,7 +3,7 @@
 import pytest
 
 from conftest import eventually
-from minting import (admin, clean_up, cloud, configured, iam_cloud, keys_of, mint_of, minted, rotate, wait_complete,
+from minting import (ADMIN, IAM, admin, clean_up, cloud, configured, iam_cloud, keys_of, mint_of, minted, rotate, wait_complete,
                      wait_step)
 from test_secret_target import Kube, delivery
 
@@ -163,3 +163,26 @@ def test_names_that_would_be_overwritten(agent):
                         admin(agent))
         done = agent.run("check")
         assert done.returncode != 0 and "choose another name" in done.stderr + done.stdout
+
+
+def test_a_key_that_is_passed_on(agent, kube):
+    """It has no `minted`, is not applied again by a restart, and is no KEY.old of the key that follows."""
+    agent.cloud.admin("/service/iam", {**IAM, "deny": ["CreateAccessKey"]})
+    agent.configure(minted(agent, mint={"or": "pass_on"}, publish=secret(agent)), admin(agent)).start()
+    agent.wait_generation(1, "robot")
+    eventually(lambda: delivery_of(agent).get("result") == "ok", agent.log)
+    assert sorted(held(kube)) == ["aws_access_key_id", "credentials"]
+    assert held(kube)["aws_access_key_id"] == ADMIN["aws_access_key_id"]
+    agent.kill()
+    agent.cloud.admin("/stats/reset", {})
+    agent.start()
+    eventually(lambda: agent.cloud.exchanges("CreateAccessKey") and mint_of(agent).get("passed_on"), lambda: agent.log)
+    agent.wait_state("fresh", "robot")
+    assert agent.generation("robot") == 1 and not agent.cloud.exchanges("kube.secret.apply")
+    agent.stop()
+    agent.cloud.admin("/service/iam", IAM)
+    agent.start()
+    agent.wait_generation(2, "robot", 60)
+    wait_complete(agent)
+    assert sorted(held(kube)) == ["aws_access_key_id", "credentials", "minted"]
+    assert active(agent) == {held(kube)["aws_access_key_id"]} == {held(kube)["minted"].split()[1]}

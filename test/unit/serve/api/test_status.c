@@ -319,6 +319,7 @@ static void test_refused_key(void **state)
     cfr_api_status_metrics(&s, &out);
     assert_non_null(strstr(out.p, "credfresh_key_state{credential=\"robot\",state=\"deleted\"} 1\n"));
     assert_non_null(strstr(out.p, "credfresh_key_state{credential=\"robot\",state=\"active\"} 0\n"));
+    assert_non_null(strstr(out.p, "credfresh_key_passed_on{credential=\"robot\"} 0\n"));
     cfr_str_free(&out);
 }
 
