@@ -537,7 +537,7 @@ static void outages(void **state)
 }
 
 /* Refusals of a right, and others that are refusals, too. */
-static void rights(void **state)
+static void refused_rights(void **state)
 {
     static const struct {
         const char *code;
@@ -607,19 +607,13 @@ static void what_is_passed_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outages),
-        cmocka_unit_test(requests),
-        cmocka_unit_test(rights),
-        cmocka_unit_test(answered_rights),
-        cmocka_unit_test(places_to_call),
-        cmocka_unit_test(partitions),
-        cmocka_unit_test(without_keys),
-        cmocka_unit_test(errors),
-        cmocka_unit_test(a_new_key),
-        cmocka_unit_test(a_list),
-        cmocka_unit_test(the_rest),
-        cmocka_unit_test(rules),
-        cmocka_unit_test(what_is_passed_on),
+        cmocka_unit_test(outages),        cmocka_unit_test(requests),
+        cmocka_unit_test(rights),         cmocka_unit_test(answered_rights),
+        cmocka_unit_test(places_to_call), cmocka_unit_test(partitions),
+        cmocka_unit_test(without_keys),   cmocka_unit_test(errors),
+        cmocka_unit_test(a_new_key),      cmocka_unit_test(a_list),
+        cmocka_unit_test(the_rest),       cmocka_unit_test(rules),
+        cmocka_unit_test(refused_rights), cmocka_unit_test(what_is_passed_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
