@@ -10,7 +10,7 @@ for test in "$build"/test/unit/test_*; do
     case $test in
     # They look at memory after it was freed, let allocations fail, trace a child, start one (this valgrind knows no
     # pidfd_open), make RSA keys for minutes, or have threads that never wait, of which valgrind runs one at a time.
-    *_memory | *test_base_secret | *test_base_wipealloc | *test_base_grant | *test_base_json | *test_files_kill | *test_files_watch | *test_agent_kube_exec_plugin | *test_agent_loop_process | *test_agent_loop_program | *test_wire_jwt | *test_pki_life | *test_libcredfresh_threads | *test_libcredfresh_readers) continue ;;
+    *_memory | *test_base_secret | *test_base_wipealloc | *test_base_grant | *test_base_json | *test_files_kill | *test_files_watch | *test_agent_kube_exec_plugin | *test_agent_loop_process | *test_agent_loop_program | *test_wire_jwt | *test_pki_csr | *test_pki_life | *test_libcredfresh_threads | *test_libcredfresh_readers) continue ;;
     esac
     [ ! -x "$test" ] || [ ! -f "$test" ] || basename "$test"
 done >"$logs/list"
