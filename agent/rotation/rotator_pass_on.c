@@ -22,10 +22,11 @@ int cfr_rotator_pass_on(const struct cfr_rotator *m, struct cfr_grant *out, stru
 {
     struct cfr_rotation_ask ask = {.now_s = cfr_clock_now().wall_ms / 1000};
     char identity[128];
-    int rc = m->provider->pass_on == NULL
-                 ? cfr_err_set(err, CFR_E_CONFIG, "`with` has %s, which is no key", m->provider->admin_has)
-                 : cfr_rotator_find_admin(m, &ask.admin, err);
+    int rc;
 
+    if (m->provider->pass_on == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "`with` has %s, which is no key", m->provider->admin_has);
+    rc = cfr_rotator_find_admin(m, &ask.admin, err);
     if (rc == 0)
         rc = m->provider->pass_on(m->provider_config, &ask, out, err);
     (void)snprintf(identity, sizeof identity, "the key of %.63s, passed on", m->config->mint->with);
