@@ -184,6 +184,14 @@ bool cfr_json_string(const struct cfr_json *value, struct cfr_view *out)
     return true;
 }
 
+struct cfr_view cfr_json_text(const struct cfr_json *object, const char *key)
+{
+    struct cfr_view text = {NULL, 0};
+
+    (void)cfr_json_string(cfr_json_get(object, key), &text);
+    return text;
+}
+
 bool cfr_json_number(const struct cfr_json *value, double *out)
 {
     if (!cJSON_IsNumber(in(value)))

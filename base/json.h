@@ -43,6 +43,8 @@ const struct cfr_json *cfr_json_next(const struct cfr_json *value);
 struct cfr_view cfr_json_key(const struct cfr_json *value);
 /* False if VALUE is no string. */
 bool cfr_json_string(const struct cfr_json *value, struct cfr_view *out);
+/* The string that OBJECT has under KEY; empty if there is none, or OBJECT is no object. */
+struct cfr_view cfr_json_text(const struct cfr_json *object, const char *key);
 bool cfr_json_number(const struct cfr_json *value, double *out);
 /* A number without fraction that fits; false otherwise. */
 bool cfr_json_integer(const struct cfr_json *value, int64_t *out);

@@ -2,6 +2,7 @@
 /* caBundle of webhooks, APIServices and CRDs. */
 #include "kube/ca_bundle.h"
 
+#include "kube/answer_private.h"
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/writer.h"
@@ -145,30 +146,15 @@ void cfr_k8s_ca_free_names(struct cfr_strings *names)
 
 /* ---- answers ---- */
 
-static struct cfr_view text_at(const struct cfr_json *object, const char *key)
-{
-    struct cfr_view text = {NULL, 0};
-
-    (void)cfr_json_string(cfr_json_get(object, key), &text);
-    return text;
-}
-
-static int parse(struct cfr_view body, struct cfr_json **out, struct cfr_err *err)
-{
-    int rc = cfr_json_parse(body, out, err);
-
-    return rc == 0 || rc == CFR_E_NOMEM ? rc : cfr_err_prefix(err, "the API server's answer");
-}
-
 static bool wants_bundle(const struct cfr_json *metadata)
 {
-    return cfr_view_is(text_at(cfr_json_get(metadata, "annotations"), CFR_K8S_CA_ANNOTATION), "true");
+    return cfr_view_is(cfr_json_text(cfr_json_get(metadata, "annotations"), CFR_K8S_CA_ANNOTATION), "true");
 }
 
 static int add_wanting(const struct cfr_json *item, struct cfr_strings *names, struct cfr_err *err)
 {
     const struct cfr_json *metadata = cfr_json_get(item, "metadata");
-    struct cfr_view name = text_at(metadata, "name");
+    struct cfr_view name = cfr_json_text(metadata, "name");
 
     if (!wants_bundle(metadata))
         return 0;
@@ -184,15 +170,15 @@ int cfr_k8s_ca_read_list(struct cfr_view body, struct cfr_strings *names, char *
 {
     struct cfr_json *doc = NULL;
     struct cfr_view from;
-    int rc = parse(body, &doc, err);
+    int rc = cfr_k8s_answer_parse(body, &doc, err);
 
     *next = NULL;
-    if (rc == 0 && !cfr_view_is(text_at(doc, "kind"), "PartialObjectMetadataList"))
+    if (rc == 0 && !cfr_view_is(cfr_json_text(doc, "kind"), "PartialObjectMetadataList"))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is not a list of metadata; check the API server's address");
     for (const struct cfr_json *item = cfr_json_first(cfr_json_get(doc, "items")); rc == 0 && item != NULL;
          item = cfr_json_next(item))
         rc = add_wanting(item, names, err);
-    from = text_at(cfr_json_get(doc, "metadata"), "continue");
+    from = cfr_json_text(cfr_json_get(doc, "metadata"), "continue");
     if (rc == 0 && from.n != 0) {
         *next = from.n <= NEXT_MAX && memchr(from.p, '\0', from.n) == NULL ? cfr_str_dup(from) : NULL;
         if (*next == NULL)
@@ -217,7 +203,7 @@ static int read_webhooks(const struct cfr_json *list, struct cfr_strings *out, s
     int rc = 0;
 
     for (const struct cfr_json *one = cfr_json_first(list); rc == 0 && one != NULL; one = cfr_json_next(one)) {
-        struct cfr_view name = text_at(one, "name");
+        struct cfr_view name = cfr_json_text(one, "name");
 
         if (name.n == 0 || !cfr_view_printable(name) || out->count == CFR_K8S_CA_WEBHOOKS_MAX)
             return cfr_err_set(err, CFR_E_ANSWER, "it has a webhook without a name, or more than %d of them",
@@ -233,15 +219,16 @@ int cfr_k8s_ca_read(enum cfr_k8s_ca_kind kind, const char *name, struct cfr_view
     const char *wanted = cfr_k8s_ca_has_webhooks(kind) ? cfr_k8s_ca_kinds[kind] : "PartialObjectMetadata";
     const struct cfr_json *metadata;
     struct cfr_json *doc = NULL;
-    int rc = parse(body, &doc, err);
+    int rc = cfr_k8s_answer_parse(body, &doc, err);
 
     *out = (struct cfr_k8s_ca_object){.webhooks = {NULL, 0}};
     metadata = cfr_json_get(doc, "metadata");
-    if (rc == 0 && (!cfr_view_is(text_at(doc, "kind"), wanted) || !cfr_view_is(text_at(metadata, "name"), name) ||
-                    !copy_text(text_at(metadata, "uid"), out->uid) ||
-                    !copy_text(text_at(metadata, "resourceVersion"), out->version)))
+    if (rc == 0 &&
+        (!cfr_view_is(cfr_json_text(doc, "kind"), wanted) || !cfr_view_is(cfr_json_text(metadata, "name"), name) ||
+         !copy_text(cfr_json_text(metadata, "uid"), out->uid) ||
+         !copy_text(cfr_json_text(metadata, "resourceVersion"), out->version)))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is not the object; check the API server's address");
-    if (rc == 0 && text_at(metadata, "deletionTimestamp").n != 0)
+    if (rc == 0 && cfr_json_text(metadata, "deletionTimestamp").n != 0)
         rc = cfr_err_set(err, CFR_E_UNAVAILABLE, "it is being deleted");
     if (rc == 0 && cfr_k8s_ca_has_webhooks(kind))
         rc = read_webhooks(cfr_json_get(doc, "webhooks"), &out->webhooks, err);
@@ -260,7 +247,7 @@ bool cfr_k8s_ca_is_unknown(const char *name, struct cfr_view body)
 {
     struct cfr_json *doc = NULL;
     bool found =
-        cfr_json_parse(body, &doc, NULL) == 0 && cfr_view_is(text_at(cfr_json_get(doc, "details"), "name"), name);
+        cfr_json_parse(body, &doc, NULL) == 0 && cfr_view_is(cfr_json_text(cfr_json_get(doc, "details"), "name"), name);
 
     cfr_json_free(doc);
     return !found;

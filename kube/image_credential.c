@@ -18,18 +18,10 @@
 /* The longest time.Duration of Go, which counts nanoseconds. */
 #define LONGEST_S INT64_C(9223372036)
 
-static struct cfr_view text_at(const struct cfr_json *object, const char *key)
-{
-    struct cfr_view text = {NULL, 0};
-
-    (void)cfr_json_string(cfr_json_get(object, key), &text);
-    return text;
-}
-
 static int check_head(const struct cfr_k8s_image_request *r, struct cfr_err *err)
 {
-    struct cfr_view kind = text_at(r->doc, "kind");
-    struct cfr_view version = text_at(r->doc, "apiVersion");
+    struct cfr_view kind = cfr_json_text(r->doc, "kind");
+    struct cfr_view version = cfr_json_text(r->doc, "apiVersion");
     char shown[CFR_REDACT_MAX];
 
     if (!cfr_view_is(kind, "CredentialProviderRequest"))
@@ -66,8 +58,8 @@ int cfr_k8s_image_request_read(struct cfr_view text, struct cfr_k8s_image_reques
     rc = cfr_json_parse(text, &out->doc, &why);
     if (rc != 0)
         return cfr_err_set(err, rc, rc == CFR_E_NOMEM ? "%s" : "the kubelet's request is %s", why.text);
-    out->token = text_at(out->doc, "serviceAccountToken");
-    out->image = text_at(out->doc, "image");
+    out->token = cfr_json_text(out->doc, "serviceAccountToken");
+    out->image = cfr_json_text(out->doc, "image");
     rc = check_head(out, err);
     if (rc == 0)
         rc = check_image(out->image, err);
@@ -84,7 +76,7 @@ void cfr_k8s_image_request_free(struct cfr_k8s_image_request *r)
 
 struct cfr_view cfr_k8s_image_request_annotation(const struct cfr_k8s_image_request *r, const char *name)
 {
-    return text_at(cfr_json_get(r->doc, "serviceAccountAnnotations"), name);
+    return cfr_json_text(cfr_json_get(r->doc, "serviceAccountAnnotations"), name);
 }
 
 /* As Go writes a time.Duration of whole seconds. */
@@ -145,13 +137,13 @@ static void write_auths(struct cfr_writer *w, const struct cfr_json *doc)
 
     cfr_writer_object(w, "auth");
     for (; w->rc == 0 && item != NULL; item = cfr_json_next(item)) {
-        struct cfr_view user = text_at(item, "username");
-        struct cfr_view password = text_at(item, "password");
+        struct cfr_view user = cfr_json_text(item, "username");
+        struct cfr_view password = cfr_json_text(item, "password");
 
         if (user.n != 0 && password.n != 0)
             write_login(w, cfr_json_key(item), user, password);
         else
-            write_decoded(w, cfr_json_key(item), text_at(item, "auth"));
+            write_decoded(w, cfr_json_key(item), cfr_json_text(item, "auth"));
     }
     cfr_writer_close(w);
 }

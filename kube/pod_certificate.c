@@ -2,6 +2,7 @@
 /* PodCertificateRequests and their status. */
 #include "kube/pod_certificate.h"
 
+#include "kube/answer_private.h"
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/time.h"
@@ -55,21 +56,6 @@ bool cfr_k8s_pod_cert_path(bool beta, const char *namespace_name, const char *na
 
 /* ---- answers ---- */
 
-static struct cfr_view text_at(const struct cfr_json *object, const char *key)
-{
-    struct cfr_view text = {NULL, 0};
-
-    (void)cfr_json_string(cfr_json_get(object, key), &text);
-    return text;
-}
-
-static int parse(struct cfr_view body, struct cfr_json **out, struct cfr_err *err)
-{
-    int rc = cfr_json_parse(body, out, err);
-
-    return rc == 0 || rc == CFR_E_NOMEM ? rc : cfr_err_prefix(err, "the API server's answer");
-}
-
 static bool copy_text(struct cfr_view from, char *to, size_t size)
 {
     if (from.n == 0 || from.n >= size || !cfr_view_printable(from))
@@ -81,7 +67,7 @@ static bool copy_text(struct cfr_view from, char *to, size_t size)
 
 static int read_next(const struct cfr_json *doc, char **next, struct cfr_err *err)
 {
-    struct cfr_view from = text_at(cfr_json_get(doc, "metadata"), "continue");
+    struct cfr_view from = cfr_json_text(cfr_json_get(doc, "metadata"), "continue");
 
     if (from.n == 0)
         return 0;
@@ -96,7 +82,7 @@ int cfr_k8s_pod_cert_read_list(struct cfr_view body, cfr_k8s_pod_cert_fn *fn, vo
 {
     const struct cfr_json *items;
     struct cfr_json *doc = NULL;
-    int rc = parse(body, &doc, err);
+    int rc = cfr_k8s_answer_parse(body, &doc, err);
 
     *next = NULL;
     items = cfr_json_get(doc, "items");
@@ -105,12 +91,12 @@ int cfr_k8s_pod_cert_read_list(struct cfr_view body, cfr_k8s_pod_cert_fn *fn, vo
         rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is not a list; check the API server's address");
     for (const struct cfr_json *item = cfr_json_first(items); rc == 0 && item != NULL; item = cfr_json_next(item)) {
         const struct cfr_json *metadata = cfr_json_get(item, "metadata");
-        struct cfr_view version = text_at(metadata, "resourceVersion");
+        struct cfr_view version = cfr_json_text(metadata, "resourceVersion");
 
         if (version.n == 0 || version.n >= CFR_K8S_POD_CERT_TEXT_MAX)
             rc = cfr_err_set(err, CFR_E_ANSWER, "the API server's answer has an object without a version");
         else
-            rc = fn(ctx, text_at(metadata, "namespace"), text_at(metadata, "name"), version, err);
+            rc = fn(ctx, cfr_json_text(metadata, "namespace"), cfr_json_text(metadata, "name"), version, err);
     }
     if (rc == 0)
         rc = read_next(doc, next, err);
@@ -123,20 +109,21 @@ static bool read_metadata(const struct cfr_json *doc, const char *namespace_name
 {
     const struct cfr_json *metadata = cfr_json_get(doc, "metadata");
 
-    return cfr_view_is(text_at(doc, "kind"), "PodCertificateRequest") &&
-           cfr_view_is(text_at(metadata, "namespace"), namespace_name) &&
-           cfr_view_is(text_at(metadata, "name"), name) &&
-           copy_text(text_at(metadata, "namespace"), out->namespace_name, sizeof out->namespace_name) &&
-           copy_text(text_at(metadata, "name"), out->name, sizeof out->name) &&
-           copy_text(text_at(metadata, "uid"), out->uid, sizeof out->uid) &&
-           copy_text(text_at(metadata, "resourceVersion"), out->version, sizeof out->version);
+    return cfr_view_is(cfr_json_text(doc, "kind"), "PodCertificateRequest") &&
+           cfr_view_is(cfr_json_text(metadata, "namespace"), namespace_name) &&
+           cfr_view_is(cfr_json_text(metadata, "name"), name) &&
+           copy_text(cfr_json_text(metadata, "namespace"), out->namespace_name, sizeof out->namespace_name) &&
+           copy_text(cfr_json_text(metadata, "name"), out->name, sizeof out->name) &&
+           copy_text(cfr_json_text(metadata, "uid"), out->uid, sizeof out->uid) &&
+           copy_text(cfr_json_text(metadata, "resourceVersion"), out->version, sizeof out->version);
 }
 
 static bool read_owner(const struct cfr_json *spec, struct cfr_k8s_pod_cert *out)
 {
-    return copy_text(text_at(spec, "podName"), out->pod, sizeof out->pod) && cfr_k8s_name_is_subdomain(out->pod) &&
-           copy_text(text_at(spec, "podUID"), out->pod_uid, sizeof out->pod_uid) &&
-           copy_text(text_at(spec, "serviceAccountName"), out->service_account, sizeof out->service_account) &&
+    return copy_text(cfr_json_text(spec, "podName"), out->pod, sizeof out->pod) &&
+           cfr_k8s_name_is_subdomain(out->pod) &&
+           copy_text(cfr_json_text(spec, "podUID"), out->pod_uid, sizeof out->pod_uid) &&
+           copy_text(cfr_json_text(spec, "serviceAccountName"), out->service_account, sizeof out->service_account) &&
            cfr_k8s_name_is_subdomain(out->service_account);
 }
 
@@ -146,7 +133,7 @@ static int read_bytes(const struct cfr_json *spec, const char *key, struct cfr_s
     int rc;
 
     cfr_secret_init(out, DER_MAX);
-    rc = cfr_base64_decode(text_at(spec, key), out, err);
+    rc = cfr_base64_decode(cfr_json_text(spec, key), out, err);
     if (rc != 0)
         cfr_secret_free(out);
     return rc == CFR_E_NOMEM ? rc : 0;
@@ -170,8 +157,9 @@ static bool is_decided(const struct cfr_json *doc)
 {
     const struct cfr_json *status = cfr_json_get(doc, "status");
 
-    return cfr_json_count(cfr_json_get(status, "conditions")) != 0 || text_at(status, "certificateChain").n != 0 ||
-           text_at(cfr_json_get(doc, "metadata"), "deletionTimestamp").n != 0;
+    return cfr_json_count(cfr_json_get(status, "conditions")) != 0 ||
+           cfr_json_text(status, "certificateChain").n != 0 ||
+           cfr_json_text(cfr_json_get(doc, "metadata"), "deletionTimestamp").n != 0;
 }
 
 int cfr_k8s_pod_cert_read(struct cfr_view body, const char *signer, const char *namespace_name, const char *name,
@@ -179,13 +167,13 @@ int cfr_k8s_pod_cert_read(struct cfr_view body, const char *signer, const char *
 {
     const struct cfr_json *spec;
     struct cfr_json *doc = NULL;
-    int rc = parse(body, &doc, err);
+    int rc = cfr_k8s_answer_parse(body, &doc, err);
 
     *out = (struct cfr_k8s_pod_cert){.decided = false};
     spec = cfr_json_get(doc, "spec");
     if (rc == 0 && (!read_metadata(doc, namespace_name, name, out) || !read_owner(spec, out)))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is not the request; check the API server's address");
-    if (rc == 0 && !cfr_view_is(text_at(spec, "signerName"), signer))
+    if (rc == 0 && !cfr_view_is(cfr_json_text(spec, "signerName"), signer))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the request is for another signer");
     if (rc == 0) {
         out->decided = is_decided(doc);

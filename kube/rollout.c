@@ -72,20 +72,12 @@ static int64_t number(const struct cfr_json *object, const char *key, int64_t ab
     return cfr_json_integer(cfr_json_get(object, key), &value) ? value : absent;
 }
 
-static struct cfr_view text_at(const struct cfr_json *object, const char *key)
-{
-    struct cfr_view text = {NULL, 0};
-
-    (void)cfr_json_string(cfr_json_get(object, key), &text);
-    return text;
-}
-
 static bool exceeded_deadline(const struct cfr_json *status)
 {
     const struct cfr_json *c = cfr_json_first(cfr_json_get(status, "conditions"));
 
-    while (c != NULL && !(cfr_view_is(text_at(c, "type"), "Progressing") &&
-                          cfr_view_is(text_at(c, "reason"), "ProgressDeadlineExceeded")))
+    while (c != NULL && !(cfr_view_is(cfr_json_text(c, "type"), "Progressing") &&
+                          cfr_view_is(cfr_json_text(c, "reason"), "ProgressDeadlineExceeded")))
         c = cfr_json_next(c);
     return c != NULL;
 }
@@ -125,7 +117,7 @@ static bool is_marked(const struct cfr_k8s_restart *r, const struct cfr_json *sp
     char value[MARK_MAX];
 
     write_mark(r, key, value);
-    return cfr_view_is(text_at(cfr_json_path(spec, path), key), value);
+    return cfr_view_is(cfr_json_text(cfr_json_path(spec, path), key), value);
 }
 
 int cfr_k8s_rollout_read(const struct cfr_k8s_restart *r, struct cfr_view body, struct cfr_k8s_rollout *out,
@@ -144,8 +136,8 @@ int cfr_k8s_rollout_read(const struct cfr_k8s_restart *r, struct cfr_view body, 
         return rc;
     spec = cfr_json_get(doc, "spec");
     status = cfr_json_get(doc, "status");
-    if (!cfr_view_is(text_at(doc, "kind"), kind) ||
-        !cfr_view_is(text_at(cfr_json_get(doc, "metadata"), "name"), r->name)) {
+    if (!cfr_view_is(cfr_json_text(doc, "kind"), kind) ||
+        !cfr_view_is(cfr_json_text(cfr_json_get(doc, "metadata"), "name"), r->name)) {
         cfr_json_free(doc);
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is not the %s %.100s; check the API server's address", kind,
                            r->name);

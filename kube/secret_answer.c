@@ -17,18 +17,10 @@
 #define NAMED_MAX    3
 #define SHOWN_MAX    80
 
-static struct cfr_view text_at(const struct cfr_json *object, const char *key)
-{
-    struct cfr_view text = {NULL, 0};
-
-    (void)cfr_json_string(cfr_json_get(object, key), &text);
-    return text;
-}
-
 static bool is_our_apply(const struct cfr_json *entry)
 {
-    return cfr_view_is(text_at(entry, "manager"), CFR_K8S_SECRET_MANAGER) &&
-           cfr_view_is(text_at(entry, "operation"), "Apply");
+    return cfr_view_is(cfr_json_text(entry, "manager"), CFR_K8S_SECRET_MANAGER) &&
+           cfr_view_is(cfr_json_text(entry, "operation"), "Apply");
 }
 
 static bool is_managed_by_us(const struct cfr_json *metadata)
@@ -51,10 +43,10 @@ static int check_identity(const struct cfr_k8s_secret_object *o, const struct cf
 {
     const struct cfr_json *metadata = cfr_json_get(doc, "metadata");
 
-    if (!cfr_view_is(text_at(doc, "kind"), o->kind->name) || !cfr_view_is(text_at(doc, "apiVersion"), "v1"))
+    if (!cfr_view_is(cfr_json_text(doc, "kind"), o->kind->name) || !cfr_view_is(cfr_json_text(doc, "apiVersion"), "v1"))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is not a %s; check the API server's address", o->kind->name);
-    if (!cfr_view_is(text_at(metadata, "name"), o->name) ||
-        !cfr_view_is(text_at(metadata, "namespace"), o->namespace_name))
+    if (!cfr_view_is(cfr_json_text(metadata, "name"), o->name) ||
+        !cfr_view_is(cfr_json_text(metadata, "namespace"), o->namespace_name))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is another %s than %s/%s", o->kind->name, o->namespace_name,
                            o->name);
     return 0;
@@ -64,11 +56,11 @@ static int check_state(const struct cfr_k8s_secret_object *o, const struct cfr_j
                        struct cfr_err *err)
 {
     const struct cfr_json *metadata = cfr_json_get(doc, "metadata");
-    struct cfr_view type = text_at(doc, "type");
+    struct cfr_view type = cfr_json_text(doc, "type");
     char shown[CFR_REDACT_MAX];
     bool immutable = false;
 
-    if (text_at(metadata, "deletionTimestamp").n != 0)
+    if (cfr_json_text(metadata, "deletionTimestamp").n != 0)
         return cfr_err_set(err, CFR_E_UNAVAILABLE, "the %s %s/%s is still being deleted", o->kind->name,
                            o->namespace_name, o->name);
     if (cfr_json_bool(cfr_json_get(doc, "immutable"), &immutable) && immutable)
@@ -154,23 +146,23 @@ static int check_key(const struct cfr_k8s_secret_object *o, const struct cfr_jso
     return cfr_err_set(err, CFR_E_MISSING,
                        "the key \"%s\" of the %s %s/%s was overwritten by \"%.*s\": it is published again", key,
                        o->kind->name, o->namespace_name, o->name, SHOWN_MAX,
-                       other != NULL ? cfr_redact(text_at(other, "manager"), NULL, 0, shown) : "?");
+                       other != NULL ? cfr_redact(cfr_json_text(other, "manager"), NULL, 0, shown) : "?");
 }
 
 static int check_held(const struct cfr_k8s_secret_object *o, const struct cfr_json *doc, struct cfr_err *err)
 {
     const struct cfr_json *metadata = cfr_json_get(doc, "metadata");
     const struct cfr_json *annotations = cfr_json_get(metadata, "annotations");
-    struct cfr_view generation = text_at(annotations, "credfresh.io/generation");
+    struct cfr_view generation = cfr_json_text(annotations, "credfresh.io/generation");
     char wanted[24];
     char shown[CFR_REDACT_MAX];
     int rc = 0;
 
     (void)snprintf(wanted, sizeof wanted, "%" PRIu64, o->generation);
-    if (text_at(metadata, "deletionTimestamp").n != 0)
+    if (cfr_json_text(metadata, "deletionTimestamp").n != 0)
         return cfr_err_set(err, CFR_E_MISSING, "the %s %s/%s is being deleted: it is published again", o->kind->name,
                            o->namespace_name, o->name);
-    if (!cfr_view_is(text_at(annotations, "credfresh.io/credential"), o->credential) ||
+    if (!cfr_view_is(cfr_json_text(annotations, "credfresh.io/credential"), o->credential) ||
         !cfr_view_is(generation, wanted))
         return cfr_err_set(err, CFR_E_MISSING,
                            "the %s %s/%s was written by another program (by its annotations it holds generation "
@@ -228,7 +220,7 @@ static void read_metadata(struct cfr_view body, const char *key, char out[CFR_K8
 
     out[0] = '\0';
     if (cfr_json_parse(body, &doc, NULL) == 0)
-        text = text_at(cfr_json_get(doc, "metadata"), key);
+        text = cfr_json_text(cfr_json_get(doc, "metadata"), key);
     if (text.n != 0 && text.n < CFR_K8S_SECRET_VERSION_MAX)
         (void)snprintf(out, CFR_K8S_SECRET_VERSION_MAX, "%.*s", (int)text.n, text.p);
     cfr_json_free(doc);
@@ -273,10 +265,10 @@ static size_t write_owners(const struct cfr_json *causes, char *out, size_t room
         char field[CFR_REDACT_MAX];
         int n;
 
-        if (!cfr_view_is(text_at(cause, "reason"), "FieldManagerConflict") || ++count > NAMED_MAX)
+        if (!cfr_view_is(cfr_json_text(cause, "reason"), "FieldManagerConflict") || ++count > NAMED_MAX)
             continue;
-        (void)cfr_redact(find_manager(text_at(cause, "message")), NULL, 0, manager);
-        (void)cfr_redact(text_at(cause, "field"), NULL, 0, field);
+        (void)cfr_redact(find_manager(cfr_json_text(cause, "message")), NULL, 0, manager);
+        (void)cfr_redact(cfr_json_text(cause, "field"), NULL, 0, field);
         n = snprintf(out + len, room - len, "%s\"%.40s\" owns %.40s", count > 1 ? ", " : "", manager, field);
         len = n > 0 && (size_t)n < room - len ? len + (size_t)n : len;
     }

@@ -99,19 +99,11 @@ int cfr_k8s_token_request_body(const struct cfr_k8s_token_request *r, struct cfr
     return w.rc;
 }
 
-static struct cfr_view text_at(const struct cfr_json *object, const char *key)
-{
-    struct cfr_view text = {NULL, 0};
-
-    (void)cfr_json_string(cfr_json_get(object, key), &text);
-    return text;
-}
-
 static int check_kind(const struct cfr_json *doc, struct cfr_err *err)
 {
-    struct cfr_view token = text_at(cfr_json_get(doc, "status"), "token");
-    struct cfr_view kind = text_at(doc, "kind");
-    struct cfr_view version = text_at(doc, "apiVersion");
+    struct cfr_view token = cfr_json_text(cfr_json_get(doc, "status"), "token");
+    struct cfr_view kind = cfr_json_text(doc, "kind");
+    struct cfr_view version = cfr_json_text(doc, "apiVersion");
     char shown[2][CFR_REDACT_MAX];
 
     if (cfr_view_is(kind, KIND) && cfr_view_is(version, API_VERSION))
@@ -125,7 +117,7 @@ static int check_kind(const struct cfr_json *doc, struct cfr_err *err)
 
 static int read_token(const struct cfr_json *status, struct cfr_k8s_token_grant *out, struct cfr_err *err)
 {
-    struct cfr_view token = text_at(status, "token");
+    struct cfr_view token = cfr_json_text(status, "token");
 
     if (token.n == 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the TokenRequest that came back has no token");
@@ -147,7 +139,7 @@ static int read_lifetime(const struct cfr_json *doc, struct cfr_k8s_token_grant 
 {
     const struct cfr_json *granted = cfr_json_get(cfr_json_get(doc, "spec"), "expirationSeconds");
 
-    if (!cfr_time_parse(text_at(cfr_json_get(doc, "status"), "expirationTimestamp"), &out->expires_s))
+    if (!cfr_time_parse(cfr_json_text(cfr_json_get(doc, "status"), "expirationTimestamp"), &out->expires_s))
         return cfr_err_set(err, CFR_E_ANSWER,
                            "the expirationTimestamp that came with the token is missing or is not a time");
     if (out->expires_s < EARLIEST_S)

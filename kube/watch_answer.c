@@ -9,14 +9,6 @@
 
 #define GONE 410
 
-static struct cfr_view text_at(const struct cfr_json *object, const char *key)
-{
-    struct cfr_view text = {NULL, 0};
-
-    (void)cfr_json_string(cfr_json_get(object, key), &text);
-    return text;
-}
-
 /* False for one that is missing or too long. */
 static bool copy_text(struct cfr_view text, char *out, size_t room)
 {
@@ -37,7 +29,7 @@ static bool copy_version(struct cfr_view text, char out[CFR_K8S_VERSION_MAX])
 static bool is_list(const struct cfr_json *doc)
 {
     const struct cfr_json *items = cfr_json_get(doc, "items");
-    struct cfr_view kind = text_at(doc, "kind");
+    struct cfr_view kind = cfr_json_text(doc, "kind");
 
     return cfr_json_is_array(items) ||
            (cfr_json_is_null(items) && kind.n > 4 && memcmp(kind.p + kind.n - 4, "List", 4) == 0);
@@ -55,9 +47,9 @@ int cfr_k8s_watch_list(struct cfr_view body, cfr_k8s_seen_fn *seen, void *ctx, c
     if (rc != 0)
         return rc;
     metadata = cfr_json_get(doc, "metadata");
-    more = text_at(metadata, "continue");
+    more = cfr_json_text(metadata, "continue");
     next[0] = '\0';
-    if (!is_list(doc) || !copy_version(text_at(metadata, "resourceVersion"), version) ||
+    if (!is_list(doc) || !copy_version(cfr_json_text(metadata, "resourceVersion"), version) ||
         (more.n != 0 && !copy_text(more, next, CFR_K8S_CONTINUE_MAX)))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is not a list of objects; check the API server's address");
     item = rc == 0 ? cfr_json_first(cfr_json_get(doc, "items")) : NULL;
@@ -65,8 +57,8 @@ int cfr_k8s_watch_list(struct cfr_view body, cfr_k8s_seen_fn *seen, void *ctx, c
         const struct cfr_json *m = cfr_json_get(item, "metadata");
         char own[CFR_K8S_VERSION_MAX];
 
-        if (copy_version(text_at(m, "resourceVersion"), own))
-            seen(ctx, text_at(m, "name"), own);
+        if (copy_version(cfr_json_text(m, "resourceVersion"), own))
+            seen(ctx, cfr_json_text(m, "name"), own);
     }
     cfr_json_free(doc);
     return rc;
@@ -93,17 +85,17 @@ int cfr_k8s_watch_event(struct cfr_view line, cfr_k8s_seen_fn *seen, void *ctx, 
 
     if (rc != 0)
         return rc;
-    type = text_at(doc, "type");
+    type = cfr_json_text(doc, "type");
     object = cfr_json_get(doc, "object");
     metadata = cfr_json_get(object, "metadata");
     if (cfr_view_is(type, "ERROR"))
         rc = read_error(object, err);
-    else if (!copy_version(text_at(metadata, "resourceVersion"), version))
+    else if (!copy_version(cfr_json_text(metadata, "resourceVersion"), version))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is not an event of a watch");
     else if (cfr_view_is(type, "ADDED") || cfr_view_is(type, "MODIFIED"))
-        seen(ctx, text_at(metadata, "name"), version);
+        seen(ctx, cfr_json_text(metadata, "name"), version);
     else if (cfr_view_is(type, "DELETED"))
-        seen(ctx, text_at(metadata, "name"), NULL);
+        seen(ctx, cfr_json_text(metadata, "name"), NULL);
     cfr_json_free(doc);
     return rc;
 }

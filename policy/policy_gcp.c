@@ -21,14 +21,6 @@ struct pool {
     char name[NAME_MAX]; /* //iam.googleapis.com/projects/... */
 };
 
-static struct cfr_view get(const struct cfr_json *object, const char *key)
-{
-    struct cfr_view v = {NULL, 0};
-
-    (void)cfr_json_string(cfr_json_get(object, key), &v);
-    return v;
-}
-
 static void report_wrong(const struct pool *p, const char *remedy, const char *text)
 {
     cfr_finding_report(p->sink, CFR_FINDING_WRONG, CHECK, remedy, "%s", text);
@@ -46,7 +38,7 @@ static bool check_state(const struct pool *p, const char *audience)
     if (cfr_json_bool(cfr_json_get(p->doc, "disabled"), &disabled) && disabled)
         report_wrong(p, "enable it (`gcloud iam workload-identity-pools providers update-oidc --no-disabled`)",
                      "the provider is disabled");
-    if (cfr_view_is(get(p->doc, "state"), "DELETED"))
+    if (cfr_view_is(cfr_json_text(p->doc, "state"), "DELETED"))
         report_wrong(p, "undelete it, or make a new one", "the provider was deleted");
     if (cfr_json_is_object(cfr_json_get(p->doc, "oidc")))
         return true;
@@ -56,7 +48,7 @@ static bool check_state(const struct pool *p, const char *audience)
 
 static void check_issuer(const struct pool *p)
 {
-    struct cfr_view issuer = get(cfr_json_get(p->doc, "oidc"), "issuerUri");
+    struct cfr_view issuer = cfr_json_text(cfr_json_get(p->doc, "oidc"), "issuerUri");
     char a[CFR_POLICY_SHOWN_MAX];
     char b[CFR_POLICY_SHOWN_MAX];
     const char *why = cfr_policy_difference(issuer, p->token->iss);
@@ -111,12 +103,13 @@ static void check_audience(const struct pool *p)
 /* True if the token's subject is mapped to google.subject as it is: of expressions only this one is evaluated. */
 static bool maps_subject(const struct pool *p)
 {
-    return cfr_view_is(cfr_view_trim(get(cfr_json_get(p->doc, "attributeMapping"), "google.subject")), "assertion.sub");
+    return cfr_view_is(cfr_view_trim(cfr_json_text(cfr_json_get(p->doc, "attributeMapping"), "google.subject")),
+                       "assertion.sub");
 }
 
 static void check_mapping(const struct pool *p)
 {
-    struct cfr_view expression = get(cfr_json_get(p->doc, "attributeMapping"), "google.subject");
+    struct cfr_view expression = cfr_json_text(cfr_json_get(p->doc, "attributeMapping"), "google.subject");
     char a[CFR_POLICY_SHOWN_MAX];
 
     if (expression.n == 0)
@@ -158,7 +151,7 @@ static enum cfr_policy_verdict evaluate_condition(const struct pool *p, struct c
 
 static void check_condition(const struct pool *p)
 {
-    struct cfr_view condition = cfr_view_trim(get(p->doc, "attributeCondition"));
+    struct cfr_view condition = cfr_view_trim(cfr_json_text(p->doc, "attributeCondition"));
     char shown[CFR_POLICY_SHOWN_MAX];
     char sub[CFR_POLICY_SHOWN_MAX];
     enum cfr_policy_verdict v;
@@ -198,7 +191,8 @@ static void check_provider(const struct cfr_json *doc, const char *audience, con
     struct pool p = {.doc = doc, .token = token, .sink = &counted};
     char shown[CFR_POLICY_SHOWN_MAX];
 
-    (void)snprintf(p.name, sizeof p.name, "//iam.googleapis.com/%s", cfr_policy_show(get(doc, "name"), shown));
+    (void)snprintf(p.name, sizeof p.name, "//iam.googleapis.com/%s",
+                   cfr_policy_show(cfr_json_text(doc, "name"), shown));
     if (check_state(&p, audience)) {
         check_issuer(&p);
         check_audience(&p);
@@ -217,7 +211,7 @@ void cfr_policy_gcp(struct cfr_view document, const char *audience, const struct
 
     if (cfr_json_parse(document, &doc, &err) != 0)
         cfr_finding_report(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file cannot be read: %s", err.text);
-    else if (get(doc, "name").n == 0)
+    else if (cfr_json_text(doc, "name").n == 0)
         cfr_finding_report(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file describes no provider of a pool");
     else
         check_provider(doc, audience, token, sink);

@@ -61,8 +61,8 @@ static const struct cfr_error_table_row rows[] = {
 static bool read_key(const struct cfr_json *one, struct cfr_rotation_key *out)
 {
     *out = (struct cfr_rotation_key){.created_s = cfr_rotation_rest_time(one, "startDateTime"), .active = true};
-    (void)cfr_rotation_rest_copy(out->name, sizeof out->name, cfr_rotation_rest_text(one, "displayName"));
-    return cfr_rotation_rest_copy(out->id, sizeof out->id, cfr_rotation_rest_text(one, "keyId")) &&
+    (void)cfr_rotation_rest_copy(out->name, sizeof out->name, cfr_json_text(one, "displayName"));
+    return cfr_rotation_rest_copy(out->id, sizeof out->id, cfr_json_text(one, "keyId")) &&
            strpbrk(out->id, " /'\"") == NULL;
 }
 
@@ -70,7 +70,7 @@ static int read_list(const struct cfr_rotation_azure *c, const struct cfr_json *
                      struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     const struct cfr_json *list = cfr_json_get(doc, "passwordCredentials");
-    struct cfr_view application = cfr_rotation_rest_text(doc, "appId");
+    struct cfr_view application = cfr_json_text(doc, "appId");
     int rc = 0;
 
     if (!cfr_json_is_array(list))
@@ -84,7 +84,7 @@ static int read_list(const struct cfr_rotation_azure *c, const struct cfr_json *
             return cfr_err_set(err, CFR_E_ANSWER, "the list has a secret without a proper keyId");
         key.active = !cfr_rotation_rest_has_ended(one, "endDateTime", now_s);
         key.ends_s = cfr_rotation_rest_time(one, "endDateTime");
-        (void)cfr_rotation_rest_copy(key.hint, sizeof key.hint, cfr_rotation_rest_text(one, "hint"));
+        (void)cfr_rotation_rest_copy(key.hint, sizeof key.hint, cfr_json_text(one, "hint"));
         rc = cfr_rotation_rest_keep(&out->keys, &key, true, err);
     }
     return rc;
@@ -126,7 +126,7 @@ static int fill(const struct cfr_rotation_azure *c, struct cfr_view tenant, stru
 static int read_made(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask, const struct cfr_json *doc,
                      struct cfr_rotation_answer *out, struct cfr_err *err)
 {
-    struct cfr_view secret = cfr_rotation_rest_text(doc, "secretText");
+    struct cfr_view secret = cfr_json_text(doc, "secretText");
     struct cfr_view tenant = c->tenant_id != NULL ? cfr_view_of(c->tenant_id)
                                                   : cfr_rotation_admin_field(ask->admin, CFR_FIELD_AZURE_TENANT_ID);
 
@@ -172,11 +172,10 @@ static int refuse(const struct cfr_rotation_azure *c, const struct cfr_rotation_
     const struct cfr_error_table r = {
         .rows = rows,
         .status = reply->status,
-        .code = cfr_rotation_rest_text(error, "code"),
-        .message = cfr_rotation_rest_text(error, "message"),
-        .request_id = reply->request_id.n != 0
-                          ? reply->request_id
-                          : cfr_rotation_rest_text(cfr_json_get(error, "innerError"), "request-id"),
+        .code = cfr_json_text(error, "code"),
+        .message = cfr_json_text(error, "message"),
+        .request_id = reply->request_id.n != 0 ? reply->request_id
+                                               : cfr_json_text(cfr_json_get(error, "innerError"), "request-id"),
         .who = cfr_view_of(c->client_id),
         .who_is = "application",
         .secrets = &token,
@@ -190,8 +189,8 @@ static int refuse(const struct cfr_rotation_azure *c, const struct cfr_rotation_
 static bool is_gone(const struct cfr_wire_reply *reply, const struct cfr_json *error)
 {
     return (reply->status == 400 &&
-            cfr_view_find(cfr_rotation_rest_text(error, "message"), "No password credential found") >= 0) ||
-           (reply->status == 404 && cfr_view_is(cfr_rotation_rest_text(error, "code"), "Request_ResourceNotFound"));
+            cfr_view_find(cfr_json_text(error, "message"), "No password credential found") >= 0) ||
+           (reply->status == 404 && cfr_view_is(cfr_json_text(error, "code"), "Request_ResourceNotFound"));
 }
 
 static int check_answer(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask,

@@ -57,7 +57,7 @@ static const struct cfr_error_table_row create_rows[] = {
 /* The key's part of projects/P/serviceAccounts/SA/keys/ID. */
 static bool read_id(const struct cfr_json *key, struct cfr_rotation_key *out)
 {
-    struct cfr_view name = cfr_rotation_rest_text(key, "name");
+    struct cfr_view name = cfr_json_text(key, "name");
     ptrdiff_t at = cfr_view_find(name, "/keys/");
     struct cfr_view id;
 
@@ -77,8 +77,8 @@ static bool read_key(const struct cfr_json *key, struct cfr_rotation_key *out)
     /* The private half of an uploaded key is elsewhere. */
     *out = (struct cfr_rotation_key){.created_s = cfr_rotation_rest_time(key, "validAfterTime"),
                                      .active = !disabled,
-                                     .foreign = cfr_view_is(cfr_rotation_rest_text(key, "keyOrigin"), "USER_PROVIDED")};
-    (void)cfr_rotation_rest_copy(out->maker, sizeof out->maker, cfr_rotation_rest_text(key, "creator"));
+                                     .foreign = cfr_view_is(cfr_json_text(key, "keyOrigin"), "USER_PROVIDED")};
+    (void)cfr_rotation_rest_copy(out->maker, sizeof out->maker, cfr_json_text(key, "creator"));
     return read_id(key, out);
 }
 
@@ -93,7 +93,7 @@ static int read_list(const struct cfr_json *doc, int64_t now_s, struct cfr_rotat
     for (const struct cfr_json *key = cfr_json_first(keys); rc == 0 && key != NULL; key = cfr_json_next(key)) {
         struct cfr_rotation_key one;
 
-        if (cfr_view_is(cfr_rotation_rest_text(key, "keyType"), "SYSTEM_MANAGED"))
+        if (cfr_view_is(cfr_json_text(key, "keyType"), "SYSTEM_MANAGED"))
             continue;
         if (!read_key(key, &one))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has a key without a proper name");
@@ -114,12 +114,12 @@ static int check_file(const struct cfr_rotation_gcp *c, const char *id, struct c
 
     if (rc == CFR_E_NOMEM)
         return rc;
-    if (rc != 0 || !cfr_view_is(cfr_rotation_rest_text(doc, "type"), "service_account") ||
-        cfr_view_find(cfr_rotation_rest_text(doc, "private_key"), "PRIVATE KEY-----") < 0)
+    if (rc != 0 || !cfr_view_is(cfr_json_text(doc, "type"), "service_account") ||
+        cfr_view_find(cfr_json_text(doc, "private_key"), "PRIVATE KEY-----") < 0)
         rc = cfr_err_set(err, CFR_E_ANSWER, "privateKeyData in the answer is not the file of a service account's key");
-    else if (!cfr_view_is(cfr_rotation_rest_text(doc, "client_email"), c->service_account))
+    else if (!cfr_view_is(cfr_json_text(doc, "client_email"), c->service_account))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is about another account than %s", c->service_account);
-    else if (!cfr_view_is(cfr_rotation_rest_text(doc, "private_key_id"), id))
+    else if (!cfr_view_is(cfr_json_text(doc, "private_key_id"), id))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the key in the answer is not the one that its name says");
     cfr_json_free(doc);
     return rc;
@@ -146,7 +146,7 @@ static int read_made(const struct cfr_rotation_gcp *c, const struct cfr_json *do
     if (!read_key(doc, &out->made))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper name of the key");
     cfr_secret_init(&file, KEY_JSON_MAX);
-    rc = cfr_base64_decode(cfr_rotation_rest_text(doc, "privateKeyData"), &file, err);
+    rc = cfr_base64_decode(cfr_json_text(doc, "privateKeyData"), &file, err);
     if (rc == 0)
         rc = check_file(c, out->made.id, cfr_secret_view(&file), err);
     else if (rc != CFR_E_NOMEM)
@@ -175,11 +175,11 @@ int cfr_rotation_gcp_recognize(const void *config, const struct cfr_rotation_ask
     rc = cfr_json_parse(file, &doc, err);
     if (rc != 0)
         return rc;
-    whole = cfr_rotation_rest_copy(out->made.id, sizeof out->made.id, cfr_rotation_rest_text(doc, "private_key_id")) &&
-            cfr_view_is(cfr_rotation_rest_text(doc, "type"), "service_account") &&
-            cfr_view_find(cfr_rotation_rest_text(doc, "private_key"), "PRIVATE KEY-----") >= 0 &&
+    whole = cfr_rotation_rest_copy(out->made.id, sizeof out->made.id, cfr_json_text(doc, "private_key_id")) &&
+            cfr_view_is(cfr_json_text(doc, "type"), "service_account") &&
+            cfr_view_find(cfr_json_text(doc, "private_key"), "PRIVATE KEY-----") >= 0 &&
             strpbrk(out->made.id, " /") == NULL;
-    email = cfr_rotation_rest_text(doc, "client_email");
+    email = cfr_json_text(doc, "client_email");
     if (!whole)
         rc = cfr_err_set(err, CFR_E_ANSWER, "it is not the whole file of a service account's key");
     else if (!cfr_view_is(email, c->service_account))
@@ -198,8 +198,8 @@ static int refuse(const struct cfr_rotation_gcp *c, const struct cfr_rotation_as
     struct cfr_error_table r = {
         .rows = rows,
         .status = reply->status,
-        .code = cfr_rotation_rest_text(error, "status"),
-        .message = cfr_rotation_rest_text(error, "message"),
+        .code = cfr_json_text(error, "status"),
+        .message = cfr_json_text(error, "message"),
         .request_id = reply->request_id,
         .who = cfr_view_of(c->service_account),
         .who_is = "service account",
@@ -220,7 +220,7 @@ static int check_answer(const struct cfr_rotation_gcp *c, const struct cfr_rotat
     bool removes = ask->op == CFR_ROTATION_DELETE || ask->op == CFR_ROTATION_DEACTIVATE;
 
     /* The account may be gone, too: then so are its keys. */
-    if (removes && reply->status == 404 && cfr_view_is(cfr_rotation_rest_text(error, "status"), "NOT_FOUND"))
+    if (removes && reply->status == 404 && cfr_view_is(cfr_json_text(error, "status"), "NOT_FOUND"))
         return 0;
     if (reply->status != 200 || error != NULL)
         return refuse(c, ask, reply, error, err);

@@ -18,8 +18,7 @@ static const struct cfr_error_table_row rows[] = {
     {NULL, NULL, 401, CFR_E_TOKEN_EXPIRED, "IBM Cloud does not accept the token of `with`; is it still refreshed?"},
     {NULL, NULL, 403, CFR_E_DENIED,
      "allow `with` to manage the API keys of {who}, by an access policy of the IAM Identity Service; a user's keys "
-     "need "
-     "that user's own token"},
+     "need that user's own token"},
     {NULL, NULL, 404, CFR_E_REJECTED,
      "there is no such identity in the account, or no IAM at this endpoint; check `iam_id`, `account_id` and "
      "`endpoint`"},
@@ -45,7 +44,7 @@ static int64_t read_time(const struct cfr_json *one, const char *key)
 {
     const size_t minutes = strlen("2020-09-28T17:49");
     const size_t offset = strlen("+0000");
-    struct cfr_view text = cfr_rotation_rest_text(one, key);
+    struct cfr_view text = cfr_json_text(one, key);
     struct cfr_view rest;
     struct cfr_view tail = {NULL, 0};
     char whole[TIME_MAX + 8];
@@ -70,9 +69,9 @@ static bool read_key(const struct cfr_json *one, int64_t now_s, struct cfr_rotat
     (void)cfr_json_bool(cfr_json_get(one, "disabled"), &disabled);
     *out = (struct cfr_rotation_key){.created_s = read_time(one, "created_at"), .ends_s = read_time(one, "expires_at")};
     out->active = !disabled && (out->ends_s == 0 || out->ends_s > now_s);
-    (void)cfr_rotation_rest_copy(out->name, sizeof out->name, cfr_rotation_rest_text(one, "name"));
-    (void)cfr_rotation_rest_copy(out->maker, sizeof out->maker, cfr_rotation_rest_text(one, "created_by"));
-    return cfr_rotation_rest_copy(out->id, sizeof out->id, cfr_rotation_rest_text(one, "id")) &&
+    (void)cfr_rotation_rest_copy(out->name, sizeof out->name, cfr_json_text(one, "name"));
+    (void)cfr_rotation_rest_copy(out->maker, sizeof out->maker, cfr_json_text(one, "created_by"));
+    return cfr_rotation_rest_copy(out->id, sizeof out->id, cfr_json_text(one, "id")) &&
            strpbrk(out->id, " /?#%") == NULL;
 }
 
@@ -82,7 +81,7 @@ static int read_next(const struct cfr_json *doc, struct cfr_rotation_answer *out
 {
     static const char name[] = "pagetoken=";
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%+=";
-    struct cfr_view link = cfr_rotation_rest_text(doc, "next");
+    struct cfr_view link = cfr_json_text(doc, "next");
     ptrdiff_t at = cfr_view_find(link, name);
     struct cfr_view token = link;
 
@@ -111,7 +110,7 @@ static int read_list(const struct cfr_rotation_ibm *c, const struct cfr_json *do
     for (const struct cfr_json *one = cfr_json_first(keys); rc == 0 && one != NULL; one = cfr_json_next(one)) {
         struct cfr_rotation_key key;
 
-        if (!cfr_view_is(cfr_rotation_rest_text(one, "iam_id"), c->iam_id))
+        if (!cfr_view_is(cfr_json_text(one, "iam_id"), c->iam_id))
             continue;
         if (!read_key(one, now_s, &key))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has an API key without a proper id");
@@ -149,13 +148,13 @@ static int fill(const struct cfr_rotation_ibm *c, struct cfr_view secret, struct
 static int read_made(const struct cfr_rotation_ibm *c, const struct cfr_rotation_ask *ask, const struct cfr_json *doc,
                      struct cfr_rotation_answer *out, struct cfr_err *err)
 {
-    struct cfr_view secret = cfr_rotation_rest_text(doc, "apikey");
+    struct cfr_view secret = cfr_json_text(doc, "apikey");
     int rc;
 
     if (!read_key(doc, ask->now_s, &out->made))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper id of the API key");
-    if (!cfr_view_is(cfr_rotation_rest_text(doc, "iam_id"), c->iam_id) ||
-        !cfr_view_is(cfr_rotation_rest_text(doc, "account_id"), c->account_id))
+    if (!cfr_view_is(cfr_json_text(doc, "iam_id"), c->iam_id) ||
+        !cfr_view_is(cfr_json_text(doc, "account_id"), c->account_id))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is about another identity or account than %s", c->iam_id);
     if (!is_secret(secret))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper `apikey`");
@@ -201,9 +200,9 @@ static int refuse(const struct cfr_rotation_ibm *c, const struct cfr_rotation_as
     struct cfr_error_table r = {
         .rows = rows,
         .status = reply->status,
-        .code = login ? cfr_rotation_rest_text(doc, "errorCode") : cfr_rotation_rest_text(error, "code"),
-        .message = login ? cfr_rotation_rest_text(doc, "errorMessage") : cfr_rotation_rest_text(error, "message"),
-        .request_id = reply->request_id.n != 0 ? reply->request_id : cfr_rotation_rest_text(doc, "trace"),
+        .code = login ? cfr_json_text(doc, "errorCode") : cfr_json_text(error, "code"),
+        .message = login ? cfr_json_text(doc, "errorMessage") : cfr_json_text(error, "message"),
+        .request_id = reply->request_id.n != 0 ? reply->request_id : cfr_json_text(doc, "trace"),
         .who = cfr_view_of(c->iam_id),
         .who_is = "identity",
         .secrets = &secret,
@@ -239,7 +238,7 @@ static int check_answer(const struct cfr_rotation_ibm *c, const struct cfr_rotat
         return cfr_err_set(err, CFR_E_ANSWER,
                            "the answer is no JSON object; check `endpoint`, and that no proxy answers instead");
     if (ask->op == CFR_ROTATION_VERIFY)
-        return cfr_rotation_rest_text(doc, "access_token").n != 0
+        return cfr_json_text(doc, "access_token").n != 0
                    ? 0
                    : cfr_err_set(err, CFR_E_ANSWER, "the answer to the new API key has no access_token");
     return ask->op == CFR_ROTATION_LIST ? read_list(c, doc, ask->now_s, out, err) : read_made(c, ask, doc, out, err);

@@ -48,8 +48,8 @@ static bool is_id(const char *id)
 static bool read_key(const struct cfr_json *one, struct cfr_rotation_key *out)
 {
     *out = (struct cfr_rotation_key){.active = true};
-    (void)cfr_rotation_rest_copy(out->name, sizeof out->name, cfr_rotation_rest_text(one, "name"));
-    return cfr_rotation_rest_copy(out->id, sizeof out->id, cfr_rotation_rest_text(one, "id")) && is_id(out->id);
+    (void)cfr_rotation_rest_copy(out->name, sizeof out->name, cfr_json_text(one, "name"));
+    return cfr_rotation_rest_copy(out->id, sizeof out->id, cfr_json_text(one, "id")) && is_id(out->id);
 }
 
 static int read_list(const struct cfr_json *doc, int64_t now_s, struct cfr_rotation_answer *out, struct cfr_err *err)
@@ -130,7 +130,7 @@ static int read_made(const struct cfr_rotation_openstack *c, const struct cfr_ro
                      const struct cfr_json *doc, struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     const struct cfr_json *made = cfr_json_get(doc, "application_credential");
-    struct cfr_view secret = cfr_rotation_rest_text(made, "secret");
+    struct cfr_view secret = cfr_json_text(made, "secret");
 
     if (!read_key(made, &out->made))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper id");
@@ -139,7 +139,7 @@ static int read_made(const struct cfr_rotation_openstack *c, const struct cfr_ro
     if (secret.n == 0 || !cfr_view_printable(secret))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper secret");
     out->grant.expires_s = cfr_rotation_rest_time(made, "expires_at");
-    return fill(c, ask, secret, cfr_rotation_rest_text(made, "project_id"), out, err);
+    return fill(c, ask, secret, cfr_json_text(made, "project_id"), out, err);
 }
 
 int cfr_rotation_openstack_recognize(const void *config, const struct cfr_rotation_ask *ask,
@@ -167,8 +167,8 @@ static int refuse(const struct cfr_rotation_openstack *c, const struct cfr_rotat
     const struct cfr_error_table r = {
         .rows = cfr_json_is_object(error) ? rows : web,
         .status = reply->status,
-        .code = cfr_rotation_rest_text(error, "title"),
-        .message = cfr_rotation_rest_text(error, "message"),
+        .code = cfr_json_text(error, "title"),
+        .message = cfr_json_text(error, "message"),
         .request_id = reply->request_id,
         .who = cfr_rotation_openstack_user(c, ask),
         .who_is = "user",

@@ -95,19 +95,11 @@ struct cfr_writer cfr_rotation_rest_body(struct cfr_wire_request *out, struct cf
 
 /* ---- what is answered ---- */
 
-struct cfr_view cfr_rotation_rest_text(const struct cfr_json *object, const char *key)
-{
-    struct cfr_view text = {NULL, 0};
-
-    (void)cfr_json_string(cfr_json_get(object, key), &text);
-    return text;
-}
-
 int64_t cfr_rotation_rest_time(const struct cfr_json *object, const char *key)
 {
     int64_t when_s = 0;
 
-    return cfr_time_parse(cfr_rotation_rest_text(object, key), &when_s) && when_s < NEVER_S ? when_s : 0;
+    return cfr_time_parse(cfr_json_text(object, key), &when_s) && when_s < NEVER_S ? when_s : 0;
 }
 
 bool cfr_rotation_rest_has_ended(const struct cfr_json *object, const char *key, int64_t now_s)

@@ -28,8 +28,6 @@ int cfr_rotation_rest_token(struct cfr_wire_request *out, const char *name, cons
 /* Starts OUT's body, of JSON, and its Content-Type. */
 struct cfr_writer cfr_rotation_rest_body(struct cfr_wire_request *out, struct cfr_err *err);
 
-/* A member's text, trimmed by nothing; empty where there is none. */
-struct cfr_view cfr_rotation_rest_text(const struct cfr_json *object, const char *key);
 /* A member's instant in Unix seconds; 0 where there is none, and after the year 9998, which means never. */
 int64_t cfr_rotation_rest_time(const struct cfr_json *object, const char *key);
 /* True if a member has an instant that is not after NOW_S: the cloud lists keys that have expired, too. */

@@ -25,7 +25,7 @@ static void on_answer(void *ctx, const struct cfr_http_answer *answer)
         l->rc = l->provider->parse(l->config, &l->ask, &reply, &l->answer, l->err);
 }
 
-static int list_page(struct cfr_doctor_rotation *l, struct cfr_http *http, int64_t end_boot_ms, struct cfr_err *err)
+static int ask_page(struct cfr_doctor_rotation *l, struct cfr_http *http, int64_t end_boot_ms, struct cfr_err *err)
 {
     struct cfr_http_request r = {.answer_max = CFR_ROTATION_ANSWER_MAX, .timeout_ms = REQUEST_TIMEOUT_MS};
     void *handle = NULL;
@@ -59,7 +59,7 @@ int cfr_doctor_rotation_call(struct cfr_doctor_rotation *l, int64_t end_boot_ms,
     while (rc == 0) {
         bool named = l->answer.caller[0] != '\0';
 
-        rc = list_page(l, http, end_boot_ms, err);
+        rc = ask_page(l, http, end_boot_ms, err);
         if (rc == 0 && !named && l->answer.caller[0] != '\0') {
             l->ask.id = l->answer.caller;
             continue;

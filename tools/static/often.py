@@ -23,7 +23,7 @@ LINE = 6                # addresses are noted by cache lines
 VALGRIND_BASE = 0x108000  # where it loads a program that is position independent
 HEADLINE = """\
 /* Made by tools/static/often.py: the parts of the C library and of OpenSSL that an agent executes, and constants that it
-   reads, together. The rest, three fifths of them, stays on disk. */
+   reads, together. The rest, nearly half of it, stays on disk. */
 """
 
 
