@@ -12,10 +12,12 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integ"))
+import shifted_clock  # noqa: E402
 from conftest import (CREDFRESH, LIMIT_S, ROLE, Agent, LocalCloud, agent, agent_factory, cloud, needs_namespace,  # noqa: E402,F401
                       cloud_factory, eventually, read_text)
 
 SANITIZED = os.environ.get("CFR_SANITIZED") == "1"
+own_clock = pytest.mark.skipif(shifted_clock.missing(CREDFRESH) is not None, reason=f"there is no {shifted_clock.missing(CREDFRESH)}")
 plain_binary = pytest.mark.skipif(SANITIZED, reason="the sanitizers do not go with strace and preloaded libraries")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for mounts, other users or namespaces")
 

@@ -29,8 +29,8 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integ"))
-from conftest import (CREDFRESH, REPO, ROLE, WITNESS, Agent, LocalCloud, eventually, read_text,  # noqa: E402
-                      takes_preloaded_libraries)
+import shifted_clock  # noqa: E402
+from conftest import (CREDFRESH, REPO, ROLE, WITNESS, Agent, LocalCloud, eventually, read_text)  # noqa: E402
 from mint_kinds import Amazon  # noqa: E402
 
 SPEED = 180
@@ -40,7 +40,6 @@ ANSWER_S = 2.0         # of the control socket, on a busy machine
 CALM_S = 40            # after the last fault all is well again within
 NOBODY = 65534
 CLONE_NEWNS = 0x00020000
-FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 NAME = "another-name.invalid"  # in the certificate of one of the local cloud's listeners
 NAME_SERVER = "127.77.0.53"
 FLAWS = ("torn", "empty", "mixed", "missing", "expired", "worse", "mode")
@@ -84,7 +83,7 @@ class Soak:
         self.counts = collections.Counter()
         self.left_out = {}
         self.slowest_s = 0.0
-        self.clock_env = {}
+        self.clock = None
         self.names = None
         self.honest_pid = None
         self.attacks = []
@@ -143,14 +142,12 @@ class Soak:
         self.watchman = self.spawn("sleep", str(int(self.length_s + 600)))
         self.credentials = self.configuration()
         self.agent.configure(*self.credentials)
-        if os.path.exists(FAKETIME) and takes_preloaded_libraries():
-            self.set_clock(0)
-            self.clock_env = {"LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(self.dir / "clock"),
-                              "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DISABLE_SHM": "1"}
+        if shifted_clock.missing(CREDFRESH) is None:
+            self.clock = shifted_clock.ShiftedClock(self.dir)
         else:
-            self.left_out["clock"] = "no libfaketime, or a program that takes no preloaded libraries"
+            self.left_out["clock"] = f"no {shifted_clock.missing(CREDFRESH)}"
         self.clean_up()
-        self.agent.start(env=self.clock_env)
+        self.agent.start(env=self.clock and self.clock.env)
         eventually(lambda: all((self.out(name) / "all.json").exists() for name in VICTIMS), lambda: self.agent.log)
         eventually(lambda: self.agent.generation("robot") >= 1, lambda: self.agent.log)
 
@@ -256,11 +253,6 @@ class Soak:
 
     # ---- faults ----
 
-    def set_clock(self, offset_s):
-        path = self.dir / "clock.new"
-        path.write_text(f"{offset_s:+d}\n")
-        path.rename(self.dir / "clock")
-
     def some_time(self):
         time.sleep(self.random.uniform(*FAULT_S))
 
@@ -307,9 +299,9 @@ class Soak:
     def fault_clock(self):
         offset_s = self.random.choice([-600, -60, 60, 600])
         self.say(f"clock: {offset_s:+d} s, and back")
-        self.set_clock(offset_s)
+        self.clock.set(offset_s)
         self.some_time()
-        self.set_clock(0)
+        self.clock.set(0)
 
     def fault_disk(self):
         disk = self.dir / "disk"
@@ -340,7 +332,7 @@ class Soak:
         self.start_again()
 
     def start_again(self):
-        self.agent.start(env=self.clock_env)
+        self.agent.start(env=self.clock and self.clock.env)
         # A kill leaves the socket's name, which answers nobody.
         eventually(lambda: self.agent.status("robot"), lambda: self.agent.log)
         self.paused.clear()
@@ -528,7 +520,7 @@ class Soak:
             faults.pop("dns")
         if not os.path.ismount(self.dir / "disk"):
             faults.pop("disk")
-        if not self.clock_env:
+        if self.clock is None:
             faults.pop("clock")
         names = [name for name in sorted(faults) if not only or name in only]
         names += ["hostile"] * (3 if "hostile" in names else 0)  # there are many attacks

@@ -2,39 +2,14 @@
 """Ten years of the agent's service CA by a clock that is set forward, and an agent that runs on while it is: OpenSSL
 verifies what is published, and what consumers have that read it more than a year late."""
 import json
-import os
 import subprocess
-import time
 
-import pytest
-
-from faults import agent_factory, eventually, needs, plain_binary  # noqa: F401
+from faults import agent_factory, eventually, needs, own_clock  # noqa: F401
+from shifted_clock import ShiftedClock
 from trust import HOST, Authority
 
 DAY_S = 86400
-LIBRARY = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 LATE_DAYS = 400
-
-
-class Clock:
-    """The wall clock of one program; its boot clock stays as it is."""
-
-    def __init__(self, directory):
-        if not os.path.exists(LIBRARY):
-            pytest.skip("libfaketime is not installed")
-        self.path = directory / "clock"
-        self.env = {"LD_PRELOAD": LIBRARY, "FAKETIME_TIMESTAMP_FILE": str(self.path), "FAKETIME_NO_CACHE": "1",
-                    "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DISABLE_SHM": "1"}
-        self.set(0)
-
-    def set(self, days):
-        new = self.path.with_suffix(".new")
-        new.write_text(f"{days * DAY_S:+d}\n")
-        new.rename(self.path)
-        self.days = days
-
-    def now(self):
-        return int(time.time()) + self.days * DAY_S
 
 
 def verify(bundle, certificate, at):
@@ -54,14 +29,14 @@ def check_all(kept, at, days):
         assert why == "" or days - day > 60 and "certificate has expired" in why, (day, days, why)
 
 
-@plain_binary
+@own_clock
 def test_ten_years(agent_factory, tmp_path):  # noqa: F811
     needs("openssl")
     authority = Authority(agent_factory(None)).configure()
-    clock = Clock(tmp_path)
+    clock = ShiftedClock(tmp_path)
     kept = []
     for days in range(0, 3650, 61):
-        clock.set(days)
+        clock.set(days * DAY_S)
         authority.once(env=clock.env)
         kept.append((days, authority.keep(tmp_path / str(days))))
         check_all(kept, clock.now(), days)
@@ -69,19 +44,19 @@ def test_ten_years(agent_factory, tmp_path):  # noqa: F811
     assert 8 <= store["number"] <= 10 and len(store["generations"]) <= 3
 
 
-@plain_binary
+@own_clock
 def test_a_clock_that_was_wrong(agent_factory, tmp_path):  # noqa: F811
     """Forward by years, and right again: nobody notices but who connects meanwhile."""
     needs("openssl")
     authority = Authority(agent_factory(None)).configure()
-    clock = Clock(tmp_path)
+    clock = ShiftedClock(tmp_path)
     agent = authority.agent
     agent.start(env=clock.env)
     agent.wait_generation(1, "tls")
     agent.wait_generation(1, "trust")
     kept = [(0, authority.keep(tmp_path / "0"))]
     for days in (5000, 0):
-        clock.set(days)
+        clock.set(days * DAY_S)
         agent.request("GET", "/v1/credentials")
         agent.wait_generation(3 if days == 0 else 2, "tls")
     assert agent.request("GET", "/v1/credentials")[1]["service_ca"]["number"] == 2
@@ -91,22 +66,22 @@ def test_a_clock_that_was_wrong(agent_factory, tmp_path):  # noqa: F811
     assert agent.request("GET", "/v1/credentials")[1]["service_ca"]["error"] is None
 
 
-@plain_binary
+@own_clock
 def test_a_running_agent(agent_factory, tmp_path):  # noqa: F811
     """The clock is set forward by more than a year, three times: everything is issued again at once."""
     needs("openssl")
     authority = Authority(agent_factory(None)).configure()
-    clock = Clock(tmp_path)
+    clock = ShiftedClock(tmp_path)
     agent = authority.agent
     agent.start(env=clock.env)
     agent.wait_generation(1, "tls")
     agent.wait_generation(1, "trust")
     kept = [(0, authority.keep(tmp_path / "0"))]
     for i in range(1, 4):
-        clock.set(i * LATE_DAYS)
+        clock.set(i * LATE_DAYS * DAY_S)
         agent.request("GET", "/v1/credentials")  # something for it to wake up for
         eventually(lambda: agent.request("GET", "/v1/credentials")[1]["service_ca"]["number"] == i + 1, agent.log)
         agent.wait_generation(i + 1, "tls")
         agent.wait_generation(i + 1, "trust")
-        kept.append((clock.days, authority.keep(tmp_path / str(clock.days))))
-        check_all(kept, clock.now(), clock.days)
+        kept.append((i * LATE_DAYS, authority.keep(tmp_path / str(i))))
+        check_all(kept, clock.now(), i * LATE_DAYS)

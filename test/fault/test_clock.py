@@ -3,42 +3,19 @@
 import calendar
 import os
 import signal
-import subprocess
 import time
 
 import pytest
 
-from faults import (agent, agent_factory, as_root, cloud, cloud_factory, eventually, needs, plain_binary,  # noqa: F401
+from faults import (agent, agent_factory, as_root, cloud, cloud_factory, eventually, needs, own_clock, plain_binary,  # noqa: F401
                     snapshot)
+from shifted_clock import ShiftedClock
 
 DAY_S = 86400
-LIBRARY = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
 
 def seconds(text):
     return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
-
-
-class Clock:
-    """The wall clock of one agent; its boot clock stays as it is."""
-
-    def __init__(self, agent, offset_s=0):  # noqa: F811
-        if not os.path.exists(LIBRARY):
-            pytest.skip("libfaketime is not installed")
-        self.path = agent.dir / "clock"
-        self.offset_s = offset_s
-        self.set(offset_s)
-        self.env = {"LD_PRELOAD": LIBRARY, "FAKETIME_TIMESTAMP_FILE": str(self.path), "FAKETIME_NO_CACHE": "1",
-                    "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DISABLE_SHM": "1"}
-
-    def set(self, offset_s):
-        new = self.path.with_suffix(".new")
-        new.write_text(f"{offset_s:+d}\n")
-        new.rename(self.path)
-        self.offset_s = offset_s
-
-    def now(self):
-        return time.time() + self.offset_s
 
 
 def without_tls(credential, cloud):  # noqa: F811
@@ -81,10 +58,10 @@ def cpu_ticks(agent):  # noqa: F811
     return int(fields[11]) + int(fields[12])
 
 
-@plain_binary
+@own_clock
 @pytest.mark.parametrize("by_s", [DAY_S, -DAY_S], ids=["forward", "back"])
 def test_a_step_of_a_day_refreshes_at_once(agent, by_s):  # noqa: F811
-    clock = Clock(long_token(agent))
+    clock = ShiftedClock(long_token(agent).dir)
     agent.start(env=clock.env)
     agent.wait_generation(1)
     check_schedule(agent, clock)
@@ -100,10 +77,10 @@ def test_a_step_of_a_day_refreshes_at_once(agent, by_s):  # noqa: F811
     is_calm(agent, most=3)
 
 
-@plain_binary
+@own_clock
 @pytest.mark.parametrize("offset_s", [DAY_S, -DAY_S], ids=["ahead", "behind"])
 def test_a_clock_that_was_always_wrong_gives_the_right_schedule(agent, offset_s):  # noqa: F811
-    clock = Clock(long_token(agent), offset_s)
+    clock = ShiftedClock(long_token(agent).dir, offset_s)
     agent.start(env=clock.env)
     agent.wait_generation(1)
     check_schedule(agent, clock)
@@ -116,9 +93,9 @@ def test_a_clock_that_was_always_wrong_gives_the_right_schedule(agent, offset_s)
     is_calm(agent, most=2)
 
 
-@plain_binary
+@own_clock
 def test_a_token_from_the_future_is_taken_when_the_clock_is_set(agent):  # noqa: F811
-    clock = Clock(agent, -DAY_S)
+    clock = ShiftedClock(agent.dir, -DAY_S)
     agent.configure(without_tls(agent.credential(name="late"), agent.cloud)).start(env=clock.env)
     eventually(lambda: "look at the clocks" in ((agent.status("late").get("last_error") or {}).get("message") or ""),
                "the refusal")
@@ -160,9 +137,9 @@ def test_stopped_across_the_refresh_it_refreshes_at_once(cloud_factory, agent_fa
     assert agent.status()["ready"]
 
 
-@plain_binary
+@own_clock
 def test_a_restart_after_a_long_time(agent):  # noqa: F811
-    clock = Clock(long_token(agent))
+    clock = ShiftedClock(long_token(agent).dir)
     agent.start(env=clock.env)
     agent.wait_generation(1)
     agent.stop()

@@ -5,7 +5,6 @@ import os
 import pathlib
 import shutil
 import signal
-import struct
 import subprocess
 import tempfile
 
@@ -42,15 +41,6 @@ def let_others_in(*directories):
         for path in [directory, *directory.parents]:
             if str(path).startswith("/tmp/"):
                 path.chmod(0o755)
-
-
-def takes_preloaded_libraries():
-    """False of a static program, and of one with sanitizers, which want to be the first themselves."""
-    program = pathlib.Path(CREDFRESH).read_bytes()
-    at, = struct.unpack_from("<Q", program, 32)
-    size, count = struct.unpack_from("<HH", program, 54)
-    kinds = [struct.unpack_from("<I", program, at + i * size)[0] for i in range(count)]
-    return 3 in kinds and b"__asan_init" not in program  # 3: who loads it is named
 
 
 def needs_namespace(*flags):

@@ -10,10 +10,12 @@ import botocore.exceptions
 import botocore.session
 import pytest
 
-from conftest import AS_NOBODY, CREDFRESH, LocalCloud, Mounted, eventually, let_others_in, needs_namespace, takes_preloaded_libraries
+import shifted_clock
+from conftest import AS_NOBODY, CREDFRESH, LocalCloud, Mounted, eventually, let_others_in, needs_namespace
 from mint_kinds import Google
 from minting import (ADMIN, IAM, admin, cloud, configured as keys, iam_cloud, keys_of, minted, mint_of, published_key,  # noqa: F401
                      wait_complete)
+from shifted_clock import ShiftedClock
 from test_doctor import doctor
 from trust import certificates
 
@@ -358,12 +360,11 @@ def test_a_ca_that_was_begun_anew(authority):
     assert report.wrong() == ["ca.bundle", "ca.certificate"]
 
 
-@pytest.mark.skipif(shutil.which("faketime") is None or not takes_preloaded_libraries(),
-                    reason="faketime is not installed, or cannot be loaded into this program")
+@pytest.mark.skipif(shifted_clock.missing(CREDFRESH) is not None, reason=f"there is no {shifted_clock.missing(CREDFRESH)}")
 @pytest.mark.parametrize("days, signer, certificate", ((-2, "wrong", "wrong"), (2, "ok", "wrong"), (0.95, "ok", "warning"),
                                                        (61, "warning", "wrong"), (101, "wrong", "wrong")))
-def test_the_time_of_the_ca(authority, days, signer, certificate):
+def test_the_time_of_the_ca(authority, tmp_path, days, signer, certificate):
     once(authority)
-    report = doctor(authority, "--offline", wrapper=("faketime", "-f", f"{days * 24 * 60:+.0f}m"))
+    report = doctor(authority, "--offline", env=ShiftedClock(tmp_path, days * 86400).env)
     report.one("ca.signer", signer)
     report.one("ca.certificate", certificate)

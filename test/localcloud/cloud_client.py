@@ -2,6 +2,7 @@
 """What the tests of the clouds share: keys, certificates and signed tokens, made with openssl(1), and a small client."""
 import base64
 import json
+import os
 import subprocess
 import tempfile
 import time
@@ -18,8 +19,9 @@ def b64url(data):
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def openssl(*arguments, data=None, wrapper=()):
-    return subprocess.run([*wrapper, "openssl", *arguments], input=data, capture_output=True, check=True).stdout
+def openssl(*arguments, data=None, env=None):
+    return subprocess.run(["openssl", *arguments], input=data, capture_output=True, check=True,
+                          env={**os.environ, **(env or {})}).stdout
 
 
 CURVES = {"EC": "P-256", "P-256": "P-256", "P-384": "P-384", "P-521": "P-521", "P-224": "P-224"}

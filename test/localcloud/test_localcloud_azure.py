@@ -2,6 +2,8 @@
 """Tests of the local cloud's Entra ID (federated tokens, secrets, certificates, AD FS) and its container registry."""
 import base64
 import json
+import pathlib
+import sys
 import time
 import urllib.parse
 import uuid
@@ -10,6 +12,9 @@ import pytest
 
 from cloud_client import (BEARER_ASSERTION, Cloud, Key, basic, bearer, claims_of, document, form, openssl, own_claims, reset,
                           thumbprint)
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "integ"))
+from shifted_clock import ShiftedClock  # noqa: E402
 
 TENANT = "11111111-2222-3333-4444-555555555555"
 OTHER_TENANT = "99999999-2222-3333-4444-555555555555"
@@ -271,11 +276,11 @@ def test_certificate_refusals(cloud, key, certificate, tmp_path):
     assert answer["error"] == "invalid_client" and set(answer) == {"error", "error_description"}
 
 
-def test_an_expired_certificate(cloud, key):
+def test_an_expired_certificate(cloud, key, tmp_path):
     request = openssl("req", "-new", "-key", key.path, "-subj", "/CN=old")
     # None that ends before it begins: openssl(1) of version 3.5 makes no such certificate.
-    old, expired = (openssl("x509", "-req", "-days", "1", "-signkey", key.path, data=request, wrapper=wrapper).decode()
-                    for wrapper in ((), ("faketime", "-f", "-2d")))
+    old, expired = (openssl("x509", "-req", "-days", "1", "-signkey", key.path, data=request, env=env).decode()
+                    for env in ({}, ShiftedClock(tmp_path, -2 * 86400).env))
     before = cloud.admin("GET", "/service/azure")
     applications = [{"client_id": CERTIFIED, "certificates": [old, expired]}]
     cloud.admin("POST", "/service/azure", {"tenants": [{"id": TENANT, "applications": applications}]})

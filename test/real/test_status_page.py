@@ -8,20 +8,17 @@ import shutil
 
 import pytest
 
-import harness
+import shifted_clock
 from browser import Browser, is_installed
 from conftest import free_port
-from harness import Agent, LocalCloud, eventually
+from harness import CREDFRESH, Agent, LocalCloud, eventually
 
-FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 PICTURES = pathlib.Path(__file__).resolve().parents[2] / "docs/pictures"
 PICTURE_MAX = 150_000
 SLOT_S, SLOTS = 900, 96
 ROLES = ("registry", "billing", "reports")
 
-missing = "chromium" if not is_installed() else "libfaketime" if not os.path.exists(FAKETIME) else None
-if missing is None and not harness.takes_preloaded_libraries():
-    missing = "program that takes libfaketime"
+missing = "chromium" if not is_installed() else shifted_clock.missing(CREDFRESH)
 if missing is not None:
     if os.environ.get("CFR_REQUIRE_REAL") == "1":
         raise RuntimeError(f"there is no {missing}")
@@ -44,10 +41,9 @@ class Day:
         self.token = self.agent.dir / "token"
         self.renew_token(0)
         self.down = {}
-        self.set_clock(0)
+        self.clock = shifted_clock.ShiftedClock(self.agent.dir, -SLOTS * SLOT_S)
         self.agent.configure(*[self.credential(name) for name in ROLES], listen=self.agent.address)
-        self.agent.start(env={"LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(self.agent.dir / "clock"),
-                              "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DISABLE_SHM": "1"})
+        self.agent.start(env=self.clock.env)
 
     def credential(self, name):
         # Without TLS, because certificates have their own opinion of the time.
@@ -59,11 +55,6 @@ class Day:
         new = self.token.with_suffix(".new")
         new.write_text(self.cloud.token(issued_ago_s=(SLOTS - slot) * SLOT_S + 60, expires_in_s=30 * 86400))
         new.rename(self.token)
-
-    def set_clock(self, slot):
-        new = self.agent.dir / "clock.new"
-        new.write_text(f"{(slot - SLOTS) * SLOT_S:+d}\n")
-        new.rename(self.agent.dir / "clock")
 
     def outage(self, name, on):
         self.cloud.clear_faults()
@@ -80,7 +71,7 @@ class Day:
     def live(self, scenes):
         """SCENES: {slot: [(credential, whether its role is unavailable from then on)]}; each is renewed at its scenes."""
         for slot in range(1, SLOTS + 1):
-            self.set_clock(slot)
+            self.clock.set((slot - SLOTS) * SLOT_S)
             if slot % 40 == 0:
                 self.renew_token(slot)
             for name, on in scenes.get(slot, ()):
