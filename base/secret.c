@@ -42,15 +42,16 @@ static int grow(struct cfr_secret *s, size_t need, struct cfr_err *err)
     return 0;
 }
 
+static int make_room(struct cfr_secret *s, size_t n, struct cfr_err *err)
+{
+    if (n > s->limit - s->len)
+        return cfr_err_set(err, CFR_E_LIMIT, "more than the %zu bytes that are allowed here", s->limit);
+    return s->len + n + 1 > s->cap ? grow(s, s->len + n, err) : 0;
+}
+
 char *cfr_secret_reserve(struct cfr_secret *s, size_t n, struct cfr_err *err)
 {
-    if (n > s->limit - s->len) {
-        (void)cfr_err_set(err, CFR_E_LIMIT, "more than the %zu bytes that are allowed here", s->limit);
-        return NULL;
-    }
-    if (s->len + n + 1 > s->cap && grow(s, s->len + n, err) != 0)
-        return NULL;
-    return s->p + s->len;
+    return make_room(s, n, err) == 0 ? s->p + s->len : NULL;
 }
 
 void cfr_secret_grown(struct cfr_secret *s, size_t n)
@@ -61,17 +62,11 @@ void cfr_secret_grown(struct cfr_secret *s, size_t n)
 
 int cfr_secret_append(struct cfr_secret *s, struct cfr_view bytes, struct cfr_err *err)
 {
-    struct cfr_err local = {0};
-    char *to;
+    int rc = bytes.n != 0 ? make_room(s, bytes.n, err) : 0;
 
-    if (bytes.n == 0)
-        return 0;
-    if (err == NULL)
-        err = &local;
-    to = cfr_secret_reserve(s, bytes.n, err);
-    if (to == NULL)
-        return err->code;
-    memcpy(to, bytes.p, bytes.n);
+    if (rc != 0 || bytes.n == 0)
+        return rc;
+    memcpy(s->p + s->len, bytes.p, bytes.n);
     cfr_secret_grown(s, bytes.n);
     return 0;
 }
@@ -135,31 +130,59 @@ struct plain_set {
     uint64_t bits[4];
 };
 
-/* Printable ASCII but the quotation mark and the backslash, and every byte of a longer UTF-8 sequence. */
-static const struct plain_set json_plain = {
-    {UINT64_C(0xfffffffb00000000), UINT64_C(0x7fffffffefffffff), UINT64_MAX, UINT64_MAX}};
-/* Letters, digits and -._~ (RFC 3986, 2.3). */
-static const struct plain_set percent_plain = {{UINT64_C(0x03ff600000000000), UINT64_C(0x47fffffe87fffffe), 0, 0}};
-
-/* How many bytes from P on need no escape. */
-static size_t stretch(const char *p, size_t n, const struct plain_set *plain)
+static bool is_plain(const struct plain_set *plain, char c)
 {
+    return (plain->bits[(unsigned char)c >> 6] >> (c & 63) & 1) != 0;
+}
+
+/* How many bytes from P on JSON need not escape: all but control characters, the quotation mark and the backslash. */
+static size_t json_stretch(const char *p, size_t n)
+{
+    static const struct plain_set plain = {
+        {UINT64_C(0xfffffffb00000000), UINT64_C(0x7fffffffefffffff), UINT64_MAX, UINT64_MAX}};
+    const uint64_t each = UINT64_C(0x0101010101010101);
     size_t i = 0;
 
-    while (i < n && (plain->bits[(unsigned char)p[i] >> 6] >> (p[i] & 63) & 1) != 0)
+    /* Eight at a time. The high bit of a byte of X - N * each is set, and that of X is not, only where X is less than
+     * N, or a byte below it is. */
+    for (; n - i >= 8; i += 8) {
+        uint64_t x;
+        uint64_t quote;
+        uint64_t backslash;
+        uint64_t del;
+
+        memcpy(&x, p + i, sizeof x);
+        quote = x ^ ('"' * each);
+        backslash = x ^ ('\\' * each);
+        del = x ^ (0x7f * each);
+        if (((((x - 0x20 * each) | (quote - each) | (backslash - each) | (del - each)) & ~x) & 0x80 * each) != 0)
+            break;
+    }
+    while (i < n && is_plain(&plain, p[i]))
         i++;
     return i;
 }
 
-/* Appends TEXT in stretches: what is PLAIN as it is, the bytes between by ESCAPE. */
-static int append_escaped(struct cfr_secret *s, struct cfr_view text, const struct plain_set *plain,
+/* All but letters, digits and -._~ (RFC 3986, 2.3). */
+static size_t percent_stretch(const char *p, size_t n)
+{
+    static const struct plain_set plain = {{UINT64_C(0x03ff600000000000), UINT64_C(0x47fffffe87fffffe), 0, 0}};
+    size_t i = 0;
+
+    while (i < n && is_plain(&plain, p[i]))
+        i++;
+    return i;
+}
+
+/* Appends TEXT in stretches: what needs no escape as it is, the bytes between by ESCAPE. */
+static int append_escaped(struct cfr_secret *s, struct cfr_view text, size_t (*stretch)(const char *p, size_t n),
                           size_t (*escape)(unsigned char, char out[6]), struct cfr_err *err)
 {
     size_t i = 0;
     int rc = 0;
 
     while (rc == 0 && i < text.n) {
-        size_t n = stretch(text.p + i, text.n - i, plain);
+        size_t n = stretch(text.p + i, text.n - i);
         char esc[6];
 
         rc = cfr_secret_append(s, (struct cfr_view){text.p + i, n}, err);
@@ -175,15 +198,17 @@ static int append_escaped(struct cfr_secret *s, struct cfr_view text, const stru
 
 int cfr_secret_append_json(struct cfr_secret *s, struct cfr_view text, struct cfr_err *err)
 {
-    int rc = cfr_secret_append_str(s, "\"", err);
+    const struct cfr_view quote = {"\"", 1};
+    int rc = make_room(s, text.n + 2, err);
 
-    rc = rc != 0 ? rc : append_escaped(s, text, &json_plain, json_escape, err);
-    return rc != 0 ? rc : cfr_secret_append_str(s, "\"", err);
+    rc = rc != 0 ? rc : cfr_secret_append(s, quote, err);
+    rc = rc != 0 ? rc : append_escaped(s, text, json_stretch, json_escape, err);
+    return rc != 0 ? rc : cfr_secret_append(s, quote, err);
 }
 
 int cfr_secret_append_percent(struct cfr_secret *s, struct cfr_view text, struct cfr_err *err)
 {
-    return append_escaped(s, text, &percent_plain, percent_escape, err);
+    return append_escaped(s, text, percent_stretch, percent_escape, err);
 }
 
 bool cfr_secret_equal(struct cfr_view a, struct cfr_view b)

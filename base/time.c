@@ -104,13 +104,28 @@ bool cfr_time_parse(struct cfr_view text, int64_t *unix_s)
     return true;
 }
 
+static void put_digits(char *to, size_t n, int value)
+{
+    while (n != 0) {
+        to[--n] = (char)('0' + value % 10);
+        value /= 10;
+    }
+}
+
+/* In every answer of the endpoints, so that it must not take strftime's time. */
 char *cfr_time_format(int64_t unix_s, char buf[CFR_TIME_RFC3339_MAX])
 {
     time_t t = (time_t)(unix_s < 0 ? 0 : unix_s > YEAR_9999_END_S ? YEAR_9999_END_S : unix_s);
     struct tm tm;
 
     (void)gmtime_r(&t, &tm);
-    (void)strftime(buf, CFR_TIME_RFC3339_MAX, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    memcpy(buf, "0000-00-00T00:00:00Z", sizeof "0000-00-00T00:00:00Z");
+    put_digits(buf, 4, tm.tm_year + 1900);
+    put_digits(buf + 5, 2, tm.tm_mon + 1);
+    put_digits(buf + 8, 2, tm.tm_mday);
+    put_digits(buf + 11, 2, tm.tm_hour);
+    put_digits(buf + 14, 2, tm.tm_min);
+    put_digits(buf + 17, 2, tm.tm_sec);
     return buf;
 }
 

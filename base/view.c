@@ -103,16 +103,29 @@ size_t cfr_view_utf8_len(struct cfr_view a)
     return k;
 }
 
+size_t cfr_view_utf8_prefix(struct cfr_view a)
+{
+    size_t i = 0;
+    size_t k = 1;
+
+    while (k != 0 && i < a.n) {
+        uint64_t eight = UINT64_MAX;
+
+        if (a.n - i >= sizeof eight)
+            memcpy(&eight, a.p + i, sizeof eight);
+        /* Every byte of a longer sequence has the highest bit. */
+        if ((eight & UINT64_C(0x8080808080808080)) == 0)
+            k = sizeof eight;
+        else
+            k = (a.p[i] & 0x80) == 0 ? 1 : cfr_view_utf8_len((struct cfr_view){a.p + i, a.n - i});
+        i += k;
+    }
+    return i;
+}
+
 bool cfr_view_is_utf8(struct cfr_view a)
 {
-    while (a.n != 0) {
-        size_t n = cfr_view_utf8_len(a);
-
-        if (n == 0)
-            return false;
-        a = (struct cfr_view){a.p + n, a.n - n};
-    }
-    return true;
+    return cfr_view_utf8_prefix(a) == a.n;
 }
 
 /* Characters that have no place of their own, but change where others are shown, or end the line: U+200B to U+200F,

@@ -20,27 +20,13 @@ void cfr_writer_text(struct cfr_writer *w, const char *text)
     cfr_writer_view(w, cfr_view_of(text));
 }
 
-/* How many bytes of TEXT, from its beginning, are UTF-8. */
-static size_t utf8_len(struct cfr_view text)
-{
-    size_t i = 0;
-    size_t k;
-
-    for (; i < text.n; i += k) {
-        k = cfr_view_utf8_len((struct cfr_view){text.p + i, text.n - i});
-        if (k == 0)
-            break;
-    }
-    return i;
-}
-
 /* Sets TO to TEXT with U+FFFD for each byte that is no UTF-8. */
 static int replace_bytes(struct cfr_view text, struct cfr_secret *to, struct cfr_err *err)
 {
     int rc = 0;
 
     while (rc == 0 && text.n != 0) {
-        size_t n = utf8_len(text);
+        size_t n = cfr_view_utf8_prefix(text);
 
         rc = cfr_secret_append(to, (struct cfr_view){text.p, n}, err);
         if (rc == 0 && n < text.n) {
@@ -62,7 +48,7 @@ static void write_escaped(struct cfr_writer *w, struct cfr_view text)
         cfr_writer_text(w, "null");
     } else if (w->str != NULL) {
         cfr_str_add_json(w->str, text);
-    } else if (w->exact || utf8_len(text) == text.n) {
+    } else if (w->exact || cfr_view_is_utf8(text)) {
         w->rc = cfr_secret_append_json(w->secret, text, w->err);
     } else {
         cfr_secret_init(&valid, w->secret->limit);
@@ -73,10 +59,15 @@ static void write_escaped(struct cfr_writer *w, struct cfr_view text)
     }
 }
 
+static void write_char(struct cfr_writer *w, char c)
+{
+    cfr_writer_view(w, (struct cfr_view){&c, 1});
+}
+
 static void begin_value(struct cfr_writer *w)
 {
     if (w->comma)
-        cfr_writer_text(w, ",");
+        write_char(w, ',');
     w->comma = true;
 }
 
@@ -84,7 +75,7 @@ void cfr_writer_key(struct cfr_writer *w, struct cfr_view key)
 {
     begin_value(w);
     write_escaped(w, key);
-    cfr_writer_text(w, ":");
+    write_char(w, ':');
     w->comma = false;
 }
 
@@ -98,7 +89,7 @@ static void begin_member(struct cfr_writer *w, const char *key)
 static void open_container(struct cfr_writer *w, const char *key, bool array)
 {
     begin_member(w, key);
-    cfr_writer_text(w, array ? "[" : "{");
+    write_char(w, array ? '[' : '{');
     w->arrays = w->arrays << 1 | (array ? 1 : 0);
     w->comma = false;
 }
@@ -115,7 +106,7 @@ void cfr_writer_array(struct cfr_writer *w, const char *key)
 
 void cfr_writer_close(struct cfr_writer *w)
 {
-    cfr_writer_text(w, (w->arrays & 1) != 0 ? "]" : "}");
+    write_char(w, (w->arrays & 1) != 0 ? ']' : '}');
     w->arrays >>= 1;
     w->comma = true;
 }

@@ -5,6 +5,8 @@
 #include "base/secret.h"
 #include "heap_watch.h"
 
+#include <stdio.h>
+
 #define MARK "wJalrXUtnFEMI/K7MDENG"
 
 static void free_wipes_the_whole_capacity(void **state)
@@ -171,6 +173,51 @@ static void json_and_percent(void **state)
     cfr_secret_free(&s);
 }
 
+/* How C is written, by the rule itself. */
+static struct cfr_view escape_of(unsigned char c, char out[8])
+{
+    int n;
+
+    if (c == '"' || c == '\\')
+        n = snprintf(out, 8, "\\%c", c);
+    else if (c < 0x20 || c == 0x7f)
+        n = snprintf(out, 8, "\\u%04x", c);
+    else
+        n = snprintf(out, 8, "%c", c);
+    return (struct cfr_view){out, (size_t)n};
+}
+
+/* Eight bytes are looked at together: each byte at each place of two such steps and a rest. */
+static void escapes_each_byte_at_each_place(void **state)
+{
+    struct cfr_secret s;
+    struct cfr_secret expected;
+
+    (void)state;
+    cfr_secret_init(&s, 200);
+    cfr_secret_init(&expected, 200);
+    for (unsigned c = 0; c < 256; c++) {
+        for (size_t at = 0; at < 19; at++) {
+            char text[19];
+            char out[8];
+
+            memset(text, 'x', sizeof text);
+            text[at] = (char)c;
+            cfr_secret_clear(&s);
+            cfr_secret_clear(&expected);
+            assert_int_equal(cfr_secret_append_json(&s, (struct cfr_view){text, sizeof text}, NULL), 0);
+            (void)cfr_secret_append_str(&expected, "\"", NULL);
+            (void)cfr_secret_append(&expected, (struct cfr_view){text, at}, NULL);
+            (void)cfr_secret_append(&expected, escape_of((unsigned char)c, out), NULL);
+            (void)cfr_secret_append(&expected, (struct cfr_view){text + at + 1, sizeof text - at - 1}, NULL);
+            (void)cfr_secret_append_str(&expected, "\"", NULL);
+            assert_true(cfr_view_eq(cfr_secret_view(&s), cfr_secret_view(&expected)));
+        }
+    }
+    cfr_secret_free(&s);
+    cfr_secret_free(&expected);
+}
+
 static void equal(void **state)
 {
     (void)state;
@@ -196,6 +243,7 @@ int main(void)
         cmocka_unit_test(short_memory_leaves_the_secret_as_it_was),
         cmocka_unit_test(reserve_clear_and_move),
         cmocka_unit_test(json_and_percent),
+        cmocka_unit_test(escapes_each_byte_at_each_place),
         cmocka_unit_test(equal),
     };
 

@@ -118,6 +118,29 @@ static void utf8(void **state)
     }
 }
 
+/* Eight bytes are looked at together: a byte that is no UTF-8, and one that begins a sequence, at each place. */
+static void utf8_prefixes(void **state)
+{
+    char text[21];
+
+    (void)state;
+    for (size_t at = 0; at < sizeof text; at++) {
+        memset(text, 'x', sizeof text);
+        text[at] = '\xff';
+        assert_int_equal(cfr_view_utf8_prefix((struct cfr_view){text, sizeof text}), at);
+        assert_false(cfr_view_is_utf8((struct cfr_view){text, sizeof text}));
+        assert_true(cfr_view_is_utf8((struct cfr_view){text, at}));
+        if (at + 1 == sizeof text)
+            continue;
+        text[at] = '\xc3';
+        assert_int_equal(cfr_view_utf8_prefix((struct cfr_view){text, sizeof text}), at);
+        text[at + 1] = '\xa9';
+        assert_int_equal(cfr_view_utf8_prefix((struct cfr_view){text, sizeof text}), sizeof text);
+        assert_int_equal(cfr_view_utf8_prefix((struct cfr_view){text, at + 1}), at);
+    }
+    assert_int_equal(cfr_view_utf8_prefix((struct cfr_view){NULL, 0}), 0);
+}
+
 static void lines(void **state)
 {
     struct cfr_view rest = LITERAL("one\r\n\nthree");
@@ -196,10 +219,15 @@ static void invisible_characters_are_not_shown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(comparing), cmocka_unit_test(finding_and_trimming),
-        cmocka_unit_test(integers),  cmocka_unit_test(printable),
-        cmocka_unit_test(utf8),      cmocka_unit_test(lines),
-        cmocka_unit_test(shown),     cmocka_unit_test(invisible_characters_are_not_shown),
+        cmocka_unit_test(comparing),
+        cmocka_unit_test(finding_and_trimming),
+        cmocka_unit_test(integers),
+        cmocka_unit_test(printable),
+        cmocka_unit_test(utf8),
+        cmocka_unit_test(utf8_prefixes),
+        cmocka_unit_test(lines),
+        cmocka_unit_test(shown),
+        cmocka_unit_test(invisible_characters_are_not_shown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
