@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE    "50" /* objects; the metadata of one has about 2 KiB */
 #define DER_MAX 16384
 #define GROUP   "certificates.k8s.io/"
 
@@ -24,23 +23,9 @@ static const char *version_of(bool beta)
 
 /* ---- paths ---- */
 
-bool cfr_k8s_pod_cert_list_path(bool beta, const char *signer, const char *next, char out[CFR_K8S_POD_CERT_PATH_MAX])
+const char *cfr_k8s_pod_cert_collection(bool beta)
 {
-    struct cfr_secret text;
-    bool ok;
-
-    cfr_secret_init(&text, CFR_K8S_POD_CERT_PATH_MAX - 1);
-    ok = cfr_secret_append_str(&text, "/apis/", NULL) == 0 &&
-         cfr_secret_append_str(&text, version_of(beta), NULL) == 0 &&
-         cfr_secret_append_str(&text, "/" CFR_K8S_POD_CERT_RESOURCE "?limit=" PAGE "&fieldSelector=spec.signerName%3D",
-                               NULL) == 0 &&
-         cfr_secret_append_percent(&text, cfr_view_of(signer), NULL) == 0;
-    if (ok && next != NULL)
-        ok = cfr_secret_append_str(&text, "&continue=", NULL) == 0 &&
-             cfr_secret_append_percent(&text, cfr_view_of(next), NULL) == 0;
-    (void)snprintf(out, CFR_K8S_POD_CERT_PATH_MAX, "%s", ok ? text.p : "");
-    cfr_secret_free(&text);
-    return ok;
+    return beta ? "/apis/" GROUP "v1beta1/" CFR_K8S_POD_CERT_RESOURCE : "/apis/" GROUP "v1/" CFR_K8S_POD_CERT_RESOURCE;
 }
 
 bool cfr_k8s_pod_cert_path(bool beta, const char *namespace_name, const char *name, bool status,
@@ -63,45 +48,6 @@ static bool copy_text(struct cfr_view from, char *to, size_t size)
     memcpy(to, from.p, from.n);
     to[from.n] = '\0';
     return true;
-}
-
-static int read_next(const struct cfr_json *doc, char **next, struct cfr_err *err)
-{
-    struct cfr_view from = cfr_json_text(cfr_json_get(doc, "metadata"), "continue");
-
-    if (from.n == 0)
-        return 0;
-    if (from.n > CFR_K8S_POD_CERT_PATH_MAX / 4 || !cfr_view_printable(from))
-        return cfr_err_set(err, CFR_E_ANSWER, "the list's continue token is too long");
-    *next = cfr_str_dup(from);
-    return *next != NULL ? 0 : cfr_err_nomem(err);
-}
-
-int cfr_k8s_pod_cert_read_list(struct cfr_view body, cfr_k8s_pod_cert_fn *fn, void *ctx, char **next,
-                               struct cfr_err *err)
-{
-    const struct cfr_json *items;
-    struct cfr_json *doc = NULL;
-    int rc = cfr_k8s_answer_parse(body, &doc, err);
-
-    *next = NULL;
-    items = cfr_json_get(doc, "items");
-    if (rc == 0 && (!cfr_json_is_array(items) || !cfr_json_is_object(cfr_json_get(doc, "metadata"))) &&
-        !cfr_json_is_null(items))
-        rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is not a list; check the API server's address");
-    for (const struct cfr_json *item = cfr_json_first(items); rc == 0 && item != NULL; item = cfr_json_next(item)) {
-        const struct cfr_json *metadata = cfr_json_get(item, "metadata");
-        struct cfr_view version = cfr_json_text(metadata, "resourceVersion");
-
-        if (version.n == 0 || version.n >= CFR_K8S_POD_CERT_TEXT_MAX)
-            rc = cfr_err_set(err, CFR_E_ANSWER, "the API server's answer has an object without a version");
-        else
-            rc = fn(ctx, cfr_json_text(metadata, "namespace"), cfr_json_text(metadata, "name"), version, err);
-    }
-    if (rc == 0)
-        rc = read_next(doc, next, err);
-    cfr_json_free(doc);
-    return rc;
 }
 
 static bool read_metadata(const struct cfr_json *doc, const char *namespace_name, const char *name,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* PodCertificateRequests: paths, lists of their metadata, one request, and the body that sets its status. Pure.
- * Sources: certificates.k8s.io/v1 and v1beta1 (KEP-4317, pkg/apis/certificates/validation), meta/v1
- * PartialObjectMetadataList. */
+/* PodCertificateRequests: paths, one request, and the body that sets its status. Pure.
+ * Sources: certificates.k8s.io/v1 and v1beta1 (KEP-4317, pkg/apis/certificates/validation). */
 #ifndef CFR_KUBE_POD_CERTIFICATE_H
 #define CFR_KUBE_POD_CERTIFICATE_H
 
@@ -10,7 +9,6 @@
 #include "kube/name.h"
 
 #define CFR_K8S_POD_CERT_PATH_MAX   4096
-#define CFR_K8S_POD_CERT_LIST_MAX   1048576 /* bytes of a page */
 #define CFR_K8S_POD_CERT_ANSWER_MAX 2097152 /* bytes of one request; etcd holds less */
 #define CFR_K8S_POD_CERT_BODY_MAX   262144
 #define CFR_K8S_POD_CERT_CHAIN_MAX  102400 /* the API server's limit */
@@ -23,7 +21,7 @@
 #define CFR_K8S_POD_CERT_REFRESH_MIN_S 600
 
 #define CFR_K8S_POD_CERT_RESOURCE      "podcertificaterequests"
-#define CFR_K8S_POD_CERT_LIST_ACCEPT   "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+#define CFR_K8S_POD_CERT_FIELD         "spec.signerName=" /* of a field selector, before the signer */
 
 /* One request. The caller frees it with cfr_k8s_pod_cert_free. */
 struct cfr_k8s_pod_cert {
@@ -53,19 +51,11 @@ struct cfr_k8s_pod_cert_result {
     int64_t refresh_s;
 };
 
-/* The path of the list of SIGNER's requests, from the page NEXT on (NULL = the first). BETA: of v1beta1. False if it is
- * too long. */
-bool cfr_k8s_pod_cert_list_path(bool beta, const char *signer, const char *next, char out[CFR_K8S_POD_CERT_PATH_MAX]);
+/* The path of all requests of the cluster, for agent/kube/stream.h. BETA: of v1beta1. */
+const char *cfr_k8s_pod_cert_collection(bool beta);
 /* The path of one request, or of its status. False for a name that is not valid in Kubernetes. */
 bool cfr_k8s_pod_cert_path(bool beta, const char *namespace_name, const char *name, bool status,
                            char out[CFR_K8S_POD_CERT_PATH_MAX]);
-/* Called for each item of a page; the views are its own. Returns 0, or an error that ends the reading. */
-typedef int cfr_k8s_pod_cert_fn(void *ctx, struct cfr_view namespace_name, struct cfr_view name,
-                                struct cfr_view version, struct cfr_err *err);
-/* Reads a page and sets *NEXT (heap; NULL = it was the last page). CFR_E_ANSWER: it is not such a list. CFR_E_NOMEM,
- * and the errors of FN. */
-int cfr_k8s_pod_cert_read_list(struct cfr_view body, cfr_k8s_pod_cert_fn *fn, void *ctx, char **next,
-                               struct cfr_err *err);
 /* Reads the request NAME of SIGNER. CFR_E_ANSWER: it is not that. CFR_E_NOMEM. */
 int cfr_k8s_pod_cert_read(struct cfr_view body, const char *signer, const char *namespace_name, const char *name,
                           struct cfr_k8s_pod_cert *out, struct cfr_err *err);

@@ -58,7 +58,7 @@ int cfr_k8s_watch_list(struct cfr_view body, cfr_k8s_seen_fn *seen, void *ctx, c
         char own[CFR_K8S_VERSION_MAX];
 
         if (copy_version(cfr_json_text(m, "resourceVersion"), own))
-            seen(ctx, cfr_json_text(m, "name"), own);
+            seen(ctx, cfr_json_text(m, "namespace"), cfr_json_text(m, "name"), own);
     }
     cfr_json_free(doc);
     return rc;
@@ -93,9 +93,9 @@ int cfr_k8s_watch_event(struct cfr_view line, cfr_k8s_seen_fn *seen, void *ctx, 
     else if (!copy_version(cfr_json_text(metadata, "resourceVersion"), version))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is not an event of a watch");
     else if (cfr_view_is(type, "ADDED") || cfr_view_is(type, "MODIFIED"))
-        seen(ctx, cfr_json_text(metadata, "name"), version);
+        seen(ctx, cfr_json_text(metadata, "namespace"), cfr_json_text(metadata, "name"), version);
     else if (cfr_view_is(type, "DELETED"))
-        seen(ctx, cfr_json_text(metadata, "name"), NULL);
+        seen(ctx, cfr_json_text(metadata, "namespace"), cfr_json_text(metadata, "name"), NULL);
     cfr_json_free(doc);
     return rc;
 }

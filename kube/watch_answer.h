@@ -15,8 +15,8 @@
 #define CFR_K8S_WATCH_ACCEPT "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 #define CFR_K8S_LIST_ACCEPT  "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
-/* Called with each object; VERSION is NULL for one that was deleted. */
-typedef void cfr_k8s_seen_fn(void *ctx, struct cfr_view name, const char *version);
+/* Called with each object; SPACE is its namespace, if it has one; VERSION is NULL for one that was deleted. */
+typedef void cfr_k8s_seen_fn(void *ctx, struct cfr_view space, struct cfr_view name, const char *version);
 
 /* Reads one chunk of a list. VERSION is where a watch goes on; NEXT is the continue token, empty after the last one.
  * CFR_E_ANSWER, CFR_E_NOMEM. */

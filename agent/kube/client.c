@@ -123,7 +123,7 @@ void cfr_kube_child(struct cfr_kube *k)
 
 int64_t cfr_kube_deadline(const struct cfr_kube *k)
 {
-    int64_t next = cfr_kube_watch_deadline(k);
+    int64_t next = cfr_kube_streams_deadline(k);
 
     for (const struct cfr_kube_context *p = k->contexts; p != NULL; p = p->next) {
         if (p->plugin.pidfd >= 0 && p->plugin.deadline_boot_ms < next)
@@ -134,7 +134,7 @@ int64_t cfr_kube_deadline(const struct cfr_kube *k)
 
 void cfr_kube_step(struct cfr_kube *k, struct cfr_now now)
 {
-    cfr_kube_watch_step(k, now);
+    cfr_kube_streams_step(k, now);
     for (struct cfr_kube_context *p = k->contexts; p != NULL; p = p->next) {
         struct cfr_err err = {0};
         uint64_t run = p->plugin.run;

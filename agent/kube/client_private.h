@@ -12,7 +12,8 @@ struct cfr_kube {
     int64_t plugin_limit_ms;
     struct cfr_kube_context *contexts;
     struct cfr_kube_call *calls;
-    struct cfr_kube_stream *streams; /* agent/kube/watch.c */
+    struct cfr_kube_stream *streams; /* agent/kube/stream.c */
+    struct cfr_kube_group *groups;   /* agent/kube/watch.c */
     struct cfr_kube_event *events;   /* agent/kube/event.c, under way */
     struct cfr_log_once events_logged;
     char *namespace_name; /* last returned */
@@ -31,12 +32,13 @@ void cfr_kube_context_destroy(struct cfr_kube_context *p);
 void cfr_kube_calls_resume(struct cfr_kube *k, const struct cfr_kube_context *p, uint64_t run, int rc,
                            const struct cfr_err *why);
 
-/* ---- agent/kube/watch.c ---- */
+/* ---- agent/kube/stream.c, watch.c, event.c ---- */
 
-/* As the functions of the client, for its watches. */
+/* As the functions of the client, for its streams. */
+int64_t cfr_kube_streams_deadline(const struct cfr_kube *k);
+void cfr_kube_streams_step(struct cfr_kube *k, struct cfr_now now);
+struct cfr_kube_where cfr_kube_stream_where(const struct cfr_kube_stream *s); /* borrowed */
 void cfr_kube_watch_close(struct cfr_kube *k);
-void cfr_kube_events_close(struct cfr_kube *k); /* agent/kube/event.c */
-int64_t cfr_kube_watch_deadline(const struct cfr_kube *k);
-void cfr_kube_watch_step(struct cfr_kube *k, struct cfr_now now);
+void cfr_kube_events_close(struct cfr_kube *k);
 
 #endif

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches of objects of the cluster: one list and one watch for all objects of a kind in a namespace and API server.
- * Only names and versions are asked for (PartialObjectMetadata), so that no secret is received.
+/* Watches of objects of the cluster by their names: one stream (agent/kube/stream.h) for all objects of a kind in a
+ * namespace and API server.
  *
- * Nothing blocks. A watch that ends is resumed at the version that it has reached; one whose version is too old (410)
- * and one that failed begins again with a list, after agent/loop/backoff.h. Where the
- * verbs list and watch are not allowed for all objects, as by a Role that names some, up to 8 are watched one by one;
- * where they are not allowed at all there are no reports, which is logged once. Reports come from cfr_http_step; they
- * may neither begin nor end a watch or a request. */
+ * Nothing blocks. Where the verbs list and watch are not allowed for all objects, as by a Role that names some, up to 8
+ * are watched one by one; where they are not allowed at all there are no reports, which is logged once. Reports come
+ * from cfr_http_step; they may neither begin nor end a watch or a request. */
 #ifndef CFR_AGENT_KUBE_WATCH_H
 #define CFR_AGENT_KUBE_WATCH_H
 
@@ -25,7 +23,7 @@ struct cfr_kube_object {
 /* The object has the resourceVersion VERSION; NULL: it does not exist. */
 typedef void cfr_kube_watch_fn(void *ctx, const char *version);
 
-/* CFR_E_NOMEM. */
+/* CFR_E_LIMIT, CFR_E_NOMEM. */
 int cfr_kube_watch_start(struct cfr_kube *k, const struct cfr_kube_object *object, cfr_kube_watch_fn *report, void *ctx,
                          struct cfr_kube_watch **out, struct cfr_err *err);
 /* NULL is allowed. */

@@ -3,9 +3,10 @@
 #include "agent/pki/service_ca_pod_signer.h"
 
 #include "agent/config/schema.h"
-#include "agent/loop/backoff.h"
+#include "agent/kube/stream.h"
 #include "agent/loop/log_once.h"
 #include "agent/pki/service_ca_pod_policy_private.h"
+#include "agent/pki/service_ca_pod_seen_private.h"
 #include "agent/pki/service_ca_sign_private.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -16,55 +17,43 @@
 #include <string.h>
 
 #define LOG_NAME     "service-ca"
-#define LOOK_MS      5000
+#define POLL_MS      5000  /* where the requests may not be watched; docs/service-ca.md says so */
 #define PAUSE_MAX_MS 30000 /* pods wait for their certificates */
-#define REQUESTS_MAX 20000 /* of one signer */
 #define AGAIN_MAX    2     /* times that a request is read again at once after it was changed meanwhile */
 #define BACKDATE_S   60    /* the API server refuses what is 5 minutes or more from its own clock */
 #define WHAT         "pod certificates"
 
-/* One request, as it was when it was looked at last. */
-struct seen {
-    char *path; /* NAMESPACE/NAME */
-    char *version;
-    bool done; /* it has its result, as of this version */
-    struct cfr_backoff backoff;
-    int64_t next_boot_ms;
-};
-
-enum step { REST, LISTING, READING, WRITING };
+enum step { REST, READING, WRITING };
 
 /* One entry of the configuration. */
 struct entry {
     struct cfr_service_ca_pod_signer *all;
     const struct cfr_k8s_pod_policy *config;
+    struct cfr_kube_stream *requests;
+    int64_t open_boot_ms; /* of the next try to open it */
+    bool beta;            /* the API server knows this version of the kind */
+    bool turn;            /* to the other one, at the next step */
+    bool turned;          /* since the last list that was good */
+    bool listed;          /* since the last round */
+    bool listing_fails;
     enum step step;
-    bool beta;     /* the API server knows this version of the kind */
-    bool switched; /* to it, or from it, in this pass */
     struct cfr_kube_call *call;
     struct cfr_secret body; /* of the call */
-    char *next;             /* the list's next page */
-    struct seen *found;     /* by the list under way */
-    size_t found_count;
-    struct seen *seen; /* by the last list, by their paths */
-    size_t count;
-    size_t at;  /* the request that is looked at */
-    int again;  /* times that it was read again */
-    bool older; /* it is read by v1beta1, which alone shows its key */
+    struct cfr_service_ca_pod_seen seen;
+    char at[CFR_SERVICE_CA_POD_PATH_MAX]; /* the request that is looked at */
+    int again;                            /* times that it was read again */
+    bool older;                           /* it is read by v1beta1, which alone shows its key */
     struct cfr_k8s_pod_cert request;
     char *denied; /* what the call writes: why, NULL = a certificate */
     char names[256];
-    struct cfr_err failed; /* the first failure of this pass; code 0 = none */
-    int64_t retry_after_s;
-    struct cfr_backoff backoff; /* of the list */
+    struct cfr_err failed; /* the first failure of this round; code 0 = none */
     struct cfr_log_once logged;
     char *error;
     int error_code;
     int64_t last_s;
-    bool looked; /* a pass has ended */
+    bool looked; /* a round has ended, or nothing could be listed */
     uint64_t issued;
     uint64_t denied_count;
-    int64_t next_boot_ms;
 };
 
 struct cfr_service_ca_pod_signer {
@@ -79,17 +68,6 @@ struct cfr_service_ca_pod_signer {
 
 /* ---- opening ---- */
 
-static void free_seen(struct seen **list, size_t *count)
-{
-    for (size_t i = 0; i < *count; i++) {
-        free((*list)[i].path);
-        free((*list)[i].version);
-    }
-    free(*list);
-    *list = NULL;
-    *count = 0;
-}
-
 void cfr_service_ca_pod_signer_close(struct cfr_service_ca_pod_signer *s)
 {
     if (s == NULL)
@@ -98,11 +76,10 @@ void cfr_service_ca_pod_signer_close(struct cfr_service_ca_pod_signer *s)
         struct entry *e = &s->entries[k];
 
         cfr_kube_cancel(e->call);
+        cfr_kube_stream_end(e->requests);
         cfr_secret_free(&e->body);
         cfr_k8s_pod_cert_free(&e->request);
-        free_seen(&e->found, &e->found_count);
-        free_seen(&e->seen, &e->count);
-        free(e->next);
+        cfr_service_ca_pod_seen_free(&e->seen);
         free(e->denied);
         free(e->error);
     }
@@ -143,60 +120,41 @@ int cfr_service_ca_pod_signer_configure(struct cfr_service_ca_pod_signer **s, co
     return 0;
 }
 
-/* ---- a pass ---- */
+/* ---- a round: all requests that are due ---- */
 
-static void note_failure(struct entry *e, const struct cfr_err *err, int64_t retry_after_s)
+static void note_failure(struct entry *e, const char *path, const struct cfr_err *err)
 {
     if (e->failed.code != 0)
         return;
     e->failed = *err;
-    e->retry_after_s = retry_after_s;
-    if (e->step != LISTING && e->at < e->count)
-        (void)cfr_err_prefix(&e->failed, "%s", e->seen[e->at].path);
+    if (path != NULL)
+        (void)cfr_err_prefix(&e->failed, "%s", path);
     (void)cfr_err_prefix(&e->failed, "%s", e->config->signer);
 }
 
-/* A request that failed before, and waits for its turn. */
-static bool has_waiting(const struct entry *e)
+static void report_failure(struct entry *e)
 {
-    for (size_t i = 0; i < e->count; i++) {
-        if (!e->seen[i].done && e->seen[i].backoff.failures != 0)
-            return true;
-    }
-    return false;
-}
-
-static void end_pass(struct entry *e)
-{
-    bool listed = e->step != LISTING;
-    struct cfr_now now = cfr_clock_now();
-
-    e->step = REST;
-    e->looked = true;
-    e->last_s = now.wall_ms / 1000;
-    e->next_boot_ms = now.boot_ms + LOOK_MS;
-    if (listed)
-        e->backoff = (struct cfr_backoff){0};
-    if (e->failed.code == 0) {
-        if (has_waiting(e))
-            return;
-        free(e->error);
-        e->error = NULL;
-        e->logged = (struct cfr_log_once){0};
-        return;
-    }
     free(e->error);
     e->error = strdup(e->failed.text);
     e->error_code = e->failed.code;
     if (cfr_log_once_is_news(&e->logged, &e->failed))
         cfr_log(CFR_LOG_ERROR, LOG_NAME, NULL, WHAT " of %s [%s, %s]", e->failed.text, cfr_err_name(e->failed.code),
                 cfr_err_class_name(cfr_err_class(e->failed.code)));
-    if (!listed) {
-        struct cfr_backoff_cause cause = {
-            .class = cfr_err_class(e->failed.code), .retry_after_s = e->retry_after_s, .max_ms = PAUSE_MAX_MS};
+}
 
-        e->next_boot_ms = now.boot_ms + cfr_backoff_failed(&e->backoff, &cause, cfr_clock_chance());
+static void end_round(struct entry *e)
+{
+    e->step = REST;
+    e->looked = true;
+    e->last_s = cfr_clock_now().wall_ms / 1000;
+    if (e->failed.code != 0) {
+        report_failure(e);
+    } else if (!e->listing_fails && !cfr_service_ca_pod_seen_waits(&e->seen)) {
+        free(e->error);
+        e->error = NULL;
+        e->logged = (struct cfr_log_once){0};
     }
+    e->failed = (struct cfr_err){0};
 }
 
 static void on_answer(void *ctx, const struct cfr_kube_answer *answer);
@@ -204,170 +162,150 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer);
 static int ask(struct entry *e, enum step step, struct cfr_err *err)
 {
     char path[CFR_K8S_POD_CERT_PATH_MAX];
-    const struct cfr_k8s_pod_cert *r = &e->request;
+    char space[CFR_K8S_LABEL_MAX + 1];
+    size_t n = strcspn(e->at, "/");
     struct cfr_kube_where at = {e->config->kubeconfig, e->config->context};
     struct cfr_kube_request request = {
         .method = step == WRITING ? "PUT" : "GET",
         .path = path,
-        .accept = step == LISTING ? CFR_K8S_POD_CERT_LIST_ACCEPT : NULL,
         .content_type = step == WRITING ? "application/json" : NULL,
         .body = step == WRITING ? &e->body : NULL,
-        .answer_max = step == LISTING ? CFR_K8S_POD_CERT_LIST_MAX : CFR_K8S_POD_CERT_ANSWER_MAX,
+        .answer_max = CFR_K8S_POD_CERT_ANSWER_MAX,
     };
-    bool beta = e->beta || (e->older && step != LISTING);
-    bool named;
 
     e->step = step;
-    if (step == LISTING) {
-        named = cfr_k8s_pod_cert_list_path(beta, e->config->signer, e->next, path);
-    } else if (step == WRITING) {
-        named = cfr_k8s_pod_cert_path(beta, r->namespace_name, r->name, true, path);
-    } else {
-        const char *of = e->seen[e->at].path;
-        size_t n = strcspn(of, "/");
-        char space[CFR_K8S_LABEL_MAX + 1];
-
-        (void)snprintf(space, sizeof space, "%.*s", (int)n, of);
-        named = cfr_k8s_pod_cert_path(beta, space, of + n + 1, false, path);
-    }
-    if (!named)
+    (void)snprintf(space, sizeof space, "%.*s", (int)n, e->at);
+    if (!cfr_k8s_pod_cert_path(e->beta || e->older, space, e->at + n + 1, step == WRITING, path))
         return cfr_err_set(err, CFR_E_ANSWER, "the API server named an object that cannot be one");
     return cfr_kube_start(e->all->kube, &at, &request, on_answer, e, &e->call, err);
 }
 
 static void fail_request(struct entry *e, const struct cfr_err *err, int64_t retry_after_s)
 {
-    struct seen *s = &e->seen[e->at];
+    struct cfr_service_ca_pod_seen_one *one = cfr_service_ca_pod_seen_find(&e->seen, e->at);
     struct cfr_backoff_cause cause = {
         .class = cfr_err_class(err->code), .retry_after_s = retry_after_s, .max_ms = PAUSE_MAX_MS};
 
-    note_failure(e, err, retry_after_s);
-    s->next_boot_ms = cfr_clock_now().boot_ms + cfr_backoff_failed(&s->backoff, &cause, cfr_clock_chance());
+    if (one == NULL)
+        return;
+    note_failure(e, e->at, err);
+    one->next_boot_ms = cfr_clock_now().boot_ms + cfr_backoff_failed(&one->backoff, &cause, cfr_clock_chance());
 }
 
-/* Asks for the next request that has no result yet, or ends the pass. */
+/* Asks for the next request that has no result yet, or ends the round. */
 static void look_at_next(struct entry *e)
 {
-    int64_t now = cfr_clock_now().boot_ms;
+    const struct cfr_service_ca_pod_seen_one *one;
     struct cfr_err err = {0};
 
     cfr_k8s_pod_cert_free(&e->request);
     cfr_secret_clear(&e->body);
     e->again = 0;
     e->older = false;
-    for (; e->at < e->count; e->at++) {
-        if (e->seen[e->at].done || e->seen[e->at].next_boot_ms > now)
-            continue;
+    while ((one = cfr_service_ca_pod_seen_due(&e->seen, cfr_clock_now().boot_ms)) != NULL) {
+        (void)snprintf(e->at, sizeof e->at, "%s", one->path);
         if (ask(e, READING, &err) == 0)
             return;
         fail_request(e, &err, -1);
     }
-    end_pass(e);
+    end_round(e);
 }
 
-static void go_on(struct entry *e)
+static void finish_request(struct entry *e, const char *version)
 {
-    e->at++;
+    struct cfr_service_ca_pod_seen_one *one = cfr_service_ca_pod_seen_find(&e->seen, e->at);
+
+    if (one != NULL)
+        cfr_service_ca_pod_seen_finish(one, version);
     look_at_next(e);
 }
 
-static void finish_request(struct entry *e)
-{
-    e->seen[e->at].done = true;
-    e->seen[e->at].backoff = (struct cfr_backoff){0};
-    go_on(e);
-}
+/* ---- what there is ---- */
 
-/* ---- the list ---- */
-
-static int add_found(void *ctx, struct cfr_view namespace_name, struct cfr_view name, struct cfr_view version,
-                     struct cfr_err *err)
+static void on_begun(void *ctx)
 {
     struct entry *e = ctx;
-    struct cfr_str path = {.limit = CFR_K8S_LABEL_MAX + CFR_K8S_NAME_MAX + 2};
-    struct seen *list;
-    struct seen *one;
 
-    if (e->found_count == REQUESTS_MAX)
-        return cfr_err_set(err, CFR_E_LIMIT, "it has more than %d requests", REQUESTS_MAX);
-    cfr_str_add(&path, namespace_name);
-    cfr_str_addz(&path, "/");
-    cfr_str_add(&path, name);
-    if (path.failed || namespace_name.n == 0 || name.n == 0) {
-        cfr_str_free(&path);
-        return cfr_err_set(err, CFR_E_ANSWER, "the API server's answer has an object without a name");
+    cfr_service_ca_pod_seen_begin(&e->seen);
+}
+
+static void on_seen(void *ctx, struct cfr_view space, struct cfr_view name, const char *version)
+{
+    struct entry *e = ctx;
+    struct cfr_err err = {0};
+
+    if (version == NULL)
+        cfr_service_ca_pod_seen_drop(&e->seen, space, name);
+    else if (cfr_service_ca_pod_seen_note(&e->seen, space, name, version, &err) != 0)
+        note_failure(e, NULL, &err);
+}
+
+static void on_listed(void *ctx)
+{
+    struct entry *e = ctx;
+
+    cfr_service_ca_pod_seen_end(&e->seen);
+    e->listed = true;
+    e->turned = false;
+    e->listing_fails = false;
+}
+
+/* True: the API server may know the other version. */
+static bool is_unknown(struct entry *e, struct cfr_err *err)
+{
+    e->turn = !e->turned;
+    e->turned = e->turn;
+    if (!e->turn)
+        (void)cfr_err_set(err, CFR_E_CONFIG,
+                          "this API server has no PodCertificateRequests: they need its feature gate "
+                          "PodCertificateRequest and the API certificates.k8s.io/v1beta1 (--runtime-config), or a "
+                          "later version");
+    return e->turn;
+}
+
+static bool on_failed(void *ctx, const struct cfr_kube_trouble *trouble)
+{
+    struct entry *e = ctx;
+    struct cfr_err err = *trouble->err;
+
+    if (!trouble->listing) {
+        cfr_log(trouble->news ? CFR_LOG_WARN : CFR_LOG_DEBUG, LOG_NAME, NULL,
+                WHAT " of %s: %s; until a watch works, requests are looked for every %d s [%s, %s]", e->config->signer,
+                err.text, POLL_MS / 1000, cfr_err_name(err.code), cfr_err_class_name(cfr_err_class(err.code)));
+        return false;
     }
-    list = realloc(e->found, (e->found_count + 1) * sizeof *list);
-    if (list != NULL)
-        e->found = list;
-    one = list != NULL ? &list[e->found_count] : NULL;
-    if (one == NULL) {
-        cfr_str_free(&path);
-        return cfr_err_nomem(err);
+    if (trouble->status == 404 && is_unknown(e, &err))
+        return true;
+    e->listing_fails = true;
+    e->looked = true;
+    e->last_s = cfr_clock_now().wall_ms / 1000;
+    note_failure(e, NULL, &err);
+    if (e->step == REST) {
+        report_failure(e);
+        e->failed = (struct cfr_err){0};
     }
-    *one = (struct seen){.path = path.p, .version = cfr_str_dup(version)};
-    e->found_count++;
-    return one->version != NULL ? 0 : cfr_err_nomem(err);
+    return false;
 }
 
-static int compare_paths(const void *a, const void *b)
+static const struct cfr_kube_stream_ops ops = {on_begun, on_seen, on_listed, on_failed};
+
+static int follow_requests(struct entry *e, struct cfr_err *err)
 {
-    return strcmp(((const struct seen *)a)->path, ((const struct seen *)b)->path);
-}
+    struct cfr_kube_selection selection = {
+        .where = {e->config->kubeconfig, e->config->context},
+        .collection = cfr_k8s_pod_cert_collection(e->beta),
+        .what = "a pod's certificate",
+        .pause_max_ms = PAUSE_MAX_MS,
+        .poll_ms = POLL_MS,
+        .ops = &ops,
+        .ctx = e,
+    };
+    char fields[sizeof CFR_K8S_POD_CERT_FIELD + CFR_K8S_POD_CERT_SIGNER_MAX];
+    int rc;
 
-/* What was found becomes what is seen, with what is known of those that are as they were. */
-static void take_found(struct entry *e)
-{
-    if (e->found_count != 0)
-        qsort(e->found, e->found_count, sizeof *e->found, compare_paths);
-    for (size_t i = 0; e->count != 0 && i < e->found_count; i++) {
-        struct seen *now = &e->found[i];
-        const struct seen *old = bsearch(now, e->seen, e->count, sizeof *e->seen, compare_paths);
-
-        if (old == NULL || strcmp(old->version, now->version) != 0)
-            continue;
-        now->done = old->done;
-        now->backoff = old->backoff;
-        now->next_boot_ms = old->next_boot_ms;
-    }
-    free_seen(&e->seen, &e->count);
-    e->seen = e->found;
-    e->count = e->found_count;
-    e->found = NULL;
-    e->found_count = 0;
-}
-
-static int after_list(struct entry *e, const struct cfr_kube_answer *answer, struct cfr_err *err)
-{
-    char *next = NULL;
-    int rc = cfr_k8s_pod_cert_read_list(answer->body, add_found, e, &next, err);
-
-    free(e->next);
-    e->next = next;
-    if (rc == 0 && next != NULL)
-        return ask(e, LISTING, err);
-    /* Above the limit those that were found get their results, at least. */
-    if (rc != 0 && rc != CFR_E_LIMIT)
-        return rc;
-    if (rc == CFR_E_LIMIT)
-        note_failure(e, err, -1);
-    take_found(e);
-    e->at = 0;
-    e->step = READING;
-    look_at_next(e);
-    return 0;
-}
-
-static int after_unknown(struct entry *e, struct cfr_err *err)
-{
-    if (e->switched)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "this API server has no PodCertificateRequests: they need its feature gate "
-                           "PodCertificateRequest and the API certificates.k8s.io/v1beta1 (--runtime-config), or a "
-                           "later version");
-    e->switched = true;
-    e->beta = !e->beta;
-    return ask(e, LISTING, err);
+    (void)snprintf(fields, sizeof fields, CFR_K8S_POD_CERT_FIELD "%s", e->config->signer);
+    rc = cfr_kube_stream_open(e->all->kube, &selection, &e->requests, err);
+    return rc != 0 ? rc : cfr_kube_stream_select(e->requests, fields, NULL, NULL, err);
 }
 
 /* ---- one request ---- */
@@ -436,20 +374,26 @@ static int answer_request(struct entry *e, struct cfr_err *err)
     return rc;
 }
 
+static int read_answer(struct entry *e, const struct cfr_kube_answer *answer, struct cfr_k8s_pod_cert *out,
+                       struct cfr_err *err)
+{
+    size_t n = strcspn(e->at, "/");
+    char space[CFR_K8S_LABEL_MAX + 1];
+
+    (void)snprintf(space, sizeof space, "%.*s", (int)n, e->at);
+    return cfr_k8s_pod_cert_read(answer->body, e->config->signer, space, e->at + n + 1, out, err);
+}
+
 static int after_read(struct entry *e, const struct cfr_kube_answer *answer, struct cfr_err *err)
 {
-    const char *path = e->seen[e->at].path;
-    size_t n = strcspn(path, "/");
-    char space[CFR_K8S_LABEL_MAX + 1];
     int rc;
 
-    (void)snprintf(space, sizeof space, "%.*s", (int)n, path);
     cfr_k8s_pod_cert_free(&e->request);
-    rc = cfr_k8s_pod_cert_read(answer->body, e->config->signer, space, path + n + 1, &e->request, err);
+    rc = read_answer(e, answer, &e->request, err);
     if (rc != 0)
         return rc;
     if (e->request.decided) {
-        finish_request(e);
+        finish_request(e, e->request.version);
         return 0;
     }
     if (!e->beta && !e->older && e->request.request.len == 0 && e->request.public_key.len == 0) {
@@ -459,9 +403,10 @@ static int after_read(struct entry *e, const struct cfr_kube_answer *answer, str
     return answer_request(e, err);
 }
 
-static void after_write(struct entry *e)
+static void after_write(struct entry *e, const struct cfr_kube_answer *answer)
 {
     const struct cfr_k8s_pod_cert *r = &e->request;
+    struct cfr_k8s_pod_cert written;
 
     if (e->denied != NULL) {
         e->denied_count++;
@@ -472,16 +417,20 @@ static void after_write(struct entry *e)
         cfr_log(CFR_LOG_INFO, LOG_NAME, NULL, "pod certificate of %s/%s (service account %s, signer %s) was issued: %s",
                 r->namespace_name, r->pod, r->service_account, e->config->signer, e->names);
     }
-    finish_request(e);
+    /* Its own write is no news. */
+    if (read_answer(e, answer, &written, NULL) == 0) {
+        finish_request(e, written.version);
+        cfr_k8s_pod_cert_free(&written);
+    } else {
+        finish_request(e, r->version);
+    }
 }
 
 static int refuse(struct entry *e, const struct cfr_kube_answer *answer, int64_t *retry_after_s, struct cfr_err *err)
 {
     struct cfr_k8s_asked asked = {
         .what = "a pod's certificate",
-        .verb = e->step == LISTING   ? "list"
-                : e->step == READING ? "get"
-                                     : "update",
+        .verb = e->step == READING ? "get" : "update",
         .resource = e->step == WRITING ? CFR_K8S_POD_CERT_RESOURCE "/status.certificates.k8s.io"
                                        : CFR_K8S_POD_CERT_RESOURCE ".certificates.k8s.io",
         .secrets = answer->secrets,
@@ -495,9 +444,12 @@ static int refuse(struct entry *e, const struct cfr_kube_answer *answer, int64_t
 static bool look_again(struct entry *e, long status)
 {
     struct cfr_err err = {0};
+    size_t n;
 
-    if (status == 404 && e->step != LISTING && !e->older) {
-        go_on(e);
+    if (status == 404 && !e->older) {
+        n = strcspn(e->at, "/");
+        cfr_service_ca_pod_seen_drop(&e->seen, (struct cfr_view){e->at, n}, cfr_view_of(e->at + n + 1));
+        look_at_next(e);
         return true;
     }
     if (status != 409 || e->step != WRITING || e->again >= AGAIN_MAX)
@@ -517,45 +469,44 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
     if (rc == 0 && look_again(e, answer->status))
         return;
     if (rc == 0 && answer->status == 404)
-        rc = e->step == LISTING
-                 ? after_unknown(e, &err)
-                 : cfr_err_set(&err, CFR_E_CONFIG,
-                               "its key is in the form of certificates.k8s.io/v1beta1, which this API server does not "
-                               "serve (--runtime-config)");
+        rc = cfr_err_set(&err, CFR_E_CONFIG,
+                         "its key is in the form of certificates.k8s.io/v1beta1, which this API server does not serve "
+                         "(--runtime-config)");
     else if (rc == 0 && answer->status != 200 && answer->status != 201)
         rc = refuse(e, answer, &retry_after_s, &err);
     else if (rc == 0 && e->step == WRITING)
-        after_write(e);
+        after_write(e, answer);
     else if (rc == 0)
-        rc = e->step == LISTING ? after_list(e, answer, &err) : after_read(e, answer, &err);
+        rc = after_read(e, answer, &err);
     if (rc == 0)
         return;
-    if (e->step == LISTING) {
-        note_failure(e, &err, retry_after_s);
-        end_pass(e);
-    } else {
-        fail_request(e, &err, retry_after_s);
-        go_on(e);
-    }
-}
-
-static void begin_pass(struct entry *e)
-{
-    struct cfr_err err = {0};
-
-    e->failed = (struct cfr_err){0};
-    e->retry_after_s = -1;
-    e->switched = false;
-    free_seen(&e->found, &e->found_count);
-    free(e->next);
-    e->next = NULL;
-    if (ask(e, LISTING, &err) != 0) {
-        note_failure(e, &err, -1);
-        end_pass(e);
-    }
+    fail_request(e, &err, retry_after_s);
+    look_at_next(e);
 }
 
 /* ---- the loop's side ---- */
+
+static void follow_version(struct entry *e, struct cfr_now now)
+{
+    struct cfr_err err = {0};
+
+    if (e->turn) {
+        cfr_kube_stream_end(e->requests);
+        e->requests = NULL;
+        e->beta = !e->beta;
+        e->turn = false;
+    }
+    if (e->requests != NULL || e->open_boot_ms > now.boot_ms)
+        return;
+    if (follow_requests(e, &err) == 0)
+        return;
+    cfr_kube_stream_end(e->requests);
+    e->requests = NULL;
+    e->open_boot_ms = now.boot_ms + PAUSE_MAX_MS;
+    note_failure(e, NULL, &err);
+    if (e->step == REST)
+        end_round(e);
+}
 
 void cfr_service_ca_pod_signer_step(struct cfr_service_ca_pod_signer *s, struct cfr_service_ca *ca, struct cfr_now now)
 {
@@ -568,9 +519,21 @@ void cfr_service_ca_pod_signer_step(struct cfr_service_ca_pod_signer *s, struct 
     for (size_t k = 0; s->ready && k < s->count; k++) {
         struct entry *e = &s->entries[k];
 
-        if (e->step == REST && e->next_boot_ms <= now.boot_ms)
-            begin_pass(e);
+        follow_version(e, now);
+        if (e->step != REST || (!e->listed && cfr_service_ca_pod_seen_due(&e->seen, now.boot_ms) == NULL))
+            continue;
+        e->listed = false;
+        look_at_next(e);
     }
+}
+
+static int64_t deadline_of(const struct entry *e)
+{
+    if (e->turn || (e->step == REST && e->listed))
+        return 0;
+    if (e->requests == NULL)
+        return e->open_boot_ms;
+    return e->step == REST ? cfr_service_ca_pod_seen_next(&e->seen) : INT64_MAX;
 }
 
 int64_t cfr_service_ca_pod_signer_deadline(const struct cfr_service_ca_pod_signer *s)
@@ -578,8 +541,9 @@ int64_t cfr_service_ca_pod_signer_deadline(const struct cfr_service_ca_pod_signe
     int64_t at = INT64_MAX;
 
     for (size_t k = 0; s != NULL && s->ready && k < s->count; k++) {
-        if (s->entries[k].step == REST && s->entries[k].next_boot_ms < at)
-            at = s->entries[k].next_boot_ms;
+        int64_t one = deadline_of(&s->entries[k]);
+
+        at = one < at ? one : at;
     }
     return at;
 }
@@ -590,7 +554,7 @@ bool cfr_service_ca_pod_signer_is_busy(const struct cfr_service_ca_pod_signer *s
         const struct entry *e = &s->entries[k];
         bool waits = e->error != NULL && cfr_err_class(e->error_code) != CFR_CLASS_STOP;
 
-        if (!e->looked || e->step != REST || waits)
+        if (!e->looked || e->listed || e->step != REST || waits)
             return true;
     }
     return false;

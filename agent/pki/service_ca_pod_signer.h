@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Signs PodCertificateRequests of clusters (KEP-4317) with the service CA: lists the metadata of a signer's requests
- * every few seconds, reads each that is new, and writes its status once: a certificate, or a denial by the rules. A
+/* Signs PodCertificateRequests of clusters (KEP-4317) with the service CA: follows the metadata of a signer's requests
+ * (agent/kube/stream.h), reads each that is new, and writes its status once: a certificate, or a denial by the rules. A
  * failure of ours, of the CA or of the API server is never written into a request, since that would be final for the
  * pod: the request is tried again.
  *

@@ -72,9 +72,10 @@ static void secret(bool adopt, bool conflict, struct cfr_view body)
     CFR_FUZZ_MUST(err.code == rc && cfr_view_is_text(cfr_view_of(err.text)));
 }
 
-static void on_seen(void *ctx, struct cfr_view name, const char *version)
+static void on_seen(void *ctx, struct cfr_view space, struct cfr_view name, const char *version)
 {
     (void)ctx;
+    (void)space;
     (void)name;
     CFR_FUZZ_MUST(version == NULL || (version[0] != '\0' && strlen(version) < CFR_K8S_VERSION_MAX));
 }

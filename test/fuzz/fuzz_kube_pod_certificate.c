@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an API server's answer about PodCertificateRequests: the first byte chooses a list, or one request. What
- * is taken has names that can be in a path, gets only names of its own, and makes a body that is JSON. */
+/* Any bytes as an API server's answer about a PodCertificateRequest. What is taken has names that can be in a path,
+ * gets only names of its own, and makes a body that is JSON. */
 #include "fuzz.h"
 
 #include "base/json.h"
@@ -8,32 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-static int on_item(void *ctx, struct cfr_view namespace_name, struct cfr_view name, struct cfr_view version,
-                   struct cfr_err *err)
-{
-    (void)ctx;
-    (void)err;
-    CFR_FUZZ_MUST(version.n != 0 && version.n < CFR_K8S_POD_CERT_TEXT_MAX);
-    CFR_FUZZ_MUST(namespace_name.n == 0 || namespace_name.p != NULL);
-    CFR_FUZZ_MUST(name.n == 0 || name.p != NULL);
-    return 0;
-}
-
-static void read_list(struct cfr_view body)
-{
-    char path[CFR_K8S_POD_CERT_PATH_MAX];
-    struct cfr_err err = {0};
-    char *next = NULL;
-    int rc = cfr_k8s_pod_cert_read_list(body, on_item, NULL, &next, &err);
-
-    CFR_FUZZ_MUST(rc == 0 || (err.code == rc && err.text[0] != '\0' && next == NULL));
-    if (next != NULL) {
-        CFR_FUZZ_MUST(cfr_k8s_pod_cert_list_path(false, "example.com/service", next, path));
-        CFR_FUZZ_MUST(strpbrk(path, " \t\r\n#") == NULL);
-    }
-    free(next);
-}
 
 static void name_pod(const struct cfr_k8s_pod_cert *r)
 {
@@ -84,11 +58,6 @@ static void read_request(struct cfr_view body)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cfr_json_setup();
-    if (size == 0)
-        return 0;
-    if (data[0] == 'L')
-        read_list((struct cfr_view){(const char *)data + 1, size - 1});
-    else
-        read_request((struct cfr_view){(const char *)data + 1, size - 1});
+    read_request((struct cfr_view){(const char *)data, size});
     return 0;
 }

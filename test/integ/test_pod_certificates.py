@@ -170,11 +170,89 @@ def test_the_version_before(agent, cluster, key):
 
 def test_many_requests(agent, cluster, key):
     """More than a page of the list has."""
-    for i in range(60):
+    for i in range(110):
         cluster.ask(f"pod-{i}", key)
     done = configure(agent).run("once")
     assert done.returncode == 0, done.stderr
-    assert all(cluster.status(f"pod-{i}")["conditions"][0]["type"] == "Issued" for i in range(60))
+    assert all(cluster.status(f"pod-{i}")["conditions"][0]["type"] == "Issued" for i in range(110))
+
+
+# ---- watch ----
+
+
+def calls(cluster, *names):
+    """What the agent asked the API server, oldest first."""
+    return [one for one in cluster.cloud.stats()["log"] if one["action"] in names]
+
+
+def watching(agent, cluster, count=1):
+    eventually(lambda: len([w for w in calls(cluster, "kube.watch") if w["status"] == 200]) >= count, agent.log)
+
+
+def test_a_request_is_answered_by_the_watch(agent, cluster, key):
+    """Between the beginning of the watch and the answer nothing is listed; and what it wrote itself is no news."""
+    configure(agent).start()
+    watching(agent, cluster)
+    cluster.ask("first", key)
+    answered(cluster, agent, "first")
+    cluster.ask("second", key)
+    answered(cluster, agent, "second")
+    eventually(lambda: signer(agent)["issued"] == 2, agent.log)
+    order = [one["action"].rsplit(".", 1)[1] for one in
+             calls(cluster, "kube.list", "kube.watch", "kube.pod_certificate.put")]
+    assert order == ["list", "watch", "put", "put"]
+    own = {one["connection"] for one in calls(cluster, "kube.pod_certificate.put")}
+    reads = [one for one in calls(cluster, "kube.pod_certificate.get") if one["connection"] in own]
+    assert len(reads) == 2, reads
+
+
+def test_a_request_that_is_withdrawn(agent, cluster, key):
+    cluster.cloud.fault(kind="status", status=503, body="{}", count=1, match={"action": "kube.pod_certificate.get"})
+    cluster.ask("gone", key)
+    configure(agent).start()
+    eventually(lambda: "default/gone" in (signer(agent)["error"] or ""), agent.log)
+    cluster.cloud.admin("/kube/object", {"kind": "PodCertificateRequest", "namespace": "default", "name": "gone", "delete": True})
+    cluster.ask("next", key)
+    assert answered(cluster, agent, "next")["type"] == "Issued"
+    eventually(lambda: signer(agent)["result"] == "ok", lambda: f"{signer(agent)}")
+
+
+@pytest.mark.parametrize("fault", [
+    {"kind": "status", "status": 410, "body": "{}"},
+    {"kind": "status", "status": 500, "body": "{}"},
+    {"kind": "status", "status": 200, "body": ""},
+    {"kind": "status", "status": 200, "body": '{"type":"ERROR","object":{"code":410}}\n'},
+    {"kind": "status", "status": 200, "body": "<html>\n"},
+], ids=["410", "500", "ends", "expired", "garbage"])
+def test_a_watch_that_fails(agent, cluster, key, fault):
+    """It is begun again, and meanwhile nothing is lost."""
+    cluster.cloud.fault(count=2, match={"action": "kube.watch"}, **fault)
+    configure(agent).start()
+    eventually(lambda: len(calls(cluster, "kube.watch")) >= 2, agent.log)
+    cluster.ask("meanwhile", key)
+    watching(agent, cluster, 1 + 2 * (fault["status"] == 200))
+    cluster.ask("afterwards", key)
+    for name in ("meanwhile", "afterwards"):
+        assert answered(cluster, agent, name)["type"] == "Issued"
+    assert agent.log.count("warn  service-ca: pod certificates") == 1, agent.log
+
+
+def test_without_the_right_to_watch(agent, cluster, key):
+    """The list is repeated, which the log says once; the right is used when it is there."""
+    rights = [{"user": "demo", "verb": ["get", "list"], "resource": "podcertificaterequests"},
+              {"user": "demo", "verb": "update", "resource": "podcertificaterequests/status"},
+              {"user": "demo", "verb": "sign", "resource": "signers"}]
+    cluster.cloud.admin("/kube/rbac", {"rules": rights})
+    configure(agent).start()
+    eventually(lambda: "requests are looked for every 5 s" in agent.log, agent.log)
+    for name in ("first", "second"):
+        cluster.ask(name, key)
+        assert answered(cluster, agent, name)["type"] == "Issued"
+    assert signer(agent)["result"] == "ok"
+    assert agent.log.count("warn  service-ca: pod certificates") == 1 and 'verbs: ["watch"]' in agent.log, agent.log
+    rights[0]["verb"].append("watch")
+    cluster.cloud.admin("/kube/rbac", {"rules": rights})
+    eventually(lambda: [w for w in calls(cluster, "kube.watch") if w["status"] == 200], agent.log, 60)
 
 
 def test_across_a_rotation(agent, cluster, key):
@@ -324,7 +402,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         path = urllib.parse.urlsplit(self.path).path
-        if path.endswith("/podcertificaterequests"):
+        if "&watch=" in self.path:
+            self.reply(405, {"kind": "Status", "status": "Failure", "reason": "MethodNotAllowed", "code": 405})
+        elif path.endswith("/podcertificaterequests"):
             assert f"spec.signerName%3D{SIGNER.replace('/', '%2F')}" in self.path
             self.reply(200, {"kind": "PartialObjectMetadataList", "metadata": {"resourceVersion": "9"},
                              "items": [{"metadata": one["metadata"]} for one in self.server.requests.values()]})

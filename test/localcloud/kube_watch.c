@@ -6,6 +6,7 @@
 #include "kube_pod_certificate.h"
 #include "kube_secret.h"
 #include "pause.h"
+#include "service.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,7 +222,8 @@ static bool go_on(void *owner, struct lc_buf *out)
     struct watch *w = owner;
     double now = lc_time_now();
 
-    if (now >= w->ends || lc_pause(STEP_MS)) {
+    if (now >= w->ends || lc_pause(STEP_MS) || lc_service_is_out(w->kube->cloud, "kube") ||
+        (w->ask.version != NULL && !lc_kube_pod_certificate_served(w->kube, w->ask.version))) {
         return false;
     }
     (void)pthread_mutex_lock(&w->kube->lock);

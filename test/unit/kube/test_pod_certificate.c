@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PodCertificateRequests: paths, lists, requests, the body of a status, and the names that a policy gives. */
+/* PodCertificateRequests: paths, requests, the body of a status, and the names that a policy gives. */
 #include "unit.h"
 
 #include "base/json.h"
@@ -16,60 +16,13 @@ static void paths(void **state)
     char path[CFR_K8S_POD_CERT_PATH_MAX];
 
     (void)state;
-    assert_true(cfr_k8s_pod_cert_list_path(false, "example.com/service", NULL, path));
-    assert_string_equal(path, "/apis/certificates.k8s.io/v1/podcertificaterequests?limit=50&fieldSelector="
-                              "spec.signerName%3Dexample.com%2Fservice");
-    assert_true(cfr_k8s_pod_cert_list_path(true, "a.b/c", "x/+=", path));
-    assert_string_equal(path, "/apis/certificates.k8s.io/v1beta1/podcertificaterequests?limit=50&fieldSelector="
-                              "spec.signerName%3Da.b%2Fc&continue=x%2F%2B%3D");
+    assert_string_equal(cfr_k8s_pod_cert_collection(false), "/apis/certificates.k8s.io/v1/podcertificaterequests");
+    assert_string_equal(cfr_k8s_pod_cert_collection(true), "/apis/certificates.k8s.io/v1beta1/podcertificaterequests");
     assert_true(cfr_k8s_pod_cert_path(false, "shop", "r-1", true, path));
     assert_string_equal(path, "/apis/certificates.k8s.io/v1/namespaces/shop/podcertificaterequests/r-1/status"
                               "?fieldManager=credfresh");
     assert_false(cfr_k8s_pod_cert_path(false, "shop", "../r", true, path));
     assert_false(cfr_k8s_pod_cert_path(false, "a.b", "r", true, path));
-}
-
-static int note(void *ctx, struct cfr_view namespace_name, struct cfr_view name, struct cfr_view version,
-                struct cfr_err *err)
-{
-    char *seen = ctx;
-    size_t n = strlen(seen);
-
-    (void)err;
-    (void)snprintf(seen + n, 256 - n, "%.*s/%.*s=%.*s ", (int)namespace_name.n, namespace_name.p, (int)name.n, name.p,
-                   (int)version.n, version.p);
-    return 0;
-}
-
-static void lists(void **state)
-{
-    static const char *const bad[] = {"",
-                                      "[]",
-                                      "{}",
-                                      "{\"items\":{}}",
-                                      "{\"metadata\":{},\"items\":{}}",
-                                      "{\"metadata\":{},\"items\":[{\"metadata\":{\"name\":\"a\"}}]}",
-                                      "{\"metadata\":{\"continue\":\"a\\nb\"},\"items\":[]}"};
-    char seen[256] = "";
-    char *next = NULL;
-    struct cfr_err err = {0};
-
-    (void)state;
-    assert_int_equal(cfr_k8s_pod_cert_read_list(
-                         cfr_view_of("{\"metadata\":{\"continue\":\"abc\"},\"items\":[{\"metadata\":{\"namespace\":"
-                                     "\"a\",\"name\":\"b\",\"resourceVersion\":\"5\"}}]}"),
-                         note, seen, &next, &err),
-                     0);
-    assert_string_equal(seen, "a/b=5 ");
-    assert_string_equal(next, "abc");
-    free(next);
-    assert_int_equal(
-        cfr_k8s_pod_cert_read_list(cfr_view_of("{\"metadata\":{},\"items\":null}"), note, seen, &next, &err), 0);
-    assert_null(next);
-    for (size_t i = 0; i < COUNT(bad); i++) {
-        assert_int_equal(cfr_k8s_pod_cert_read_list(cfr_view_of(bad[i]), note, seen, &next, &err), CFR_E_ANSWER);
-        assert_null(next);
-    }
 }
 
 static int read_request(const char *text, struct cfr_k8s_pod_cert *out)
@@ -216,8 +169,8 @@ static void names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths),         cmocka_unit_test(lists),  cmocka_unit_test(requests),
-        cmocka_unit_test(other_objects), cmocka_unit_test(bodies), cmocka_unit_test(names),
+        cmocka_unit_test(paths),  cmocka_unit_test(requests), cmocka_unit_test(other_objects),
+        cmocka_unit_test(bodies), cmocka_unit_test(names),
     };
 
     cfr_json_setup();

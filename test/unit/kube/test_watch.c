@@ -6,12 +6,13 @@
 
 static char seen[256];
 
-static void on_seen(void *ctx, struct cfr_view name, const char *version)
+static void on_seen(void *ctx, struct cfr_view space, struct cfr_view name, const char *version)
 {
     size_t n = strlen(seen);
 
     assert_ptr_equal(ctx, seen);
-    (void)snprintf(seen + n, sizeof seen - n, "%.*s=%s ", (int)name.n, name.p, version != NULL ? version : "gone");
+    (void)snprintf(seen + n, sizeof seen - n, "%.*s%s%.*s=%s ", (int)space.n, space.n != 0 ? space.p : "",
+                   space.n != 0 ? "/" : "", (int)name.n, name.p, version != NULL ? version : "gone");
 }
 
 static void lists(void **state)
@@ -25,10 +26,11 @@ static void lists(void **state)
     assert_int_equal(cfr_k8s_watch_list(cfr_view_of("{\"kind\":\"PartialObjectMetadataList\",\"metadata\":{"
                                                     "\"resourceVersion\":\"7\",\"continue\":\"abc\"},\"items\":[{"
                                                     "\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"5\"}},{"
-                                                    "\"metadata\":{\"name\":\"b\",\"resourceVersion\":\"6\"}}]}"),
+                                                    "\"metadata\":{\"namespace\":\"s\",\"name\":\"b\","
+                                                    "\"resourceVersion\":\"6\"}}]}"),
                                         on_seen, seen, version, next, &err),
                      0);
-    assert_string_equal(seen, "a=5 b=6 ");
+    assert_string_equal(seen, "a=5 s/b=6 ");
     assert_string_equal(version, "7");
     assert_string_equal(next, "abc");
     assert_int_equal(cfr_k8s_watch_list(cfr_view_of("{\"metadata\":{\"resourceVersion\":\"8\"},\"items\":[]}"), on_seen,
@@ -84,6 +86,11 @@ static void events(void **state)
     assert_string_equal(seen, "a=9 ");
     assert_int_equal(read_event("{\"type\":\"DELETED\"," OBJECT("a", "10"), version, &err), 0);
     assert_string_equal(seen, "a=gone ");
+    assert_int_equal(read_event("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"namespace\":\"s\",\"name\":\"b\","
+                                "\"resourceVersion\":\"10\"}}}",
+                                version, &err),
+                     0);
+    assert_string_equal(seen, "s/b=10 ");
     assert_int_equal(read_event("{\"type\":\"BOOKMARK\"," OBJECT("", "11"), version, &err), 0);
     assert_string_equal(seen, "");
     assert_string_equal(version, "11");
