@@ -250,6 +250,7 @@ static void call_done(struct cfr_http_transfer *t, CURLcode code)
     a.header = cfr_secret_view(&t->kept);
     a.retry_after_s = cfr_http_head_retry_after_s(&t->head, (int64_t)time(NULL));
     a.date_s = t->head.date_s;
+    a.renewed = t->renewed;
     /* Neither the path nor the query, which may hold secrets. */
     cfr_log(CFR_LOG_DEBUG, NULL, NULL, "%s %s: %s %ld in %.0f ms", t->method, t->target,
             a.error != 0 ? cfr_err_name(a.error) : "HTTP", a.status, a.duration_s * 1000);
@@ -369,6 +370,7 @@ static void end_streams(struct cfr_http *h)
     while ((t = h->first) != NULL && t->part != NULL) {
         unlink_transfer(h, t);
         t->ended = true;
+        t->renewed = true;
         (void)cfr_err_set(&t->refused, CFR_E_NET, "the connection is renewed");
         call_done(t, CURLE_ABORTED_BY_CALLBACK);
         free_transfer(t);

@@ -56,6 +56,7 @@ struct cfr_http_answer {
     int64_t retry_after_s;   /* -1 = none; both header forms, capped at one day */
     int64_t date_s;          /* the server's Date, 0 = none */
     double duration_s;
+    bool renewed; /* CFR_E_NET of a request with PART, whose connection was in the way of cfr_http_forget: repeat it */
 };
 
 typedef void cfr_http_done_fn(void *ctx, const struct cfr_http_answer *answer);
@@ -81,7 +82,8 @@ int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t 
 int cfr_http_run(struct cfr_http *h, const bool *done, int64_t end_boot_ms, void (*each)(void *ctx), void *ctx,
                  struct cfr_err *err);
 /* Drops idle connections and cached addresses and certificates: after a clock step or a change of the network. A
- * changed CA file is noticed without it, at the next request that names it. Transfers under way continue. */
+ * changed CA file is noticed without it, at the next request that names it. Transfers under way continue, but for
+ * requests with PART, which end as `renewed`. */
 void cfr_http_forget(struct cfr_http *h);
 /* Closes idle connections, unless a transfer is under way, and gives the free parts of the heap back to the kernel:
  * once many requests are through. */

@@ -28,6 +28,7 @@ struct cfr_http_transfer {
     cfr_http_part_fn *part; /* NULL = the body is collected */
     void *ctx;
     bool ended;                       /* DONE is being called */
+    bool renewed;                     /* a stream that cfr_http_forget has ended */
     bool named;                       /* the server has a name, not a literal address */
     bool looked_up;                   /* a lookup of a name was begun */
     struct cfr_http_lookups *lookups; /* NULL = not limited, as in a probe */

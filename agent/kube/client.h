@@ -44,6 +44,7 @@ struct cfr_kube_answer {
     const struct cfr_view *secrets; /* the bearer token, or the password in its two forms, to redact from texts */
     size_t secret_count;
     double duration_s;
+    bool renewed; /* as in agent/http/client.h */
 };
 
 typedef void cfr_kube_fn(void *ctx, const struct cfr_kube_answer *answer);

@@ -254,6 +254,7 @@ static void on_answer(void *ctx, const struct cfr_http_answer *a)
         .body = a->body,
         .retry_after_s = a->retry_after_s,
         .date_s = a->date_s,
+        .renewed = a->renewed,
         .audit_id = a->request_id,
     };
 

@@ -163,8 +163,8 @@ static void after_watch(struct cfr_kube_stream *s, const struct cfr_kube_answer 
     s->next_boot_ms = cfr_clock_now().boot_ms;
     if (rc == 0 && s->next_boot_ms - s->begun_boot_ms < WATCH_SHORT)
         rc = cfr_err_set(&err, CFR_E_UNAVAILABLE, "the API server ended the watch at once");
-    /* What the server has ended as it should, after WATCH_S, goes on at once. */
-    if (rc == 0)
+    /* What the server has ended as it should, after WATCH_S, goes on at once, and so does what we have ended. */
+    if (rc == 0 || answer->renewed)
         return;
     /* The same event would be too large again. */
     if (s->broken.code != 0 || answer->error == CFR_E_LIMIT || (answer->error == 0 && answer->status != 200))

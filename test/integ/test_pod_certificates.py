@@ -217,6 +217,18 @@ def test_a_request_that_is_withdrawn(agent, cluster, key):
     eventually(lambda: signer(agent)["result"] == "ok", lambda: f"{signer(agent)}")
 
 
+def test_a_reload_is_no_failure_of_the_watch(agent, cluster, key):
+    """It renews the connections, and the watch goes on."""
+    configure(agent).start()
+    watching(agent, cluster)
+    configure(agent, ca={"force": {"reason": "once more"}})
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    watching(agent, cluster, 2)
+    cluster.ask("after", key)
+    assert answered(cluster, agent, "after")["type"] == "Issued"
+    assert "until a watch works" not in agent.log
+
+
 @pytest.mark.parametrize("fault", [
     {"kind": "status", "status": 410, "body": "{}"},
     {"kind": "status", "status": 500, "body": "{}"},

@@ -43,9 +43,9 @@ OLDEST, NEWEST = (1, 20), (1, 36)
 
 class Kubernetes:
     """etcd and an API server on loopback. Besides its administrator there are users without any rights of their own:
-    by token (tok-robot, tok-node1) or certificate."""
+    by token (tok-robot, tok-node1) or certificate. FLAGS gives more arguments to an API server of a version."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, flags=lambda version: ()):
         self.bin = pathlib.Path(os.environ["CFR_KUBE"])
         said = subprocess.run([self.bin / "kube-apiserver", "--version"], check=True, capture_output=True, text=True)
         self.version = tuple(int(n) for n in re.search(r"v(\d+)\.(\d+)", said.stdout).groups())
@@ -59,12 +59,12 @@ class Kubernetes:
                      "-subj", "/CN=clients", "-keyout", "clients.key", "-out", "clients.crt")
         (self.dir / "tokens.csv").write_text("tok-admin,admin,u1,system:masters\ntok-robot,robot,u2\n"
                                              "tok-node1,system:node:node1,u3,system:nodes\n")
-        self.processes = self.spawn_all(free_port(), free_port())
+        self.processes = self.spawn_all(free_port(), free_port(), *flags(self.version))
         eventually(self.is_ready, "the API server", 120, 0.2)
         self.ca = (self.dir / "certs/apiserver.crt").read_text()
         self.admin = self.kubeconfig({"token": "tok-admin"})
 
-    def spawn_all(self, client, peer):
+    def spawn_all(self, client, peer, *flags):
         etcd_url, peer_url = f"http://127.0.0.1:{client}", f"http://127.0.0.1:{peer}"
         return [
             self.spawn("etcd", "etcd", "--data-dir", self.dir / "etcd", "--listen-client-urls", etcd_url,
@@ -81,7 +81,7 @@ class Kubernetes:
                        f"--service-account-signing-key-file={self.dir}/sa.key", f"--service-account-issuer={ISSUER}",
                        f"--service-account-jwks-uri={self.url}/openid/v1/jwks",
                        f"--service-account-max-token-expiration={MAX_EXPIRATION_S}s",
-                       "--api-audiences=kubernetes", "--endpoint-reconciler-type=none"),
+                       "--api-audiences=kubernetes", "--endpoint-reconciler-type=none", *flags),
         ]
 
     def openssl(self, *argv):
@@ -91,11 +91,11 @@ class Kubernetes:
         log = open(self.dir / f"{name}.log", "wb")
         return subprocess.Popen([str(a) for a in argv], stdout=log, stderr=log)
 
-    def request(self, method, path, body=None):
+    def request(self, method, path, body=None, token="tok-admin"):
         context = ssl.create_default_context(cafile=self.dir / "certs/apiserver.crt")
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data=data, method=method, headers={
-            "Authorization": "Bearer tok-admin", "Content-Type": "application/json"})
+            "Authorization": f"Bearer {token}", "Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=10, context=context) as answer:
             return answer.read().decode()
 
