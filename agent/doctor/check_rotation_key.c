@@ -59,12 +59,21 @@ static void report_state(struct cfr_doctor *d, const struct cfr_config_credentia
                           j->subject, cfr_rotation_key_state_name(state));
 }
 
+int cfr_doctor_mint_admin(const struct cfr_doctor *d, struct cfr_doctor_case *one, struct cfr_err *err)
+{
+    if (!one->asked)
+        (void)cfr_source_sync_grant(cfr_config_find(d->config, one->credential->mint->with), d->end_boot_ms,
+                                    &one->admin, &one->not_admin);
+    one->asked = true;
+    *err = one->not_admin;
+    return one->not_admin.code;
+}
+
 void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *one)
 {
     const struct cfr_config_credential *c = one->credential;
     const struct cfr_config_credential *with = c->mint != NULL ? cfr_config_find(d->config, c->mint->with) : NULL;
     struct cfr_rotation_journal journal = {.step = CFR_ROTATION_REST};
-    struct cfr_grant admin = {0};
     struct cfr_err err = {0};
     struct cfr_doctor_rotation *l;
     char subject[CFR_ROTATION_SUBJECT_MAX];
@@ -92,7 +101,7 @@ void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *one)
         d->nomem = true;
         return;
     }
-    rc = cfr_source_sync_grant(with, d->end_boot_ms, &admin, &err);
+    rc = cfr_doctor_mint_admin(d, one, &err);
     if (rc == 0) {
         l->provider = cfr_config_mint_provider(c->mint, &l->config);
         l->err = &err;
@@ -100,7 +109,7 @@ void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *one)
                                            .id = "",
                                            .name = "",
                                            .now_s = cfr_clock_now().wall_ms / 1000,
-                                           .admin = &admin,
+                                           .admin = &one->admin,
                                            .env = cfr_env_get};
         rc = cfr_doctor_rotation_call(l, d->end_boot_ms, &err);
     }
@@ -113,5 +122,4 @@ void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *one)
     if (rc == CFR_E_TIMEOUT)
         d->late = true;
     cfr_doctor_rotation_free(l);
-    cfr_grant_free(&admin);
 }

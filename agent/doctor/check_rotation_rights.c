@@ -5,7 +5,6 @@
 
 #include "agent/loop/clock.h"
 #include "agent/loop/env.h"
-#include "agent/source/exchange_sync.h"
 #include "sts/aws/aws.h"
 
 #include <stdio.h>
@@ -56,7 +55,6 @@ void cfr_doctor_mint_rights(struct cfr_doctor *d, struct cfr_doctor_case *one)
     const struct cfr_config_credential *c = one->credential;
     const struct cfr_config_credential *with = c->mint != NULL ? cfr_config_find(d->config, c->mint->with) : NULL;
     struct cfr_doctor_rotation *l;
-    struct cfr_grant admin = {0};
     struct cfr_err err = {0};
     const void *config;
     int rc;
@@ -80,14 +78,13 @@ void cfr_doctor_mint_rights(struct cfr_doctor *d, struct cfr_doctor_case *one)
                                        .id = role_of(with),
                                        .name = "",
                                        .now_s = cfr_clock_now().wall_ms / 1000,
-                                       .admin = &admin,
+                                       .admin = &one->admin,
                                        .env = cfr_env_get};
-    rc = cfr_source_sync_grant(with, d->end_boot_ms, &admin, &err);
+    rc = cfr_doctor_mint_admin(d, one, &err);
     if (rc == 0)
         rc = cfr_doctor_rotation_call(l, d->end_boot_ms, &err);
     report_rights(d, c, l, rc, &err);
     if (rc == CFR_E_TIMEOUT)
         d->late = true;
     cfr_doctor_rotation_free(l);
-    cfr_grant_free(&admin);
 }

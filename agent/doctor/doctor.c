@@ -78,6 +78,7 @@ static void run_case(struct cfr_doctor *d, const struct cfr_doctor_check *all, s
         cfr_claims_free(&c->claims);
     cfr_secret_free(&c->token_text);
     cfr_source_inputs_free(&c->material);
+    cfr_grant_free(&c->admin);
 }
 
 void cfr_doctor_run_checks(struct cfr_doctor *d, const struct cfr_doctor_check *all)

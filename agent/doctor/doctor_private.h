@@ -108,6 +108,9 @@ struct cfr_doctor_case {
     char unreached[256];    /* a server that is needed and cannot be reached; empty = none is known */
     bool exchanged;         /* and it went well */
     struct cfr_err refusal; /* of the exchange */
+    struct cfr_grant admin; /* of mint.with, once it was asked for */
+    bool asked;
+    struct cfr_err not_admin; /* why there is none; code 0 = there is */
 };
 
 /* ---- the list of findings: report.c ---- */
@@ -176,6 +179,8 @@ void cfr_doctor_mint_forgotten(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_mint(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* The same key in its cloud. */
 void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* What ONE's mint.with has, exchanged once for all checks of ONE. As cfr_source_sync_grant. */
+int cfr_doctor_mint_admin(const struct cfr_doctor *d, struct cfr_doctor_case *one, struct cfr_err *err);
 /* The rights that rotating it takes. */
 void cfr_doctor_mint_rights(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* The targets of a credential; what they are to hold, once its source was read; and its hooks. */

@@ -197,6 +197,23 @@ def test_the_rights_of_a_role_with_a_path(keys):
     doctor(keys).one("mint.rights", "warning", role, "iam:CreateAccessKey")
 
 
+def test_what_makes_the_keys_is_exchanged_once(keys):
+    """For the published key and for the rights; once more for its own exchange."""
+    role = "arn:aws:iam::123456789012:role/team/admin"
+    keys.cloud.admin("/role", {"arn": role, "trust": [{"subject": "system:serviceaccount:default:demo"}]})
+    keys.cloud.admin("/service/iam", {**IAM, "admins": ["arn:aws:iam::*:role/team/admin"]})
+    with_ = keys.credential("role", exchange={"aws": {"role_arn": role, "region": "us-east-1", "endpoint": keys.cloud.sts,
+                                                      "ca_file": keys.cloud.ca}})
+    keys.configure(minted(keys, mint={"with": "role"}), with_)
+    made(keys)
+    before = len(keys.cloud.exchanges("AssumeRoleWithWebIdentity"))
+    report = doctor(keys)
+    report.one("mint.key", "ok")
+    report.one("mint.rights", "ok")
+    report.one("cloud.exchange", "ok")
+    assert len(keys.cloud.exchanges("AssumeRoleWithWebIdentity")) - before == 2
+
+
 @pytest.mark.parametrize("denied,level,words", [
     ([], "ok", ["admin-gcp has the rights to rotate the keys of robot-0@demo-project.iam.gserviceaccount.com"]),
     (["disable", "delete"], "warning", ["admin-gcp", "robot-0@",

@@ -255,6 +255,34 @@ def test_every_kind_by_name_and_by_annotation(kube, space, agent):
             kube.request("DELETE", path(kind, name))
 
 
+def test_an_api_service(kube, space, agent):
+    """Where it can be applied it gets the bundle. The API server of 1.20 closes the connection: that is said, the object stays as
+    it was, and another one gets its bundle."""
+    group = f"{space.name}.example.com"
+    hook = f"beside.{group}"
+    can = can_apply_api_services(kube)
+    make(kube, "APIService", f"v1.{group}", **api_service(group))
+    make(kube, "ValidatingWebhookConfiguration", hook, webhooks=[webhook("a.example.com", "https://localhost:1/")])
+    try:
+        before = get(kube, "APIService", f"v1.{group}")["spec"]
+        configure(agent, kube, {"kind": "APIService", "name": f"v1.{group}"},
+                  {"kind": "ValidatingWebhookConfiguration", "name": hook})
+        agent.start()
+        agent.wait_generation(1, "tls")
+        eventually(lambda: all(one["result"] != "pending" for one in injected(agent)), agent.log)
+        eventually(lambda: bundles(get(kube, "ValidatingWebhookConfiguration", hook)) == [bundle(agent)], agent.log)
+        service, beside = injected(agent)
+        assert beside["result"] == "ok"
+        if can:
+            assert service["result"] == "ok" and bundles(get(kube, "APIService", f"v1.{group}")) == [bundle(agent)]
+        else:
+            assert service["result"] == "failed" and "closed the connection" in service["error"]
+            assert get(kube, "APIService", f"v1.{group}")["spec"] == before
+    finally:
+        kube.request("DELETE", path("APIService", f"v1.{group}"))
+        kube.request("DELETE", path("ValidatingWebhookConfiguration", hook))
+
+
 def test_what_cannot_be_done_is_said(kube, space, agent):
     """An object that does not exist yet is never made; a CRD without a conversion webhook, a webhook of another name, and
     missing rights are reported, and nothing else suffers."""
