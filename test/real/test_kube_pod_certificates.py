@@ -393,6 +393,24 @@ def test_missing_rights_are_named(agent, cluster, pod, key):
     assert pod.answered(agent, "waiting")["type"] == "Issued"
 
 
+def test_the_right_to_sign(agent, cluster, pod, key):
+    """Without it nothing is written, and the error says so. CRDs have signers of nobody."""
+    role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/credfresh-pod-certificates"
+    whole = json.loads(cluster.kube.request("GET", role))
+    rules = [rule for rule in whole["rules"] if rule["resources"] != ["signers"]]
+    cluster.kube.request("PUT", role, {**whole, "metadata": {"name": whole["metadata"]["name"]}, "rules": rules})
+    try:
+        pod.ask("waiting", key)
+        configure(agent, cluster)
+        agent.start()
+        if cluster.has_kinds:
+            eventually(lambda: "sign" in (signer(agent)["error"] or "").replace("signer", ""), lambda: f"{signer(agent)}", 60)
+            assert SIGNER in signer(agent)["error"] and not pod.status("waiting").get("conditions")
+    finally:
+        cluster.kube.request("PUT", role, {"metadata": {"name": whole["metadata"]["name"]}, "rules": whole["rules"]})
+    assert pod.answered(agent, "waiting")["type"] == "Issued"
+
+
 def test_what_is_not_there(agent, base, key):
     """Without the kinds it is said which they are; a server that refuses the field selector gets no other question."""
     if base.has_kinds:
