@@ -18,11 +18,10 @@
 
 /* The SDKs take a token for expired 5 min before its end; and time for an outage in front of it. */
 #define CONSUMER_WINDOW_MS INT64_C(600000)
-/* What registries want as the user with a token for the password. */
 /* Entra ID refuses a client that is caught in a loop for some minutes, and each further request prolongs that. */
-#define LOOP_CODE     50196
-#define LOOP_WAIT_S   300
-
+#define LOOP_CODE   50196
+#define LOOP_WAIT_S 300
+/* What registries want as the user with a token for the password. */
 #define REGISTRY_USER "00000000-0000-0000-0000-000000000000"
 #define FIELD_MAX     (CFR_AZURE_SCOPE_MAX + 32)
 
