@@ -100,7 +100,7 @@ static void load(struct cfr_rotator *m)
 {
     cfr_rotator_free_pending(&m->pending);
     m->broken = (struct cfr_err){0};
-    if (cfr_rotator_load(m, &m->broken) == 0)
+    if (m->store->load(m, &m->broken) == 0)
         m->broken.code = 0;
     check_subject(m);
 }
@@ -113,6 +113,7 @@ int cfr_rotator_open(const struct cfr_rotator_context *context, const struct cfr
     if (m == NULL)
         return cfr_err_nomem(err);
     m->context = *context;
+    m->store = &cfr_rotator_file_store;
     m->r.rules.spread = spread;
     m->deadline_boot_ms = 0;
     set_rules(m, config);
@@ -197,7 +198,7 @@ void cfr_rotator_finish(struct cfr_rotator *m, struct cfr_source_exchange_result
 /* The secret is not to be lost: what cannot be kept is tried again until it can. */
 static int store_pending(struct cfr_rotator *m, struct cfr_err *err)
 {
-    int rc = cfr_rotator_save_pending(m, err);
+    int rc = m->store->save_pending(m, err);
 
     if (rc == 0)
         m->unsaved = cfr_rotation_made(&m->r, &m->pending.key, cfr_clock_now().wall_ms / 1000) || m->unsaved;
@@ -230,19 +231,27 @@ static void get_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out)
         out->new_published = m->context.is_published(m->context.ctx, m->r.journal.minted);
 }
 
-/* What must be written before anything else is done. */
+/* What changes while it is under way is saved after it. */
+static int save_journal(struct cfr_rotator *m, struct cfr_err *err)
+{
+    int rc;
+
+    m->unsaved = false;
+    rc = m->store->save_journal(m, err);
+    m->saving = rc == CFR_ROTATOR_UNDER_WAY;
+    m->unsaved = m->unsaved || (rc != 0 && !m->saving);
+    return rc;
+}
+
+/* What must be written before anything else is done: 0 or CFR_ROTATOR_UNDER_WAY, or an error. */
 static int save_changes(struct cfr_rotator *m, struct cfr_err *err)
 {
     bool stale = m->pending.stored && (!m->pending.held || strcmp(m->pending.name, m->r.journal.name) != 0);
-    int rc = stale ? cfr_rotator_drop_pending(m, err) : 0;
+    int rc = stale ? m->store->drop_pending(m, err) : 0;
 
     if (rc == 0 && m->pending.held && !m->pending.stored)
         rc = store_pending(m, err);
-    if (rc == 0 && m->unsaved)
-        rc = cfr_rotator_save_journal(m, err);
-    if (rc == 0)
-        m->unsaved = false;
-    return rc;
+    return rc == 0 && m->unsaved ? save_journal(m, err) : rc;
 }
 
 /* Nothing is begun or published without a waiter. */
@@ -446,9 +455,12 @@ static bool step(struct cfr_rotator *m)
     int64_t now_s;
     int looking;
     bool changed;
+    int saved = save_changes(m, &err);
 
-    if (save_changes(m, &err) != 0) {
-        cfr_rotator_trouble(m, &err, -1);
+    if (saved != 0) {
+        m->deadline_boot_ms = INT64_MAX;
+        if (saved != CFR_ROTATOR_UNDER_WAY)
+            cfr_rotator_trouble(m, &err, -1);
         return false;
     }
     now_s = cfr_clock_now().wall_ms / 1000;
@@ -470,7 +482,7 @@ static bool step(struct cfr_rotator *m)
         log_progress(m, before, aside);
         return true;
     }
-    if (todo.drop_pending && cfr_rotator_drop_pending(m, &err) != 0) {
+    if (todo.drop_pending && m->store->drop_pending(m, &err) != 0) {
         cfr_rotator_trouble(m, &err, -1);
         return false;
     }
@@ -492,6 +504,19 @@ void cfr_rotator_run(struct cfr_rotator *m)
     while (steps++ < STEPS_MOST && cfr_clock_now().boot_ms >= m->retry_boot_ms && !cfr_rotator_is_calling(m) &&
            step(m)) {
     }
+}
+
+void cfr_rotator_saved(struct cfr_rotator *m, int rc, const struct cfr_err *err)
+{
+    m->saving = false;
+    m->deadline_boot_ms = rc == 0 ? 0 : INT64_MAX;
+    if (rc == 0) {
+        cfr_rotator_run(m);
+    } else {
+        m->unsaved = true;
+        cfr_rotator_trouble(m, err, -1);
+    }
+    m->context.replan(m->context.ctx);
 }
 
 void cfr_rotator_step(struct cfr_rotator *m)
@@ -538,7 +563,7 @@ void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation)
     m->published_boot_ms = now.boot_ms;
     m->unsaved = cfr_rotation_published(&m->r, generation, now.wall_ms / 1000) || m->unsaved;
     m->deadline_boot_ms = 0;
-    if (save_changes(m, &err) != 0)
+    if (!m->saving && save_changes(m, &err) < 0)
         cfr_rotator_trouble(m, &err, -1);
 }
 

@@ -123,7 +123,7 @@ int cfr_rotator_take(struct cfr_rotator *m, struct cfr_err *err)
     if (rc == 0)
         rc = cfr_grant_set_identity(&p->grant, cfr_view_of(identity), err);
     if (rc == 0)
-        rc = cfr_rotator_save_pending(m, err);
+        rc = m->store->save_pending(m, err);
     if (rc != 0) {
         cfr_rotator_free_pending(p);
         return rc;

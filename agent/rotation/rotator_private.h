@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the rotator's files share: rotator.c (lifecycle and steps), rotator_result.c (results of requests),
  * rotator_request.c (requests), rotator_adopt.c (keys that other programs created), rotator_pass_on.c (the key of
- * `with`), rotator_store.c (journal and pending secret on disk). Private to them. */
+ * `with`), rotator_store.c (journal and pending secret on disk), rotator_pending.c (the latter's text). Private to
+ * them. */
 #ifndef CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 #define CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 
@@ -50,8 +51,24 @@ struct cfr_rotator_call {
     struct cfr_trial *trial;           /* for VERIFY, where that is an exchange; NULL = none is under way */
 };
 
+struct cfr_rotator;
+
+/* Of a store's save_journal: it is under way, and cfr_rotator_saved follows. */
+#define CFR_ROTATOR_UNDER_WAY 1
+
+/* Where the journal and the pending secret are kept. Each returns 0 or an error. */
+struct cfr_rotator_store {
+    /* Reads what an earlier run left into the journal and the pending secret. */
+    int (*load)(struct cfr_rotator *m, struct cfr_err *err);
+    int (*save_journal)(struct cfr_rotator *m, struct cfr_err *err);
+    int (*save_pending)(struct cfr_rotator *m, struct cfr_err *err);
+    /* Wipes it, in memory and where it is kept. */
+    int (*drop_pending)(struct cfr_rotator *m, struct cfr_err *err);
+};
+
 struct cfr_rotator {
     struct cfr_rotator_context context;
+    const struct cfr_rotator_store *store;
     const struct cfr_config_credential *config;
     const struct cfr_rotation_provider *provider;
     const void *provider_config;
@@ -61,7 +78,8 @@ struct cfr_rotator {
     struct cfr_rotator_waiter waiter;
     struct cfr_rotator_call call;
     struct cfr_err broken;      /* the journal cannot be used; code 0 = it can */
-    bool unsaved;               /* the journal is ahead of the disk */
+    bool unsaved;               /* the journal is ahead of the store, and of what is being saved */
+    bool saving;                /* a save is under way */
     bool failed;                /* the last attempt */
     unsigned offer_retries;     /* times in a row that `with` had nothing to offer */
     struct cfr_backoff backoff; /* after failures for which there is no waiter */
@@ -129,12 +147,16 @@ bool cfr_rotator_has_found(const struct cfr_rotator *m);
 int cfr_rotator_take(struct cfr_rotator *m, struct cfr_err *err);
 void cfr_rotator_forget_found(struct cfr_rotator *m);
 
-/* rotator_store.c */
-int cfr_rotator_load(struct cfr_rotator *m, struct cfr_err *err);
-int cfr_rotator_save_journal(struct cfr_rotator *m, struct cfr_err *err);
-int cfr_rotator_save_pending(struct cfr_rotator *m, struct cfr_err *err);
-/* Wipes it, in memory and on disk. */
-int cfr_rotator_drop_pending(struct cfr_rotator *m, struct cfr_err *err);
+/* rotator.c: the save that was under way has ended; what it wrote down is certain only after 0. */
+void cfr_rotator_saved(struct cfr_rotator *m, int rc, const struct cfr_err *err);
+
+/* rotator_store.c: files in the state directory. */
+extern const struct cfr_rotator_store cfr_rotator_file_store;
+
+/* rotator_pending.c */
+/* As it is kept: JSON. P and OUT may hold a part after an error. */
+int cfr_rotator_pending_write(const struct cfr_rotator_pending *p, struct cfr_secret *out, struct cfr_err *err);
+int cfr_rotator_pending_read(struct cfr_view text, struct cfr_rotator_pending *p, struct cfr_err *err);
 void cfr_rotator_free_pending(struct cfr_rotator_pending *pending);
 int cfr_rotator_copy_grant(const struct cfr_grant *from, struct cfr_grant *to, struct cfr_err *err);
 

@@ -149,7 +149,7 @@ int cfr_rotator_try_rights(struct cfr_rotator *m, struct cfr_err *err)
 
 bool cfr_rotator_is_calling(const struct cfr_rotator *m)
 {
-    return m->call.handle != NULL || m->call.trial != NULL;
+    return m->call.handle != NULL || m->call.trial != NULL || m->saving;
 }
 
 void cfr_rotator_hang_up(struct cfr_rotator *m)

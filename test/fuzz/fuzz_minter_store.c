@@ -38,12 +38,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cfr_json_setup();
     cfr_log_setup(CFR_LOG_ERROR, CFR_LOG_TEXT, false);
     stored_write(m.context.state_fd, PENDING, text);
-    CFR_FUZZ_MUST(cfr_rotator_load(&m, &err) == 0 && m.pending.stored);
+    CFR_FUZZ_MUST(cfr_rotator_file_store.load(&m, &err) == 0 && m.pending.stored);
     if (m.pending.held && is_utf8(text)) {
-        CFR_FUZZ_MUST(cfr_rotator_save_pending(&m, &err) == 0 && cfr_rotator_load(&again, &err) == 0);
+        CFR_FUZZ_MUST(cfr_rotator_file_store.save_pending(&m, &err) == 0 &&
+                      cfr_rotator_file_store.load(&again, &err) == 0);
         check_same(&m.pending, &again.pending);
         cfr_rotator_free_pending(&again.pending);
     }
-    CFR_FUZZ_MUST(cfr_rotator_drop_pending(&m, &err) == 0 && m.pending.grant.field_count == 0);
+    CFR_FUZZ_MUST(cfr_rotator_file_store.drop_pending(&m, &err) == 0 && m.pending.grant.field_count == 0);
     return 0;
 }
