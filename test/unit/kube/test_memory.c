@@ -10,6 +10,7 @@
 #include "kube/exec_credential.h"
 #include "kube/image_credential.h"
 #include "kube/secret_apply.h"
+#include "kube/shared_state.h"
 #include "kube/status.h"
 #include "kube/token_request.h"
 
@@ -127,6 +128,25 @@ static int image(struct cfr_err *err)
     return rc;
 }
 
+static int shared_state(struct cfr_err *err)
+{
+    static const struct cfr_k8s_shared_place place = {"n", "s"};
+    struct cfr_k8s_shared_state s;
+    struct cfr_secret out;
+    int rc = cfr_k8s_shared_read(
+        &place,
+        LITERAL("{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"s\",\"namespace\":\"n\","
+                "\"resourceVersion\":\"1\"},\"data\":{\"journal\":\"e30=\",\"holder\":\"YQ==\",\"pending\":\"cA==\"}}"),
+        &s, err);
+
+    cfr_secret_init(&out, CFR_K8S_SHARED_BODY_MAX);
+    if (rc == 0)
+        rc = cfr_k8s_shared_write(&s, &out, err);
+    cfr_secret_free(&out);
+    cfr_k8s_shared_free(&s);
+    return rc;
+}
+
 static void burn(int (*work)(struct cfr_err *), const char *file)
 {
     struct cfr_err err = {0};
@@ -159,6 +179,7 @@ static void every_allocation(void **state)
     burn(conflict, "kube/errors/field-managers.json");
     burn(exec, NULL);
     burn(image, NULL);
+    burn(shared_state, NULL);
 }
 
 int main(void)
