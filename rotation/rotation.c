@@ -204,6 +204,7 @@ static bool begin(struct cfr_rotation_rotation *r, const struct cfr_rotation_fac
     j->late_use = false;
     j->asked = f->wanted;
     j->intent_s = f->now_s;
+    r->taken_s = 0;
     return enter(r, CFR_ROTATION_INTENT, f->now_s);
 }
 
@@ -515,8 +516,9 @@ static bool suspect(struct cfr_rotation_rotation *r, const char *id, int64_t now
 
 static bool lost(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
-    int64_t end_s = r->journal.intent_s + r->rules.settle_s;
-    bool settled = f->now_s >= end_s || f->now_s < r->journal.intent_s - SKEW_S;
+    int64_t begin_s = r->taken_s != 0 ? r->taken_s : r->journal.intent_s;
+    int64_t end_s = begin_s + r->rules.settle_s;
+    bool settled = f->now_s >= end_s || f->now_s < begin_s - SKEW_S;
 
     out->drop_pending = f->pending;
     /* Lists lag: what was just removed is not asked for again and again. */

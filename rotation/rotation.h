@@ -182,10 +182,12 @@ struct cfr_rotation_rotation {
     int64_t listed_s;              /* 0 = not in this step */
     int64_t try_s;                 /* not before then */
     unsigned successes;
-    int64_t verified_s;   /* of the last of them */
-    bool begun;           /* INTENT was written down by this run, and its CREATE was not reported on yet */
-    bool judged;          /* the last use of the key in question is known */
-    bool permitted;       /* the rights that a rotation needs were tried, since the last one began */
+    int64_t verified_s; /* of the last of them */
+    int64_t taken_s; /* when the present rotation was taken over from another agent, whose clock is not relied on; 0 =
+                        it was not */
+    bool begun;      /* INTENT was written down by this run, and its CREATE was not reported on yet */
+    bool judged;     /* the last use of the key in question is known */
+    bool permitted;  /* the rights that a rotation needs were tried, since the last one began */
     int64_t former_try_s; /* a former owner's key is not tried again before then */
     enum cfr_rotation_unfit unfit;
     unsigned others;                 /* of the last list: keys that are neither ours nor aside */

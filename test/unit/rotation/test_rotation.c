@@ -556,6 +556,35 @@ static void when_it_is_looked_up(void **state)
     assert_true(next_of(&r, START_S + 8000, true).at_s == START_S + 8090);
 }
 
+/* Of a rotation that was taken over, a lost key is looked for by our own clock, whatever the other agent's was. */
+static void a_lost_key_of_another_agent(void **state)
+{
+    static const int64_t others[] = {START_S - 86400, START_S - 10, START_S + 86400};
+    const struct cfr_rotation_provider provider = {.verify_count = 3};
+    const struct cfr_rotation_keys none = {.count = 0};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(others); i++) {
+        struct cfr_rotation_rotation r = at_rest(&provider, 86400, true);
+        struct cfr_rotation_todo todo;
+        bool changed;
+
+        r.journal.step = CFR_ROTATION_LOST;
+        r.journal.intent_s = others[i];
+        r.taken_s = START_S;
+        assert_int_equal(next_of(&r, START_S, true).action, CFR_ROTATION_ACT_LIST);
+        (void)cfr_rotation_listed(&r, &none, START_S);
+        todo = next_of(&r, START_S, true);
+        assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+        assert_true(todo.at_s > START_S && todo.at_s <= START_S + SETTLE);
+        assert_int_equal(next_of(&r, START_S + SETTLE, true).action, CFR_ROTATION_ACT_LIST);
+        (void)cfr_rotation_listed(&r, &none, START_S + SETTLE);
+        cfr_rotation_next(&r, &(struct cfr_rotation_facts){.now_s = START_S + SETTLE}, &changed, &todo);
+        assert_true(changed);
+        assert_int_equal(r.journal.step, CFR_ROTATION_REST);
+    }
+}
+
 /* One list without it proves nothing; two in a row do, and are a reason to replace it. */
 static void a_key_that_was_removed(void **state)
 {
@@ -738,6 +767,7 @@ int main(void)
         cmocka_unit_test(lists_that_disagree),
         cmocka_unit_test(a_key_that_was_found),
         cmocka_unit_test(an_id_that_is_not_the_secrets),
+        cmocka_unit_test(a_lost_key_of_another_agent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
