@@ -173,6 +173,16 @@ struct cfr_config_acknowledge {
     int64_t behind_after_ms;
 };
 
+/* The Secret in which several agents keep one rotation. */
+struct cfr_config_mint_state {
+    struct cfr_node node;
+    char *secret;
+    char *namespace_name; /* NULL = that of the kubeconfig's context, or the pod's own */
+    char *kubeconfig;     /* NULL = as the pod */
+    char *context;
+    int64_t takeover_ms;
+};
+
 /* A long-lived key that is made and replaced. */
 struct cfr_config_mint {
     struct cfr_node node;
@@ -189,6 +199,7 @@ struct cfr_config_mint {
     int64_t verify_timeout_ms;
     int64_t verify_every_ms;
     bool verify; /* a published key that was deleted or deactivated in the cloud is replaced at once */
+    struct cfr_config_mint_state *state; /* NULL = this agent rotates it alone */
 };
 
 /* One address, and the shapes that are spoken there. */

@@ -129,6 +129,33 @@ static void check_alone(const struct cfr_config *config, size_t i, struct cfr_co
     }
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* Each would take the other's journal for its own. */
+static void check_state(const struct cfr_config *config, size_t i, struct cfr_config_diagnostics *ps)
+{
+    const struct cfr_config_credential *c = cfr_config_at(config, i);
+    const struct cfr_config_mint_state *s = c->mint->state;
+
+    for (size_t k = 0; s != NULL && s->secret != NULL && k < i; k++) {
+        const struct cfr_config_credential *before = cfr_config_at(config, k);
+        const struct cfr_config_mint_state *other = before->mint != NULL ? before->mint->state : NULL;
+
+        if (other != NULL && same_text(s->secret, other->secret) &&
+            same_text(s->namespace_name, other->namespace_name) && same_text(s->kubeconfig, other->kubeconfig) &&
+            same_text(s->context, other->context))
+            cfr_config_diagnostics_add(
+                ps, s->node.line,
+                "credential %.63s: mint.state: the Secret %.100s is that of %.63s already; create "
+                "another one",
+                c->name != NULL ? c->name : "without name", s->secret,
+                before->name != NULL ? before->name : "one without name");
+    }
+}
+
 void cfr_config_check_mint(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
     for (size_t i = 0; i < config->credentials.count; i++) {
@@ -139,6 +166,9 @@ void cfr_config_check_mint(const struct cfr_config *config, struct cfr_config_di
         check_with(config, c, problems);
         check_otherwise(config, c, problems);
         check_alone(config, i, problems);
+        check_state(config, i, problems);
+        if (c->mint->state != NULL)
+            continue;
         if (lies_below(config->state_dir, "/run") || lies_below(config->state_dir, "/var/run"))
             cfr_config_diagnostics_add(problems, c->mint->node.line,
                                        "credential %.63s: mint: needs a state_dir that outlives a restart of the "

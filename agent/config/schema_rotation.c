@@ -8,7 +8,38 @@
 #define GRACE_MOST   FIELD_AS("grace_most", grace_most_ms, DURATION), .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS
 #define VERIFY_EVERY FIELD_AS("verify_every", verify_every_ms, DURATION), .min = 10 * CFR_SECOND_MS, .max = CFR_DAY_MS
 
-#define AT(member)   offsetof(struct cfr_config_mint, member)
+#define AT(member)   offsetof(struct cfr_config_mint_state, member)
+static const struct cfr_field state_fields[] = {
+    {FIELD(secret, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253,
+     .doc =
+         CFR_DOC("The name of the Secret. An operator creates it, without keys; credfresh neither creates nor deletes "
+                 "it. Requires the verbs get, list, watch and patch on it.")},
+    {FIELD_AS("namespace", namespace_name, STRING), .min = 1, .max = 63,
+     .doc = CFR_DOC("Its namespace. Default: that of the kubeconfig's context, or of the pod that credfresh runs in.")},
+    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
+     .doc = CFR_DOC("How to reach the API server. Default: as the pod that credfresh runs in.")},
+    {FIELD(context, STRING), .min = 1, .max = 253,
+     .doc = CFR_DOC("Which context of `kubeconfig`. Default: its current one.")},
+    {FIELD_AS("takeover", takeover_ms, DURATION), .fallback = "90s", .min = 6 * CFR_SECOND_MS,
+     .max = 10 * CFR_MINUTE_MS,
+     .doc = CFR_DOC("How long the agent that has begun a rotation may be silent before another one goes on with it. It "
+                    "writes at each third of it, and its requests to the cloud take a third at most, and never more "
+                    "than 30 seconds.")},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table state_table = {
+    .name = "shared rotation",
+    .size = sizeof(struct cfr_config_mint_state),
+    .fields = state_fields,
+    .check = cfr_config_rules_mint_state,
+    .doc =
+        CFR_DOC("The Secret in which several agents keep one rotation: one of them replaces the key, and all of them "
+                "publish it. See docs/rotation.md."),
+};
+
+#define AT(member) offsetof(struct cfr_config_mint, member)
 static const struct cfr_field mint_fields[] = {
     {FIELD(provider, ONE_OF), .variant = cfr_rotation_variant},
     {FIELD(with, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
@@ -52,6 +83,9 @@ static const struct cfr_field mint_fields[] = {
     {FIELD(verify, BOOL), .fallback = "true",
      .doc = CFR_DOC("Whether a published key that was deleted or deactivated in the cloud is replaced at once. In any "
                     "case it is looked up at start and each `verify_every`, and a missing one is reported.")},
+    {FIELD(state, MAP), .table = &state_table,
+     .doc = CFR_DOC("Where to keep the rotation if several agents have it in common. Default: in `state_dir`, for this "
+                    "agent alone.")},
     {.key = NULL},
 };
 

@@ -20,6 +20,7 @@ int cfr_config_rules_ca_inject(const void *node, struct cfr_err *err);
 bool cfr_config_takes_default(const void *node, const char *key);
 /* agent/config/validate_rotation.c */
 int cfr_config_rules_mint(const void *node, struct cfr_err *err);
+int cfr_config_rules_mint_state(const void *node, struct cfr_err *err);
 int cfr_config_rules_default_mint(const void *node, struct cfr_err *err);
 /* agent/config/validate_image.c */
 int cfr_config_rules_image(const void *node, struct cfr_err *err);

@@ -4,6 +4,7 @@
 #include "agent/config/validate_private.h"
 
 #include "agent/config/config.h"
+#include "kube/name.h"
 
 #include <string.h>
 
@@ -26,6 +27,17 @@ int cfr_config_rules_default_mint(const void *node, struct cfr_err *err)
     return check_times(node, err);
 }
 
+int cfr_config_rules_mint_state(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_mint_state *s = node;
+
+    if (!cfr_k8s_name_is_subdomain(s->secret))
+        return cfr_err_set(err, CFR_E_CONFIG, "secret: \"%.80s\" cannot be the name of a Secret", s->secret);
+    if (s->context != NULL && s->kubeconfig == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "context: is one of a kubeconfig; add `kubeconfig`");
+    return 0;
+}
+
 int cfr_config_rules_mint(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_mint *c = node;
@@ -42,6 +54,10 @@ int cfr_config_rules_mint(const void *node, struct cfr_err *err)
     if (c->otherwise != NULL && c->adopt != NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "or: cannot be combined with `adopt`, which waits for the rights to list keys; remove one");
+    if (c->otherwise != NULL && c->state != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "or: cannot be combined with `state`, because each agent would pass on a key of its own; "
+                           "remove one");
     return check_times(c, err);
 }
 
@@ -97,6 +113,11 @@ int cfr_config_rules_minted(const struct cfr_config_credential *c, struct cfr_er
     for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
         const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
 
+        if (c->mint->state != NULL && cfr_config_cluster_object(p) != NULL)
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "publish.%s: cannot be combined with `mint.state`, because each of the agents would "
+                               "write it; publish it by a credential of one agent, or into directories and files",
+                               p->secret != NULL ? "secret" : "configmap");
         rc = p->secret != NULL ? check_files("publish.secret.keys", &p->secret->keys, 253, err)
                                : check_files("publish.files", &p->files, 255, err);
     }

@@ -5,6 +5,7 @@
 #include "agent/loop/env.h"
 
 #include "agent/doctor/mountinfo_private.h"
+#include "agent/kube/client.h"
 #include "agent/loop/clock.h"
 #include "agent/rotation/leftover.h"
 #include "base/str.h"
@@ -272,6 +273,25 @@ static void report_written(struct look *l)
         (void)close(fd);
 }
 
+/* What the Secret says only the agent tells, whose rights it takes. */
+static void report_shared(struct look *l)
+{
+    const struct cfr_config_mint_state *s = l->c->mint->state;
+    char name[256];
+
+    cfr_doctor_report(l->d, CFR_FINDING_OK, "mint.state", NULL,
+                      "the rotation is kept in the Secret %.63s%s%.253s, and other agents may go on with it",
+                      s->namespace_name != NULL ? s->namespace_name : "", s->namespace_name != NULL ? "/" : "",
+                      s->secret);
+    (void)snprintf(name, sizeof name, "%.100s/%.63s+mint.json", l->d->config->state_dir, l->c->name);
+    if (access(name, F_OK) == 0)
+        cfr_doctor_report(l->d, CFR_FINDING_WRONG, "mint.journal",
+                          "remove it once the keys that it names are deleted or adopted (`adopt`), or remove `state`",
+                          "%s is the journal of a rotation by this agent alone, which a shared one does not go on with",
+                          name);
+    cfr_doctor_cluster(l->d, &(struct cfr_kube_where){s->kubeconfig, s->context});
+}
+
 /* ---- the credential that makes the keys ---- */
 
 static void report_unfit(const struct look *l, const char *remedy, const char *why)
@@ -384,8 +404,12 @@ void cfr_doctor_mint(struct cfr_doctor *d, struct cfr_doctor_case *one)
         return;
     l.provider = cfr_config_mint_provider(c->mint, &l.config);
     cfr_doctor_at(d, c->name, c->mint->node.line);
-    cfr_doctor_check_lasting(d, "mint.state-dir", "the rotation is written down in", d->config->state_dir);
-    report_written(&l);
+    if (c->mint->state != NULL) {
+        report_shared(&l);
+    } else {
+        cfr_doctor_check_lasting(d, "mint.state-dir", "the rotation is written down in", d->config->state_dir);
+        report_written(&l);
+    }
     report_with(&l);
 }
 

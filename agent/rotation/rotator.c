@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rotation of one key: lifecycle, and the steps it takes. */
-#include "agent/rotation/rotator_private.h"
+/* Rotation of one key: the steps it takes. */
+#include "agent/rotation/shared_private.h"
 
 #include "agent/rotation/leftover.h"
 #include "base/log.h"
@@ -14,43 +14,7 @@
 #define OFFER_RETRY_MS 250
 #define STEPS_MOST     32 /* without a request between them: more are a fault of the program */
 
-/* ---- its life ---- */
-
-static void set_rules(struct cfr_rotator *m, const struct cfr_config_credential *config)
-{
-    const struct cfr_config_mint *c = config->mint;
-
-    m->config = config;
-    m->provider = cfr_config_mint_provider(c, &m->provider_config);
-    m->r.provider = m->provider;
-    m->r.credential = config->name;
-    m->r.rules = (struct cfr_rotation_rules){
-        .expire_after_s = c->expire_after_ms / 1000,
-        .grace_s = (c->grace_ms + 999) / 1000,
-        .grace_most_s = (c->grace_most_ms + 999) / 1000,
-        .verify_wait_s = c->verify_wait_ms >= 0 ? (c->verify_wait_ms + 999) / 1000 : m->provider->verify_wait_s,
-        .verify_most_s = (c->verify_timeout_ms + 999) / 1000,
-        .inactive_s = (c->inactive_ms + 999) / 1000,
-        .settle_s = (c->settle_ms + 999) / 1000,
-        .lookup_s = (c->verify_every_ms + 999) / 1000,
-        .replace = c->verify,
-        .spread = m->r.rules.spread,
-    };
-}
-
-void cfr_rotator_report_leftover(const struct cfr_rotator *m)
-{
-    const struct cfr_rotation_journal *j = &m->r.journal;
-    struct cfr_str keys = {.limit = CFR_ROTATOR_LEFTOVER_MAX};
-
-    cfr_rotator_leftover_keys(j, &keys);
-    if (keys.len != 0)
-        cfr_log(CFR_LOG_WARN, m->config->name, NULL,
-                "the keys of %.200s are not looked after any more: %.700s stay as they are until an operator removes "
-                "them",
-                j->subject, keys.p);
-    cfr_str_free(&keys);
-}
+/* ---- what there is ---- */
 
 /* The owner was WAS: each key has a line of its own, so that none is cut off. */
 static void report_change(const struct cfr_rotator *m, const char *was, size_t former, const struct cfr_str *left,
@@ -76,8 +40,7 @@ static void report_change(const struct cfr_rotator *m, const char *was, size_t f
             j->subject, was);
 }
 
-/* What an earlier run knew of another user's keys is not about these. */
-static void check_subject(struct cfr_rotator *m)
+void cfr_rotator_check_subject(struct cfr_rotator *m)
 {
     struct cfr_rotation_journal *j = &m->r.journal;
     struct cfr_str left = {.limit = CFR_ROTATOR_LEFTOVER_MAX};
@@ -95,57 +58,27 @@ static void check_subject(struct cfr_rotator *m)
     cfr_str_free(&left);
 }
 
-/* Also when what was broken may have been repaired. */
-static void load(struct cfr_rotator *m)
+/* What is shared is read later, and its secret kept until then. */
+void cfr_rotator_load(struct cfr_rotator *m)
 {
-    cfr_rotator_free_pending(&m->pending);
     m->broken = (struct cfr_err){0};
+    if (m->shared == NULL)
+        cfr_rotator_free_pending(&m->pending);
     if (m->store->load(m, &m->broken) == 0)
         m->broken.code = 0;
-    check_subject(m);
+    if (m->shared == NULL)
+        cfr_rotator_check_subject(m);
 }
 
-int cfr_rotator_open(const struct cfr_rotator_context *context, const struct cfr_config_credential *config,
-                     double spread, struct cfr_rotator **out, struct cfr_err *err)
+/* Another agent goes on with the rotation that is under way. */
+static bool is_followed(const struct cfr_rotator *m)
 {
-    struct cfr_rotator *m = calloc(1, sizeof *m);
-
-    if (m == NULL)
-        return cfr_err_nomem(err);
-    m->context = *context;
-    m->store = &cfr_rotator_file_store;
-    m->r.rules.spread = spread;
-    m->deadline_boot_ms = 0;
-    set_rules(m, config);
-    load(m);
-    if (m->broken.code == CFR_E_NOMEM) {
-        cfr_rotator_close(m);
-        return cfr_err_nomem(err);
-    }
-    *out = m;
-    return 0;
+    return m->shared != NULL && m->shared->known && !m->shared->holds && m->shared->there != CFR_ROTATION_REST;
 }
 
-void cfr_rotator_close(struct cfr_rotator *m)
+static bool lags(struct cfr_rotator *m)
 {
-    if (m == NULL)
-        return;
-    cfr_rotator_hang_up(m);
-    cfr_rotator_free_pending(&m->pending);
-    cfr_rotator_forget_found(m);
-    free(m);
-}
-
-void cfr_rotator_rebind(struct cfr_rotator *m, const struct cfr_config_credential *config)
-{
-    /* A try borrows the former copy; another one costs nothing. */
-    if (m->call.trial != NULL)
-        cfr_rotator_hang_up(m);
-    /* The owner ends its search. */
-    if (m->adoption.state == CFR_ADOPTION_UNDER_WAY)
-        m->adoption.state = CFR_ADOPTION_NEW;
-    set_rules(m, config);
-    m->deadline_boot_ms = 0;
+    return m->shared != NULL && m->store->lags(m);
 }
 
 const char *cfr_rotator_provider(const struct cfr_rotator *m)
@@ -164,7 +97,11 @@ bool cfr_rotator_is_settled(const struct cfr_rotator *m)
 
 int64_t cfr_rotator_due_ms(const struct cfr_rotator *m)
 {
-    return cfr_rotation_due_s(&m->r.journal, &m->r.rules) * 1000;
+    int64_t due_ms = cfr_rotation_due_s(&m->r.journal, &m->r.rules) * 1000;
+    int64_t later_ms = m->shared != NULL ? cfr_clock_now().wall_ms + m->shared->takeover_ms / 3 : 0;
+
+    /* What another agent is about to do is not asked for at once again. */
+    return is_followed(m) && due_ms < later_ms ? later_ms : due_ms;
 }
 
 int64_t cfr_rotator_ends_ms(const struct cfr_rotator *m)
@@ -175,12 +112,12 @@ int64_t cfr_rotator_ends_ms(const struct cfr_rotator *m)
     return ends_s != 0 ? ends_s * 1000 : INT64_MAX;
 }
 
-bool cfr_rotator_counts(const struct cfr_rotator *m)
+bool cfr_rotator_counts(struct cfr_rotator *m)
 {
     enum cfr_rotation_step step = m->r.journal.step;
 
-    return m->r.journal.asked ||
-           (step != CFR_ROTATION_INTENT && step != CFR_ROTATION_MINTED && step != CFR_ROTATION_VERIFIED);
+    return !lags(m) && (m->r.journal.asked ||
+                        (step != CFR_ROTATION_INTENT && step != CFR_ROTATION_MINTED && step != CFR_ROTATION_VERIFIED));
 }
 
 /* ---- steps ---- */
@@ -243,6 +180,14 @@ static int save_journal(struct cfr_rotator *m, struct cfr_err *err)
     return rc;
 }
 
+void cfr_rotator_save(struct cfr_rotator *m)
+{
+    struct cfr_err err = {0};
+
+    if (save_journal(m, &err) < 0)
+        cfr_rotator_trouble(m, &err, -1);
+}
+
 /* What must be written before anything else is done: 0 or CFR_ROTATOR_UNDER_WAY, or an error. */
 static int save_changes(struct cfr_rotator *m, struct cfr_err *err)
 {
@@ -263,6 +208,15 @@ static bool is_idle(const struct cfr_rotator *m, int64_t now_s)
            (*m->context.draining ||
             (m->waiter.done == NULL && !m->pending.stored && m->r.journal.aside_count == 0 &&
              now_s < cfr_rotation_former_due_s(&m->r) && now_s < cfr_rotation_lookup_s(&m->r, now_s)));
+}
+
+/* The waiter is about to be given the new key, or told that it is published. */
+static void note_given(struct cfr_rotator *m)
+{
+    if (m->shared == NULL)
+        return;
+    (void)snprintf(m->shared->given, sizeof m->shared->given, "%s", m->r.journal.minted);
+    m->shared->given_s = m->r.journal.minted_s;
 }
 
 static void publish(struct cfr_rotator *m)
@@ -352,6 +306,21 @@ static bool comes_soon(struct cfr_rotator *m, const struct cfr_err *err)
     return true;
 }
 
+static bool changes_cloud(enum cfr_rotation_action action)
+{
+    return action == CFR_ROTATION_ACT_CREATE || action == CFR_ROTATION_ACT_DEACTIVATE ||
+           action == CFR_ROTATION_ACT_DELETE || action == CFR_ROTATION_ACT_DEACTIVATE_FORMER ||
+           action == CFR_ROTATION_ACT_DELETE_FORMER;
+}
+
+/* Another agent may go on with the rotation, unless ours was the last word in it a moment ago. */
+static bool may_change(const struct cfr_rotator *m)
+{
+    const struct cfr_rotator_shared *s = m->shared;
+
+    return s == NULL || (s->holds && cfr_clock_now().boot_ms < s->sent_boot_ms + s->takeover_ms / 3);
+}
+
 /* True if there is more to do now. */
 static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, const struct cfr_rotation_facts *facts)
 {
@@ -361,6 +330,7 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     if (todo->action == CFR_ROTATION_ACT_PUBLISH || todo->action == CFR_ROTATION_ACT_ADOPT) {
         bool waited_for = m->waiter.done != NULL;
 
+        note_given(m);
         if (waited_for && todo->action == CFR_ROTATION_ACT_PUBLISH)
             publish(m);
         else if (waited_for)
@@ -383,6 +353,10 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     }
     if (*m->context.draining)
         return false;
+    if (changes_cloud(todo->action) && !may_change(m)) {
+        m->unsaved = true;
+        return true;
+    }
     if (todo->action == CFR_ROTATION_ACT_DEACTIVATE_FORMER || todo->action == CFR_ROTATION_ACT_DELETE_FORMER) {
         bool off = todo->action == CFR_ROTATION_ACT_DEACTIVATE_FORMER;
 
@@ -455,8 +429,11 @@ static bool step(struct cfr_rotator *m)
     int64_t now_s;
     int looking;
     bool changed;
-    int saved = save_changes(m, &err);
+    int saved;
 
+    if (m->shared != NULL && !m->store->may_go_on(m))
+        return false;
+    saved = save_changes(m, &err);
     if (saved != 0) {
         m->deadline_boot_ms = INT64_MAX;
         if (saved != CFR_ROTATOR_UNDER_WAY)
@@ -493,6 +470,8 @@ void cfr_rotator_run(struct cfr_rotator *m)
 {
     int steps = 0;
 
+    if (m->shared != NULL)
+        m->store->step(m);
     if (cfr_rotator_is_calling(m))
         return;
     if (m->broken.code != 0) {
@@ -524,11 +503,16 @@ void cfr_rotator_step(struct cfr_rotator *m)
     cfr_rotator_run(m);
 }
 
-void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_fn *done, void *ctx)
+void cfr_rotator_start(struct cfr_rotator *m, bool wanted, bool again, cfr_source_exchange_fn *done, void *ctx)
 {
-    m->waiter = (struct cfr_rotator_waiter){done, ctx, wanted};
+    /* The secret of a key that other agents publish is to be had again. */
+    bool lost = again && (m->shared == NULL || (m->shared->known && !m->shared->published.held));
+
+    m->waiter = (struct cfr_rotator_waiter){done, ctx, wanted || lost};
     if (m->broken.code != 0)
-        load(m);
+        cfr_rotator_load(m);
+    if (m->shared != NULL)
+        m->store->start(m, again);
     /* Once room was made, the rotation must not wait for the list to be old. */
     if (may_begin(m))
         m->r.listed_s = 0;
@@ -540,7 +524,7 @@ void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_f
         cfr_rotator_forget_found(m);
     }
     /* The published key may be known to be gone. */
-    if (wanted && m->r.misses == 0)
+    if (m->waiter.wanted && m->r.misses == 0)
         m->r.looked_s = 0;
     m->failed = false;
     m->may_not = false;
@@ -558,7 +542,14 @@ void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation)
     struct cfr_now now = cfr_clock_now();
     struct cfr_err err = {0};
 
-    if (m->r.journal.step != CFR_ROTATION_VERIFIED)
+    m->deadline_boot_ms = 0;
+    if (m->shared != NULL && m->shared->given[0] != '\0') {
+        (void)snprintf(m->shared->own, sizeof m->shared->own, "%s", m->shared->given);
+        m->shared->known_own = true;
+        m->shared->wake = false;
+    }
+    if (m->r.journal.step != CFR_ROTATION_VERIFIED || is_followed(m) ||
+        (m->shared != NULL && strcmp(m->shared->own, m->r.journal.minted) != 0))
         return;
     m->published_boot_ms = now.boot_ms;
     m->unsaved = cfr_rotation_published(&m->r, generation, now.wall_ms / 1000) || m->unsaved;
@@ -569,21 +560,53 @@ void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation)
 
 const char *cfr_rotator_fresh(const struct cfr_rotator *m, int64_t *minted_s)
 {
+    if (m->shared != NULL) {
+        *minted_s = m->shared->given_s;
+        return m->shared->given[0] != '\0' ? m->shared->given : NULL;
+    }
     *minted_s = m->r.journal.minted_s;
     return m->r.journal.step == CFR_ROTATION_VERIFIED ? m->r.journal.minted : NULL;
 }
 
-int64_t cfr_rotator_deadline(const struct cfr_rotator *m)
+int64_t cfr_rotator_deadline(struct cfr_rotator *m)
 {
+    int64_t shared_ms = m != NULL && m->shared != NULL ? m->store->deadline(m) : INT64_MAX;
+    int64_t own_ms;
+
     if (m == NULL || cfr_rotator_is_calling(m))
-        return INT64_MAX;
-    return m->deadline_boot_ms > m->retry_boot_ms ? m->deadline_boot_ms : m->retry_boot_ms;
+        return shared_ms;
+    own_ms = m->deadline_boot_ms > m->retry_boot_ms ? m->deadline_boot_ms : m->retry_boot_ms;
+    return own_ms < shared_ms ? own_ms : shared_ms;
 }
 
-bool cfr_rotator_goes_on(const struct cfr_rotator *m)
+/* What is shared was not read yet, or has a key that this agent does not publish yet. */
+static bool wants_news(struct cfr_rotator *m)
 {
-    return m != NULL && (cfr_rotator_is_calling(m) || (m->offer_retries != 0 && m->offer_retries <= OFFER_RETRIES) ||
-                         m->r.misses == 1 || m->found_refused || cfr_rotator_deadline(m) <= cfr_clock_now().boot_ms);
+    return m->shared != NULL && m->broken.code == 0 && (!m->shared->known || lags(m));
+}
+
+bool cfr_rotator_has_news(struct cfr_rotator *m)
+{
+    const struct cfr_rotator_shared *s = m->shared;
+    bool unpublished = s != NULL && s->holds && !m->saving && m->r.journal.step == CFR_ROTATION_VERIFIED;
+
+    return s != NULL && (s->wake || lags(m) || (unpublished && m->waiter.done == NULL));
+}
+
+bool cfr_rotator_takes_news(struct cfr_rotator *m)
+{
+    bool wake = m->shared != NULL && m->shared->wake;
+
+    if (wake)
+        m->shared->wake = false;
+    return wake;
+}
+
+bool cfr_rotator_goes_on(struct cfr_rotator *m)
+{
+    return m != NULL && (wants_news(m) || cfr_rotator_is_calling(m) ||
+                         (m->offer_retries != 0 && m->offer_retries <= OFFER_RETRIES) || m->r.misses == 1 ||
+                         m->found_refused || cfr_rotator_deadline(m) <= cfr_clock_now().boot_ms);
 }
 
 bool cfr_rotator_is_refused(const struct cfr_rotator *m)
@@ -621,6 +644,9 @@ void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_st
     }
     get_facts(m, &facts);
     cfr_rotation_words(&m->r, &facts, m->words);
+    if (is_followed(m))
+        (void)snprintf(m->words, sizeof m->words, "another agent, which goes on with the rotation: %.255s",
+                       m->shared->holder[0] != '\0' ? m->shared->holder : "one without name");
     if (passed_on && j->step == CFR_ROTATION_REST)
         (void)snprintf(m->words, sizeof m->words,
                        CFR_ROTATION_WAITS_OPERATOR "%.63s may not create keys of %.200s, so its own key is passed on",
@@ -632,7 +658,7 @@ void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_st
                        j->old[0] != '\0' ? "; kept is the old key " : "", j->old);
     stuck = m->broken.code != 0 || cfr_rotator_is_refused(m) ||
             (m->error.code != 0 && j->step != CFR_ROTATION_MINTED) ||
-            (j->step == CFR_ROTATION_VERIFIED && !facts.pending && !facts.new_published);
+            (j->step == CFR_ROTATION_VERIFIED && !facts.pending && !facts.new_published && !is_followed(m));
     *out = (struct cfr_api_status_mint){
         .state = cfr_rotation_state(j, m->failed || stuck),
         .step = cfr_rotation_step_name(j->step),
@@ -645,7 +671,11 @@ void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_st
                                              : NULL,
         .key_state = cfr_rotation_key_state_name(m->r.key_state),
         .key_refused = cfr_rotator_is_refused(m) ? m->refused : NULL,
-        .subject = j->subject,
+        .subject = j->subject[0] != '\0' ? j->subject : NULL,
+        .role = m->shared == NULL  ? NULL
+                : m->shared->holds ? "holder"
+                                   : "follower",
+        .holder = m->shared != NULL && m->shared->holder[0] != '\0' ? m->shared->holder : NULL,
         .passed_on = passed_on ? m->config->mint->with : NULL,
         .key = j->current[0] != '\0' ? j->current : NULL,
         .old_key = j->old[0] != '\0' ? j->old : NULL,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One long-lived key that is rotated: takes the steps that rotation/rotation.h decides. It keeps the journal and,
- * between making a key and publishing it, the pending secret in the state directory, and makes the requests,
- * one at a time. Its owner publishes. */
+ * between making a key and publishing it, the pending secret in the state directory, or in a Secret of the cluster that
+ * several agents share, and makes the requests, one at a time. Its owner publishes. */
 #ifndef CFR_AGENT_ROTATION_ROTATOR_H
 #define CFR_AGENT_ROTATION_ROTATOR_H
 
@@ -18,6 +18,7 @@ struct cfr_rotator;
 /* What it needs of the rest; borrowed for its life. */
 struct cfr_rotator_context {
     struct cfr_http *http;
+    struct cfr_kube *kube; /* for a rotation that several agents share */
     int state_fd;
     const bool *draining; /* the end is near: nothing new is begun */
     /* What the credential NAME has to offer; false if there is none of that name. */
@@ -25,11 +26,12 @@ struct cfr_rotator_context {
     void *offer_ctx;
     bool (*used_by_all)(void *ctx);                  /* every consumer that acknowledges uses what is published */
     bool (*is_published)(void *ctx, const char *id); /* the key ID is what is published, everywhere */
+    bool (*has_published)(void *ctx);                /* a key that was made is published somewhere */
     /* Looks for the key that is to be adopted. 0: FOUND has what is there; 1: cfr_rotator_found follows; CFR_E_MISSING:
      * there is none; or another error. */
     int (*find)(void *ctx, struct cfr_rotation_found *found, struct cfr_err *err);
     void (*replan)(void *ctx); /* a deadline may have moved; not called from within the functions below */
-    void *ctx;                 /* of the latter four */
+    void *ctx;                 /* of the latter five */
 };
 
 /* Reads what an earlier run left; starts nothing. Every start reports what is wrong with the journal.
@@ -54,13 +56,14 @@ int64_t cfr_rotator_due_ms(const struct cfr_rotator *m);
 int64_t cfr_rotator_ends_ms(const struct cfr_rotator *m);
 /* True if what is published next answers a request for a rotation that is made now: it was not begun before for
  * its age. */
-bool cfr_rotator_counts(const struct cfr_rotator *m);
+bool cfr_rotator_counts(struct cfr_rotator *m);
 
 /* Goes on until there is something to publish, and gives that to DONE with refresh_s, when the next rotation
- * is due. WANTED: even if none is due. Nothing to publish is a result without a grant. DONE is called once,
- * not before this returns, unless it is cancelled, and must not call cfr_rotator_step; after an error the rotator waits
- * for the next start, but for what it has to clean up. */
-void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_fn *done, void *ctx);
+ * is due. WANTED: even if none is due. AGAIN: what was published is not there any more, or to be published in another
+ * way; a key that several agents share is published again, any other is replaced. Nothing to publish is a result
+ * without a grant. DONE is called once, not before this returns, unless it is cancelled, and must not call
+ * cfr_rotator_step; after an error the rotator waits for the next start, but for what it has to clean up. */
+void cfr_rotator_start(struct cfr_rotator *m, bool wanted, bool again, cfr_source_exchange_fn *done, void *ctx);
 void cfr_rotator_cancel(struct cfr_rotator *m);
 /* What DONE was given is published as GENERATION. */
 void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation);
@@ -94,9 +97,14 @@ bool cfr_rotator_must_replace(const struct cfr_rotator *m);
 /* Does what is due, and what a change of its context calls for. */
 void cfr_rotator_step(struct cfr_rotator *m);
 /* Boot time of the next thing to do, INT64_MAX if none. For NULL, too. */
-int64_t cfr_rotator_deadline(const struct cfr_rotator *m);
+int64_t cfr_rotator_deadline(struct cfr_rotator *m);
 /* True while there is something to do at once, or `with` is about to have something to offer. For NULL, too. */
-bool cfr_rotator_goes_on(const struct cfr_rotator *m);
+bool cfr_rotator_goes_on(struct cfr_rotator *m);
+/* A start is wanted: another agent has published a key that this one does not publish yet, or left a new key to be
+ * published by this one, or what was broken was repaired. */
+bool cfr_rotator_has_news(struct cfr_rotator *m);
+/* The same once, for an attempt that failed before. */
+bool cfr_rotator_takes_news(struct cfr_rotator *m);
 /* True while a request is under way. For NULL, too. */
 bool cfr_rotator_is_busy(const struct cfr_rotator *m);
 /* PASSED_ON: the key of `with` is what is published. Strings live until the next call of any function here. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rotator's files share: rotator.c (lifecycle and steps), rotator_result.c (results of requests),
- * rotator_request.c (requests), rotator_adopt.c (keys that other programs created), rotator_pass_on.c (the key of
- * `with`), rotator_store.c (journal and pending secret on disk), rotator_pending.c (the latter's text). Private to
- * them. */
+/* What the rotator's files share: rotator_open.c (opening and closing), rotator.c (steps), rotator_result.c (results of
+ * requests), rotator_request.c (requests), rotator_adopt.c (keys that other programs created), rotator_pass_on.c (the
+ * key of `with`), rotator_store.c (journal and pending secret on disk), shared.c (the same in a Secret of the cluster,
+ * for several agents), rotator_pending.c (the latter's text). Private to them. */
 #ifndef CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 #define CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 
@@ -56,19 +56,34 @@ struct cfr_rotator;
 /* Of a store's save_journal: it is under way, and cfr_rotator_saved follows. */
 #define CFR_ROTATOR_UNDER_WAY 1
 
-/* Where the journal and the pending secret are kept. Each returns 0 or an error. */
+/* Where the journal and the pending secret are kept. Functions that can fail return 0 or an error. */
 struct cfr_rotator_store {
-    /* Reads what an earlier run left into the journal and the pending secret. */
+    /* Reads what an earlier run left into the journal and the pending secret, at once or later. */
     int (*load)(struct cfr_rotator *m, struct cfr_err *err);
     int (*save_journal)(struct cfr_rotator *m, struct cfr_err *err);
     int (*save_pending)(struct cfr_rotator *m, struct cfr_err *err);
     /* Wipes it, in memory and where it is kept. */
     int (*drop_pending)(struct cfr_rotator *m, struct cfr_err *err);
+
+    /* The rest is for a store that several agents share, and otherwise NULL. */
+    void (*close)(struct cfr_rotator *m);
+    /* Does what is due of itself, also while a request to the cloud is under way. */
+    void (*step)(struct cfr_rotator *m);
+    int64_t (*deadline)(struct cfr_rotator *m); /* of that, boot time */
+    /* True if this agent goes on with the rotation; else the waiter is given what there is for it. */
+    bool (*may_go_on)(struct cfr_rotator *m);
+    /* Another key than the one that this agent publishes is the published one. */
+    bool (*lags)(struct cfr_rotator *m);
+    /* A waiter has come. AGAIN: what this agent publishes is lost to it. */
+    void (*start)(struct cfr_rotator *m, bool again);
 };
+
+struct cfr_rotator_shared; /* agent/rotation/shared_private.h */
 
 struct cfr_rotator {
     struct cfr_rotator_context context;
     const struct cfr_rotator_store *store;
+    struct cfr_rotator_shared *shared; /* of that store; NULL = it is this agent's alone */
     const struct cfr_config_credential *config;
     const struct cfr_rotation_provider *provider;
     const void *provider_config;
@@ -125,6 +140,8 @@ int cfr_rotator_call_former(struct cfr_rotator *m, enum cfr_rotation_op op, stru
 void cfr_rotator_former_failed(struct cfr_rotator *m, const struct cfr_err *err);
 void cfr_rotator_hang_up(struct cfr_rotator *m);
 bool cfr_rotator_is_calling(const struct cfr_rotator *m);
+/* How long a request may take at most. */
+int64_t cfr_rotator_request_limit_ms(const struct cfr_rotator *m);
 /* What came of it; rc 0, or an error with err set. STATUS 0: no answer came. */
 struct cfr_rotator_outcome {
     int rc;
@@ -149,9 +166,17 @@ void cfr_rotator_forget_found(struct cfr_rotator *m);
 
 /* rotator.c: the save that was under way has ended; what it wrote down is certain only after 0. */
 void cfr_rotator_saved(struct cfr_rotator *m, int rc, const struct cfr_err *err);
+/* rotator.c: writes the journal down, whether it has changed or not. */
+void cfr_rotator_save(struct cfr_rotator *m);
+/* rotator.c: reads what there is, also when what was broken may have been repaired. */
+void cfr_rotator_load(struct cfr_rotator *m);
+/* rotator.c: what an earlier run knew of another user's keys is not about these. */
+void cfr_rotator_check_subject(struct cfr_rotator *m);
 
 /* rotator_store.c: files in the state directory. */
 extern const struct cfr_rotator_store cfr_rotator_file_store;
+/* It has a journal of this credential. */
+bool cfr_rotator_has_file(const struct cfr_rotator *m);
 
 /* rotator_pending.c */
 /* As it is kept: JSON. P and OUT may hold a part after an error. */

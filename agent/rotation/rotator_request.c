@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests to the cloud whose keys are rotated. */
-#include "agent/rotation/rotator_private.h"
+#include "agent/rotation/shared_private.h"
 
 #include "agent/loop/env.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define REQUEST_TIMEOUT_MS 30000
+#define REQUEST_LIMIT_MS 30000
 
 static void on_answer(void *ctx, const struct cfr_http_answer *answer);
+
+int64_t cfr_rotator_request_limit_ms(const struct cfr_rotator *m)
+{
+    bool less = m->shared != NULL && m->shared->takeover_ms / 3 < REQUEST_LIMIT_MS;
+
+    return less ? m->shared->takeover_ms / 3 : REQUEST_LIMIT_MS;
+}
 
 static struct cfr_rotation_ask ask_of(const struct cfr_rotator *m, const struct cfr_grant *admin)
 {
@@ -52,7 +59,8 @@ static int build(struct cfr_rotator *m, struct cfr_err *err)
 static int send_request(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_wire_request *r = &m->call.request;
-    struct cfr_http_request http = {.answer_max = CFR_ROTATION_ANSWER_MAX, .timeout_ms = REQUEST_TIMEOUT_MS};
+    struct cfr_http_request http = {.answer_max = CFR_ROTATION_ANSWER_MAX,
+                                    .timeout_ms = cfr_rotator_request_limit_ms(m)};
     int rc = build(m, err);
 
     if (rc != 0)

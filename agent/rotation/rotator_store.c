@@ -6,8 +6,10 @@
 #include "files/file.h"
 #include "files/state.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NAME_MAX_BYTES 128
 #define PENDING_MAX    262144
@@ -138,6 +140,15 @@ static int load(struct cfr_rotator *m, struct cfr_err *err)
     int rc = load_journal(m, err);
 
     return rc == 0 ? load_pending(m, err) : rc;
+}
+
+bool cfr_rotator_has_file(const struct cfr_rotator *m)
+{
+    char name[NAME_MAX_BYTES];
+    char file[NAME_MAX_BYTES + 8];
+
+    (void)snprintf(file, sizeof file, "%s.json", journal_name(m, name));
+    return faccessat(m->context.state_fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 const struct cfr_rotator_store cfr_rotator_file_store = {

@@ -17,6 +17,13 @@ static bool is_published(void *ctx, const char *id)
     return cfr_publisher_holds_key(w->targets, id);
 }
 
+static bool has_published(void *ctx)
+{
+    const struct cfr_worker *w = ctx;
+
+    return cfr_publisher_holds_made_key(w->targets);
+}
+
 static void end_search(struct cfr_worker *w)
 {
     cfr_publish_search_end(w->search);
@@ -49,12 +56,14 @@ int cfr_worker_rotation_open(struct cfr_worker *w, struct cfr_err *err)
 {
     const struct cfr_rotator_context context = {
         .http = w->host->http,
+        .kube = w->host->kube,
         .state_fd = w->host->state_fd,
         .draining = &w->host->draining,
         .offer = w->host->offer,
         .offer_ctx = w->host->offer_ctx,
         .used_by_all = used_by_all,
         .is_published = is_published,
+        .has_published = has_published,
         .find = find,
         .replan = replan,
         .ctx = w,
@@ -104,7 +113,7 @@ void cfr_worker_rotation_start(struct cfr_worker *w, cfr_source_exchange_fn *don
     if (w->rotate_wanted && !w->forced)
         cfr_lifecycle_try_again(&w->life);
     w->token_used = 0;
-    cfr_rotator_start(w->rotator, w->rotate_wanted || w->replace || !known, done, w);
+    cfr_rotator_start(w->rotator, w->rotate_wanted, w->replace || !known, done, w);
 }
 
 /* Nothing was made: what is published, since ISSUED_MS, goes on. */
@@ -160,8 +169,10 @@ void cfr_worker_rotation_step(struct cfr_worker *w)
     struct cfr_now now = cfr_clock_now();
 
     cfr_rotator_step(w->rotator);
-    if (w->life.state == CFR_STATE_FRESH && cfr_rotator_must_replace(w->rotator))
+    if (w->life.state == CFR_STATE_FRESH && (cfr_rotator_must_replace(w->rotator) || cfr_rotator_has_news(w->rotator)))
         cfr_lifecycle_refresh_at(&w->life, now, now.wall_ms);
+    else if (w->life.state == CFR_STATE_BACKOFF && cfr_rotator_takes_news(w->rotator))
+        cfr_lifecycle_retry_at(&w->life, now.boot_ms);
 }
 
 void cfr_worker_rotation_published(struct cfr_worker *w)

@@ -99,6 +99,10 @@ static void add_mint(struct cfr_writer *w, const struct cfr_api_status_mint *m)
     add_text(w, "key_state", m->key_state);
     add_text(w, "old_key", m->old_key);
     add_text(w, "passed_on", m->passed_on);
+    if (m->role != NULL) {
+        add_text(w, "role", m->role);
+        add_text(w, "holder", m->holder);
+    }
     cfr_writer_array(w, "put_aside");
     for (size_t i = 0; i < m->put_aside_count; i++)
         add_text(w, NULL, m->put_aside[i]);

@@ -62,6 +62,8 @@ struct cfr_api_status_mint {
     const char *key_state; /* of the published one in the cloud: "active", "deactivated", "deleted"; NULL = not known */
     const char *key_refused; /* why consumers are refused with it, in words; NULL = nothing is known against it */
     const char *passed_on;   /* the credential whose own key is published while none may be made; NULL = none */
+    const char *role;        /* "holder", "follower" of a rotation that several agents share; NULL: it is not shared */
+    const char *holder;      /* who goes on with it, or did so last; NULL = nobody yet */
     int64_t minted_s;        /* 0 = none */
     int64_t due_s;
     uint64_t rotation;  /* number of the present or last one */

@@ -55,7 +55,7 @@ def make_namespace(cloud, name):
 
 
 def test_each_manifest_has_its_example():
-    assert [path.name for path in MANIFESTS] == ["configmap.yaml", "rollout.yaml"]
+    assert [path.name for path in MANIFESTS] == ["configmap.yaml", "rollout.yaml", "shared-rotation.yaml"]
     for path in MANIFESTS:
         assert f"rbac/{path.name}" in (EXAMPLES / path.name).read_text()
         assert f"](rbac/{path.name})" in (EXAMPLES / "README.md").read_text()

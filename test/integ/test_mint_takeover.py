@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""Two agents share a rotation, and the one that goes on with it is killed or stopped at each of its steps: the other one
+goes on. One that was stopped and continues much later does no harm: it finds that it is the holder no longer. What the
+other publishes works at each moment; at the end the cloud holds the published key, and of others only what is written down
+as put aside. Every case has a user and a Secret of its own, so that several go on at the same time."""
+import concurrent.futures
+
+import pytest
+
+from conftest import Mounted, eventually
+from minting import ADMIN, IAM, admin, cloud, iam_cloud, keys_of, mint_of  # noqa: F401
+from processes import Agent
+from shared_minting import current, go_on, journal, key_of, shared, step, stop_signal
+from test_secret_target import Kube
+
+AT_ONCE = 6
+# What keeps the holder at a step for a while: the request whose answer comes late.
+LATE = {"intent": "CreateAccessKey", "minted": None, "verified": "kube.secret.patch", "published": None,
+        "retiring": "UpdateAccessKey", "deleting": "DeleteAccessKey"}
+
+
+class Case:
+    def __init__(self, directory, cloud, number, at):
+        self.cloud = cloud
+        self.kube = Kube(cloud)
+        self.user = f"robot-{number}"
+        self.secret = f"mint-{number}"
+        self.at = at
+        self.kube.make(self.secret)
+        self.agents = [Agent(directory / f"{number}-{name}", cloud) for name in ("one", "two")]
+        for agent in self.agents:
+            Mounted(agent.dir / "admin").put(ADMIN)
+            agent.configure(shared(agent, self.user, self.secret), admin(agent)).start()
+        self.always = list(self.agents)  # those that are never away
+        self.first = self.together(self.agents)
+
+    def said(self):
+        return f"{self.at}: {journal(self.kube, self.secret)}\n" + "\n\n".join(agent.log for agent in self.agents)
+
+    def clean_up(self):
+        """An operator deletes what was put aside, because nothing proves that it is ours."""
+        for one in journal(self.kube, self.secret).get("aside") or []:
+            key = keys_of(self.cloud, self.user).get(one["id"])
+            if key is not None and not one["ours"]:
+                assert key["active"] is False, self.said()
+                self.cloud.admin("/iam/key", {"access_key_id": one["id"], "delete": True})
+
+    def stands(self, agent):
+        """What AGENT publishes works, unless it has just published another."""
+        key = key_of(agent)
+        return key is None or keys_of(self.cloud, self.user).get(key, {}).get("active") or key_of(agent) != key
+
+    def together(self, agents, but=None):
+        """AGENTS publish the key of the journal, which is at rest, and the cloud holds no other."""
+        def done():
+            self.clean_up()
+            key = current(self.kube, self.secret)
+            assert all(self.stands(agent) for agent in self.always), self.said()
+            return (key not in ("", but) and step(self.kube, self.secret) == "rest" and set(keys_of(self.cloud, self.user)) == {key}
+                    and all(key_of(agent) == key for agent in agents))
+
+        eventually(done, self.said, 90, pause_s=0.2)
+        return current(self.kube, self.secret)
+
+    def begin(self):
+        """Asks one agent for a rotation, and waits until it is at the step. That agent, and the other."""
+        action = LATE[self.at]
+        role = f"default/{self.secret}" if action == "kube.secret.patch" else self.user
+        if action is not None:
+            self.cloud.fault(kind="delay", ms=1000, count=-1, match={"action": action, "role": role})
+        done = self.agents[0].run("rotate", "robot", "--reason", "drill")
+        assert done.returncode == 0, done.stderr
+        eventually(lambda: step(self.kube, self.secret) == self.at, self.said, 60, pause_s=0.05)
+        holder = journal_holder(self)
+        self.always.remove(holder)
+        return holder, self.agents[1 - self.agents.index(holder)]
+
+    def taken_over(self, other):
+        """OTHER ends the rotation. One whose key was lost is ended without another, whose asker is not there."""
+        lost = self.at == "intent"
+        second = self.together([other], None if lost else self.first)
+        assert "this one goes on with it" in other.log and (second == self.first) == lost, self.said()
+        return second
+
+    def end(self):
+        for agent in self.agents:
+            assert agent.stop() in (0, None), agent.log
+
+
+def journal_holder(case):
+    name = case.kube.data(case.secret)["holder"]
+    return next(agent for agent in case.agents if mint_of(agent).get("holder") == name and mint_of(agent)["role"] == "holder")
+
+
+
+def killed(directory, cloud, number, at):
+    case = Case(directory, cloud, number, at)
+    holder, other = case.begin()
+    holder.kill()
+    second = case.taken_over(other)
+    holder.socket.unlink()
+    holder.start().wait_state("fresh", "robot", 60)
+    # What it was asked for, and what is lost, it begins again.
+    assert (case.together(case.agents, second if at == "intent" else None) == second) == (at != "intent")
+    case.end()
+
+
+def stopped(directory, cloud, number, at):
+    case = Case(directory, cloud, number, at)
+    holder, other = case.begin()
+    stop_signal(holder)
+    try:
+        second = case.taken_over(other)
+    finally:
+        go_on(holder)
+    assert case.together(case.agents) == second
+    # It is a follower like any other, and may be the next holder.
+    done = holder.run("rotate", "robot", "--reason", "again")
+    assert done.returncode == 0, done.stderr
+    case.together(case.agents, second)
+    case.end()
+
+
+@pytest.mark.parametrize("how", [killed, stopped])
+def test_the_other_goes_on(tmp_path, cloud, how):
+    numbers = range(len(LATE)) if how is killed else range(len(LATE), 2 * len(LATE))
+    cloud.admin("/service/iam", {**IAM, "users": [f"robot-{number}" for number in range(2 * len(LATE))]})
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(lambda number, at: how(tmp_path, cloud, number, at), numbers, LATE))
