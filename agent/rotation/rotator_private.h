@@ -164,7 +164,8 @@ bool cfr_rotator_has_found(const struct cfr_rotator *m);
 int cfr_rotator_take(struct cfr_rotator *m, struct cfr_err *err);
 void cfr_rotator_forget_found(struct cfr_rotator *m);
 
-/* rotator.c: the save that was under way has ended; what it wrote down is certain only after 0. */
+/* rotator.c: the save that was under way has ended; what it wrote down is certain only after 0. ERR is
+ * empty then. */
 void cfr_rotator_saved(struct cfr_rotator *m, int rc, const struct cfr_err *err);
 /* rotator.c: writes the journal down, whether it has changed or not. */
 void cfr_rotator_save(struct cfr_rotator *m);

@@ -377,7 +377,7 @@ void cfr_rotator_shared_written(struct cfr_rotator_shared *s, const char *versio
     }
     s->writes_published = false;
     plan_look(s);
-    cfr_rotator_saved(m, 0, NULL);
+    cfr_rotator_saved(m, 0, &(struct cfr_err){0});
 }
 
 void cfr_rotator_shared_unwritten(struct cfr_rotator_shared *s, const struct cfr_err *err)

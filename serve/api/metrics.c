@@ -202,6 +202,9 @@ static const struct family {
      "credentials."},
     {"credfresh_rotation_state", "gauge", cfr_api_metrics_rotation_state,
      "1 for the state that the rotation of a long-lived key is in, 0 for the others. Absent for other credentials."},
+    {"credfresh_rotation_holder", "gauge", cfr_api_metrics_rotation_holder,
+     "1 if this agent goes on with a rotation that several agents share, or did so last. Absent for other "
+     "credentials."},
     {"credfresh_rotations_total", "counter", cfr_api_metrics_rotations,
      "Rotations of a long-lived key that are complete, and keys that were removed because they never came to be "
      "published."},

@@ -21,6 +21,7 @@ void cfr_api_metrics_end_count(struct cfr_str *out, uint64_t value);
 cfr_api_metrics_fn cfr_api_metrics_key_minted;
 cfr_api_metrics_fn cfr_api_metrics_key_state;
 cfr_api_metrics_fn cfr_api_metrics_key_passed_on;
+cfr_api_metrics_fn cfr_api_metrics_rotation_holder;
 cfr_api_metrics_fn cfr_api_metrics_rotation_state;
 cfr_api_metrics_fn cfr_api_metrics_rotations;
 cfr_api_metrics_fn cfr_api_metrics_hook_runs;

@@ -49,6 +49,16 @@ void cfr_api_metrics_key_passed_on(struct cfr_str *out, const char *family, cons
     cfr_api_metrics_end_int(out, c->mint.passed_on != NULL ? 1 : 0);
 }
 
+void cfr_api_metrics_rotation_holder(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,
+                                     int64_t now_s)
+{
+    (void)now_s;
+    if (c->mint.role == NULL)
+        return;
+    cfr_api_metrics_begin(out, family, c->name, NULL, NULL);
+    cfr_api_metrics_end_int(out, strcmp(c->mint.role, "holder") == 0 ? 1 : 0);
+}
+
 void cfr_api_metrics_rotations(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,
                                int64_t now_s)
 {

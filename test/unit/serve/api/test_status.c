@@ -297,6 +297,8 @@ static void get_refused(void *ctx, size_t index, struct cfr_api_status_credentia
                                               .published = true,
                                               .error = *(const char **)ctx,
                                               .mint = {.state = "UPDATE_FAILED",
+                                                       .role = "holder",
+                                                       .holder = "node-a 1f",
                                                        .key_state = "deleted",
                                                        .key_refused = "the key K was deleted in the cloud"}};
 }
@@ -320,6 +322,7 @@ static void test_refused_key(void **state)
     assert_non_null(strstr(out.p, "credfresh_key_state{credential=\"robot\",state=\"deleted\"} 1\n"));
     assert_non_null(strstr(out.p, "credfresh_key_state{credential=\"robot\",state=\"active\"} 0\n"));
     assert_non_null(strstr(out.p, "credfresh_key_passed_on{credential=\"robot\"} 0\n"));
+    assert_non_null(strstr(out.p, "credfresh_rotation_holder{credential=\"robot\"} 1\n"));
     cfr_str_free(&out);
 }
 
