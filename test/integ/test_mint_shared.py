@@ -32,6 +32,16 @@ def test_one_creates_the_key_and_both_publish_it(pair, kube, cloud):
     assert not [agent for agent in pair if list(agent.state.glob("robot+mint*"))]
 
 
+def test_of_two_that_begin_at_once_one_creates_a_key(pair, kube, cloud):
+    """Each has read the Secret before the other's step is written down."""
+    cloud.fault(kind="delay", ms=1500, count=2, match={"action": "kube.secret.patch"})
+    for agent in pair:
+        agent.start(wait=False)
+    key = follow_each_other(pair, kube)
+    assert created(cloud) == 1 and set(keys_of(cloud)) == {key}
+    assert sorted("HTTP 409" in agent.log for agent in pair) == [False, True]
+
+
 @pytest.mark.parametrize("asked", [0, 1])
 def test_a_rotation_reaches_both(pair, kube, cloud, asked):
     first = start(pair, kube)
