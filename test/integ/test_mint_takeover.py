@@ -129,3 +129,27 @@ def test_the_other_goes_on(tmp_path, cloud, how):
     cloud.admin("/service/iam", {**IAM, "users": [f"robot-{number}" for number in range(2 * len(LATE))]})
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(lambda number, at: how(tmp_path, cloud, number, at), numbers, LATE))
+
+
+def test_no_key_is_created_on_an_old_word(tmp_path, cloud):
+    """The holder was stopped for more than a third of `takeover` between writing a step down and doing it, and for less than
+    the whole: it writes once more before it creates a key."""
+    cloud.admin("/service/iam", {**IAM, "users": ["robot-20"]})
+    case = Case(tmp_path, cloud, 20, "intent")
+    holder, other = case.agents
+    looks = other.log.count("GET ")
+    cloud.fault(kind="delay", ms=500, count=1, match={"action": "kube.secret.patch", "role": f"default/{case.secret}"})
+    assert holder.run("rotate", "robot", "--reason", "drill").returncode == 0
+    eventually(lambda: "goes on: intent" in holder.log.split("drill")[-1], case.said, pause_s=0.02)
+    stop_signal(holder)
+    try:
+        eventually(lambda: step(case.kube, case.secret) == "intent", case.said, pause_s=0.05)
+        # It looks at each third of `takeover`: when it is told of the step, and twice after that.
+        eventually(lambda: other.log.count("GET ") >= looks + 3, case.said, pause_s=0.05)
+    finally:
+        go_on(holder)
+    case.together(case.agents, case.first)
+    said = holder.log.split("drill")[-1]
+    assert said[said.index("goes on: intent"):said.index("made the key")].count("PATCH ") == 2, said
+    assert "taken the rotation over" not in holder.log
+    case.end()
