@@ -19,6 +19,19 @@ LATE = {"intent": "CreateAccessKey", "minted": None, "verified": "kube.secret.pa
         "retiring": "UpdateAccessKey", "deleting": "DeleteAccessKey"}
 
 
+STARTED = []
+
+
+@pytest.fixture(autouse=True)
+def ended():
+    """Of a case that fails, too, no agent is left."""
+    yield
+    for agent in STARTED:
+        if agent.process.poll() is None:
+            agent.kill()
+    STARTED.clear()
+
+
 class Case:
     def __init__(self, directory, cloud, number, at):
         self.cloud = cloud
@@ -30,7 +43,7 @@ class Case:
         self.agents = [Agent(directory / f"{number}-{name}", cloud) for name in ("one", "two")]
         for agent in self.agents:
             Mounted(agent.dir / "admin").put(ADMIN)
-            agent.configure(shared(agent, self.user, self.secret), admin(agent)).start()
+            STARTED.append(agent.configure(shared(agent, self.user, self.secret), admin(agent)).start())
         self.always = list(self.agents)  # those that are never away
         self.first = self.together(self.agents)
 
