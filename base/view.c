@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Comparing, searching and showing borrowed bytes. */
-#include "base/view.h"
+#include "base/view_private.h"
 
 #include <string.h>
 #include <strings.h>

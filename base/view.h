@@ -37,8 +37,6 @@ bool cfr_view_is_text(struct cfr_view a);
 char *cfr_view_show(struct cfr_view text, char *out, size_t size);
 /* Length of the well-formed UTF-8 sequence (RFC 3629, 4) that A begins with, or 0. */
 size_t cfr_view_utf8_len(struct cfr_view a);
-/* How many bytes of A, from its beginning, are well-formed UTF-8. */
-size_t cfr_view_utf8_prefix(struct cfr_view a);
 /* True for well-formed UTF-8, which may hold any character; the empty view is. */
 bool cfr_view_is_utf8(struct cfr_view a);
 /* Cuts the first line (without its LF) off *REST into *LINE. False when *REST is empty. */

@@ -2,6 +2,8 @@
 /* Writer of JSON documents and plain lines. */
 #include "base/writer.h"
 
+#include "base/view_private.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -2,6 +2,8 @@
 /* Views of borrowed bytes. */
 #include "unit.h"
 
+#include "base/view_private.h"
+
 static const struct cfr_view none = {NULL, 0};
 
 static void comparing(void **state)
