@@ -218,12 +218,14 @@ def test_a_request_that_is_withdrawn(agent, cluster, key):
 
 
 def test_a_reload_is_no_failure_of_the_watch(agent, cluster, key):
-    """It renews the connections, and the watch goes on."""
-    configure(agent).start()
+    """It renews the connections, as soon as nothing but the watch is under way, and the watch goes on."""
+    inject = [{"kind": "ClusterTrustBundle", "name": "example.com:service:ca", "kubeconfig": cluster.kubeconfig}]
+    configure(agent, ca={"inject": inject}).start()
     watching(agent, cluster)
-    configure(agent, ca={"force": {"reason": "once more"}})
+    cluster.cloud.fault(kind="delay", ms=1000, count=1, match={"action": "kube.other"})
+    configure(agent, ca={"inject": inject, "force": {"reason": "once more"}})
     assert agent.request("POST", "/v1/reload")[0] == 200
-    watching(agent, cluster, 2)
+    watching(agent, cluster, 3)
     cluster.ask("after", key)
     assert answered(cluster, agent, "after")["type"] == "Issued"
     assert "until a watch works" not in agent.log
