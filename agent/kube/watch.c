@@ -237,6 +237,8 @@ void cfr_kube_watch_close(struct cfr_kube *k)
             g->watches = w->next;
             free(w);
         }
-        free_group(g);
+        k->groups = g->next;
+        cfr_kube_stream_end(g->stream);
+        free(g);
     }
 }
