@@ -311,6 +311,8 @@ void cfr_rotator_shared_read(struct cfr_rotator_shared *s, struct cfr_k8s_shared
     bool saving = m->saving;
     bool same = s->known && !s->stale && strcmp(state->version, s->version) == 0;
     bool claiming = s->claiming && same;
+    /* The write was refused, though nobody else has written. */
+    bool failed = saving && s->known && strcmp(state->version, s->version) == 0;
 
     s->backoff = (struct cfr_backoff){0};
     s->logged = (struct cfr_log_once){0};
@@ -332,6 +334,10 @@ void cfr_rotator_shared_read(struct cfr_rotator_shared *s, struct cfr_k8s_shared
         follow(s, state);
     }
     plan_look(s);
+    if (failed) {
+        cfr_rotator_shared_pause_writes(s, &s->write_err, s->write_retry_after_s);
+        cfr_rotator_trouble(m, &s->write_err, s->write_retry_after_s);
+    }
     if (claiming && is_followed(s) && !m->saving)
         claim(s, state);
 }
@@ -369,6 +375,8 @@ void cfr_rotator_shared_written(struct cfr_rotator_shared *s, const char *versio
     s->owned = true;
     s->changed_boot_ms = cfr_clock_now().boot_ms;
     s->sent_boot_ms = s->sending_boot_ms;
+    s->write_backoff = (struct cfr_backoff){0};
+    s->write_boot_ms = 0;
     m->broken = (struct cfr_err){0};
     if (s->writes_published) {
         cfr_rotator_free_pending(&s->published);
@@ -380,14 +388,22 @@ void cfr_rotator_shared_written(struct cfr_rotator_shared *s, const char *versio
     cfr_rotator_saved(m, 0, &(struct cfr_err){0});
 }
 
-void cfr_rotator_shared_unwritten(struct cfr_rotator_shared *s, const struct cfr_err *err)
+void cfr_rotator_shared_pause_writes(struct cfr_rotator_shared *s, const struct cfr_err *err, int64_t retry_after_s)
+{
+    struct cfr_backoff_cause cause = {
+        .class = cfr_err_class(err->code), .retry_after_s = retry_after_s, .max_ms = s->takeover_ms / 3};
+
+    s->write_boot_ms = cfr_clock_now().boot_ms + cfr_backoff_failed(&s->write_backoff, &cause, cfr_clock_chance());
+}
+
+void cfr_rotator_shared_unwritten(struct cfr_rotator_shared *s, const struct cfr_err *err, int64_t retry_after_s)
 {
     struct cfr_rotator *m = s->m;
 
     /* What is in memory alone is forgotten, unless we hold the rotation. */
     s->stale = !s->holds;
-    s->retry_boot_ms = cfr_clock_now().boot_ms + CFR_ROTATOR_SHARED_RETRY_MS;
-    s->look_boot_ms = s->retry_boot_ms;
+    cfr_rotator_shared_pause_writes(s, err, retry_after_s);
+    s->look_boot_ms = s->write_boot_ms;
     cfr_rotator_saved(m, err->code, err);
 }
 
@@ -426,7 +442,7 @@ static int64_t renew_at(struct cfr_rotator_shared *s)
 
     if (!s->holds || !is_under_way(s) || s->m->saving || s->m->broken.code != 0 || lags(s))
         return INT64_MAX;
-    return at > s->retry_boot_ms ? at : s->retry_boot_ms;
+    return at > s->write_boot_ms ? at : s->write_boot_ms;
 }
 
 static int64_t next_at(struct cfr_rotator *m)
@@ -492,8 +508,12 @@ static bool may_go_on(struct cfr_rotator *m)
             give(s);
         return false;
     }
-    if (!is_followed(s))
-        return true;
+    if (!is_followed(s)) {
+        bool paused = cfr_clock_now().boot_ms < s->write_boot_ms;
+
+        m->deadline_boot_ms = paused ? s->write_boot_ms : INT64_MAX;
+        return !paused;
+    }
     /* What is published goes on; a rotation that was asked for begins when this one is over. */
     if (waits && !m->waiter.wanted && m->r.journal.current[0] != '\0' && strcmp(own_key(s), m->r.journal.current) == 0)
         cfr_rotator_finish(m, &(struct cfr_source_exchange_result){.retry_after_s = -1});

@@ -186,15 +186,20 @@ static void on_write(void *ctx, const struct cfr_kube_answer *answer)
         cfr_rotator_shared_is_last(s, state.nonce)) {
         cfr_rotator_shared_written(s, state.version);
     } else if (is_unsure(answer)) {
+        s->write_err = answer->err;
+        s->write_retry_after_s = answer->retry_after_s;
+        if (answer->error == 0)
+            (void)refuse(s, answer, "patch", &s->write_retry_after_s, &s->write_err);
+        (void)cfr_err_prefix(&s->write_err, "cannot write down the rotation's step");
         cfr_log(CFR_LOG_DEBUG, m->config->name, NULL, "whether the rotation's step was written down is looked up: %s",
-                answer->error != 0 ? answer->err.text : "no clear answer");
+                s->write_err.text);
         s->look_boot_ms = 0;
         cfr_rotator_run(m);
         m->context.replan(m->context.ctx);
     } else {
         (void)refuse(s, answer, "patch", &retry_after_s, &err);
         (void)cfr_err_prefix(&err, "cannot write down the rotation's step");
-        cfr_rotator_shared_unwritten(s, &err);
+        cfr_rotator_shared_unwritten(s, &err, retry_after_s);
     }
     cfr_k8s_shared_free(&state);
 }
@@ -271,7 +276,7 @@ int cfr_rotator_shared_save_journal(struct cfr_rotator *m, struct cfr_err *err)
     cfr_secret_free(&s->body);
     /* What is in memory alone is forgotten, unless we hold the rotation. */
     s->stale = !s->holds;
-    s->retry_boot_ms = s->sending_boot_ms + CFR_ROTATOR_SHARED_RETRY_MS;
-    s->look_boot_ms = s->retry_boot_ms;
+    cfr_rotator_shared_pause_writes(s, err, -1);
+    s->look_boot_ms = s->write_boot_ms;
     return cfr_err_prefix(err, "cannot write down the rotation's step");
 }

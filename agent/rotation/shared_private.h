@@ -16,9 +16,6 @@
 #include "agent/rotation/rotator_private.h"
 #include "kube/shared_state.h"
 
-/* After a write that has failed for certain. */
-#define CFR_ROTATOR_SHARED_RETRY_MS 1000
-
 struct cfr_rotator_shared {
     struct cfr_rotator *m;
     char *kubeconfig; /* as in the configuration; NULL where it has none */
@@ -56,7 +53,11 @@ struct cfr_rotator_shared {
     int64_t sent_boot_ms;    /* when our last write was sent that has arrived */
     int64_t sending_boot_ms;
     int64_t look_boot_ms;  /* when it is read next */
-    int64_t retry_boot_ms; /* not taken over or renewed before then */
+    int64_t retry_boot_ms; /* not taken over before then */
+    int64_t write_boot_ms; /* not written before then */
+    struct cfr_backoff write_backoff;
+    struct cfr_err write_err;    /* why it is not known whether the write under way has arrived */
+    int64_t write_retry_after_s; /* that came with it; -1 = none */
 
     bool known_own;                  /* `own` is up to date */
     char own[CFR_ROTATION_ID_MAX];   /* the key that this agent publishes */
@@ -94,6 +95,8 @@ void cfr_rotator_shared_unread(struct cfr_rotator_shared *s, const struct cfr_er
 /* Our last write has arrived, as VERSION. */
 void cfr_rotator_shared_written(struct cfr_rotator_shared *s, const char *version);
 /* It has not, for certain. */
-void cfr_rotator_shared_unwritten(struct cfr_rotator_shared *s, const struct cfr_err *err);
+void cfr_rotator_shared_unwritten(struct cfr_rotator_shared *s, const struct cfr_err *err, int64_t retry_after_s);
+/* Nothing is written for a while, longer with each failure in a row. */
+void cfr_rotator_shared_pause_writes(struct cfr_rotator_shared *s, const struct cfr_err *err, int64_t retry_after_s);
 
 #endif

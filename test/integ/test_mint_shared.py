@@ -193,6 +193,22 @@ def test_while_the_api_server_fails_nothing_is_begun(pair, kube, cloud):
     follow_each_other(pair, kube, key)
 
 
+@pytest.mark.parametrize("status", [409, 429, 503])
+@pytest.mark.parametrize("role", ["holder", "follower"])
+def test_a_write_that_is_refused_again_and_again_is_repeated_with_pauses(pair, kube, cloud, role, status):
+    key = start(pair, kube)
+    asked, = [agent for agent in pair if mint_of(agent)["role"] == role]
+    cloud.admin("/stats/reset", {})
+    cloud.fault(kind="status", status=status, body="", count=-1, match={"action": "kube.secret.patch"})
+    rotate(asked, "drill")
+    # By then the pauses are at their longest; without any there would be hundreds of each.
+    eventually(lambda: asked.log.count("next try in") > 2, lambda: asked.log, 60)
+    assert len(cloud.exchanges("kube.secret.patch")) < 30 and len(cloud.exchanges("ListAccessKeys")) < 30
+    assert created(cloud) == 0 and "cannot write down the rotation's step" in error_of(asked) + asked.log
+    cloud.clear_faults()
+    follow_each_other(pair, kube, key)
+
+
 def test_a_reload_changes_the_secret(pair, kube, cloud):
     key = start(pair, kube)
     kube.call("DELETE", "other")
