@@ -194,6 +194,12 @@ static int read_journal(struct cfr_rotator_shared *s, const struct cfr_k8s_share
     if (rc != 0)
         return cfr_err_prefix(err, "the journal in the Secret %s/%s cannot be used, and without it nothing is done",
                               s->namespace_name, s->name);
+    if (out->rotation < s->rotation)
+        return cfr_err_set(
+            err, CFR_E_ANSWER,
+            "the journal in the Secret %s/%s is older than what was read before (rotation %llu, not %llu), "
+            "and the keys that it names may be deleted; restore a newer one, or, to go on with it, restart",
+            s->namespace_name, s->name, (unsigned long long)out->rotation, (unsigned long long)s->rotation);
     cfr_config_mint_subject(m->config->mint, subject);
     if (!s->owned || out->subject[0] == '\0' || strcmp(out->subject, subject) == 0)
         return 0;
@@ -249,6 +255,7 @@ static void follow(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *st
     m->broken = (struct cfr_err){0};
     begin_again(m, &j);
     s->begun = s->begun || state->journal.len != 0;
+    s->rotation = j.rotation;
     s->there = j.step;
     s->known = true;
     s->stale = false;
@@ -370,6 +377,7 @@ void cfr_rotator_shared_written(struct cfr_rotator_shared *s, const char *versio
     (void)snprintf(s->version, sizeof s->version, "%s", version);
     (void)snprintf(s->holder, sizeof s->holder, "%s", s->me);
     s->there = s->sending;
+    s->rotation = s->sending_rotation;
     s->begun = true;
     s->holds = true;
     s->owned = true;

@@ -243,6 +243,7 @@ static int make_state(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state 
     (void)snprintf(out->version, sizeof out->version, "%s", s->version);
     (void)snprintf(out->holder, sizeof out->holder, "%s", s->me);
     s->sending = j->step;
+    s->sending_rotation = j->rotation;
     s->writes++;
     write_nonce(s, out->nonce);
     cfr_secret_init(&out->pending, CFR_K8S_SHARED_TEXT_MAX);

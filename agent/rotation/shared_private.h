@@ -43,10 +43,12 @@ struct cfr_rotator_shared {
     char version[CFR_K8S_SHARED_VERSION_MAX]; /* that was read or written last */
     enum cfr_rotation_step there;             /* its step then */
     enum cfr_rotation_step sending;           /* that of the write under way */
+    uint64_t sending_rotation;
     char holder[CFR_K8S_SHARED_NAME_MAX];
     bool pending_there;                   /* it has a pending secret */
     struct cfr_rotator_pending published; /* the published key, for followers */
     bool begun;                           /* it had a journal in this run */
+    uint64_t rotation;                    /* the newest that it had in this run */
     bool holds;
     bool owned;              /* the journal was seen to be one of the configured owner */
     int64_t changed_boot_ms; /* when it was last seen to change */

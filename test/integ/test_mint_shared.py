@@ -154,6 +154,18 @@ def test_a_secret_that_was_deleted_is_no_new_one(pair, kube, cloud):
     follow_each_other(pair, kube, key)
 
 
+def test_a_journal_that_is_older_than_the_one_before_is_refused(pair, kube, cloud):
+    first = start(pair, kube)
+    old = kube.get(SECRET)["data"]
+    rotate(pair[0], "drill")
+    second = follow_each_other(pair, kube, first)
+    eventually(lambda: set(keys_of(cloud)) == {second}, lambda: f"{keys_of(cloud)}")
+    kube.call("PATCH", SECRET, {"data": old}, content="application/merge-patch+json")
+    for agent in pair:
+        eventually(lambda: "is older than" in error_of(agent), lambda: agent.log)
+        assert key_of(agent) == second
+
+
 def test_a_journal_that_is_gone_is_refused(pair, kube, cloud):
     key = start(pair, kube)
     whole = kube.data(SECRET)["journal"]
