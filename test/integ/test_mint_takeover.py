@@ -128,7 +128,7 @@ def stopped(directory, cloud, number, at):
     finally:
         go_on(holder)
     assert case.together(case.agents) == second
-    assert "has taken the rotation over: this one follows" in holder.log, holder.log
+    eventually(lambda: "has taken the rotation over: this one follows" in holder.log, case.said)
     # It is a follower like any other, and may be the next holder.
     done = holder.run("rotate", "robot", "--reason", "again")
     assert done.returncode == 0, done.stderr
