@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Searches a model's whole state space with spin. With PROGRAM, a test that writes the steps it saw follow each other to
-the file that CFR_ROTATION_TRACE names, each of these must be one that the model takes: `GO(FROM, TO)` in its text.
+the file that CFR_ROTATION_TRACE names, each of these must be one that the model takes: `GO(FROM, TO)` in its text. With each
+precaution away that the model can be without, `#ifdef BREAK_NAME` in its text, the search must find an error.
 
 usage: check.py MODEL.pml [PROGRAM]
 """
@@ -14,12 +15,12 @@ import sys
 import tempfile
 
 
-def search(model):
+def search(model, *flags):
     """What the generated program says of the whole state space."""
     with tempfile.TemporaryDirectory() as directory:
         shutil.copy(model, directory)
-        subprocess.run(["spin", "-a", model.name], cwd=directory, check=True, stdout=subprocess.PIPE)
-        subprocess.run(["cc", "-O2", "-w", "-DSAFETY", "-DCOLLAPSE", "-o", "pan", "pan.c"], cwd=directory, check=True)
+        subprocess.run(["spin", "-a", *flags, model.name], cwd=directory, check=True, stdout=subprocess.PIPE)
+        subprocess.run(["cc", "-O1", "-w", "-DSAFETY", "-DCOLLAPSE", "-o", "pan", "pan.c"], cwd=directory, check=True)
         return subprocess.run(["./pan", "-m1000000"], cwd=directory, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
@@ -39,6 +40,10 @@ def main():
     if "errors: 0" not in said or "max search depth too small" in said or not states:
         sys.exit(f"{model.name}: {said}")
     print(f"{model.name}: {states.group(1)} states, no error")
+    for broken in sorted(set(re.findall(r"\b(?:ifn?def|if defined|elif defined) (BREAK_\w+)", model.read_text()))):
+        if "errors: 1" not in search(model, "-DBREAK", f"-D{broken}"):
+            sys.exit(f"{model.name}: with {broken} there is no error")
+        print(f"{model.name}: {broken} is noticed")
     if len(sys.argv) > 2:
         taken = set(re.findall(r"\bGO\((\w+), (\w+)\)", model.read_text()))
         strange = steps_of(sys.argv[2]) - taken
