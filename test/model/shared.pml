@@ -284,7 +284,8 @@ proctype Promise()
 {
     do
     :: atomic { !WORKS(published) -> assert(WORKS(published)) }
-    :: atomic { step == REST && (published != current || old != NONE || pending != NONE) -> assert(published == current && old == NONE && pending == NONE) }
+    :: atomic { step == REST && (published != current || old != NONE || pending != NONE) ->
+        assert(published == current && old == NONE && pending == NONE) }
     :: atomic { step == REST && (LEFT(0) || LEFT(1) || LEFT(2)) -> assert(!LEFT(0) && !LEFT(1) && !LEFT(2)) }
 #ifndef BREAK
     :: atomic { a[0].fenced && a[1].fenced -> assert(false) }
