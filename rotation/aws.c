@@ -279,6 +279,12 @@ static const char *subject(const void *config)
     return ((const struct cfr_rotation_aws *)config)->user_name;
 }
 
+static struct cfr_view account(const void *config, const struct cfr_rotation_ask *ask)
+{
+    (void)config;
+    return cfr_rotation_admin_field(ask->admin, CFR_FIELD_AWS_ACCOUNT_ID);
+}
+
 static size_t places(const void *config)
 {
     return ((const struct cfr_rotation_aws *)config)->regions.count;
@@ -322,6 +328,7 @@ const struct cfr_rotation_provider cfr_rotation_aws_provider = {
     .verify_wait_s = 10,
     .asks_owner = true,
     .subject = subject,
+    .account = account,
     .places = places,
     .build = build,
     .parse = cfr_rotation_aws_parse,

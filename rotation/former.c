@@ -51,6 +51,8 @@ bool cfr_rotation_change_owner(struct cfr_rotation_journal *j, const char *subje
                 leave(left, j->aside[i].id);
         }
         next.rotation = j->rotation;
+        /* The former keys are there. */
+        memcpy(next.account, j->account, sizeof next.account);
         *j = next;
     }
     (void)snprintf(j->subject, sizeof j->subject, "%s", subject);

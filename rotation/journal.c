@@ -61,6 +61,8 @@ int cfr_rotation_journal_write(const struct cfr_rotation_journal *j, struct cfr_
     put_text(&w, "subject", j->subject);
     put_text(&w, "name", j->name);
     put_text(&w, "maker", j->maker);
+    if (j->account[0] != '\0')
+        put_text(&w, "account", j->account);
     put_text(&w, "current", j->current);
     put_number(&w, "current_s", j->current_s);
     put_number(&w, "current_ends_s", j->current_ends_s);
@@ -234,6 +236,8 @@ static void decode(struct reader *r, struct cfr_rotation_journal *out)
     }
     if (cfr_json_get(r->doc, "maker") != NULL)
         get_text(r, "maker", out->maker, sizeof out->maker);
+    if (cfr_json_get(r->doc, "account") != NULL)
+        get_text(r, "account", out->account, sizeof out->account);
     if (cfr_json_get(r->doc, "aside") != NULL)
         get_aside(r, out);
     if (cfr_json_get(r->doc, "former") != NULL)

@@ -252,6 +252,13 @@ static const char *subject(const void *config)
     return c->user_id;
 }
 
+/* Application credentials are their maker's. */
+static struct cfr_view account(const void *config, const struct cfr_rotation_ask *ask)
+{
+    (void)config;
+    return cfr_rotation_admin_field(ask->admin, CFR_FIELD_OPENSTACK_USER_ID);
+}
+
 static const char *const grants[] = {CFR_FIELD_OPENSTACK_AUTH_URL,
                                      CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_ID,
                                      CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET,
@@ -272,6 +279,7 @@ const struct cfr_rotation_provider cfr_rotation_openstack_provider = {
     .verify_count = 3,
     .verify_wait_s = 10,
     .subject = subject,
+    .account = account,
     .build = build,
     .parse = cfr_rotation_openstack_parse,
     .recognize = cfr_rotation_openstack_recognize,

@@ -114,6 +114,9 @@ struct cfr_rotation_provider {
     /* Whose keys these are, in the cloud's words: a user's name, an account's email; NULL = they are
      * those of the caller itself. Not secret. */
     const char *(*subject)(const void *config);
+    /* What the subject leaves open of whose keys the ask's `admin` makes, in the cloud's words: an account, a user;
+     * empty: `admin` does not tell. NULL: the subject says it all. Not secret. */
+    struct cfr_view (*account)(const void *config, const struct cfr_rotation_ask *ask);
     /* In how many places a new key is tried; NULL = one. */
     size_t (*places)(const void *config);
     /* Builds the request into the zeroed OUT; PAGE is the former answer's `next`, or "". The caller frees OUT also

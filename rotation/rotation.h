@@ -29,6 +29,8 @@
 #define CFR_ROTATION_WAITS_OPERATOR "an operator: "
 #define CFR_ROTATION_SUBJECT_MAX    320 /* with its NUL */
 
+#define CFR_ROTATION_ACCOUNT_MAX    128 /* with its NUL */
+
 #define CFR_ROTATION_ASIDE_MAX      16
 
 /* Each is written down before what it is named for is done. */
@@ -101,6 +103,8 @@ struct cfr_rotation_journal {
     bool late_use;                          /* the old key was used in the second half of the grace */
     bool asked;                             /* the present or last rotation was begun on request */
     char subject[CFR_ROTATION_SUBJECT_MAX]; /* whose keys these are */
+    char account[CFR_ROTATION_ACCOUNT_MAX]; /* where the last one was made, as the provider's `account` says; "" = not
+                                               known */
     struct cfr_rotation_former former[CFR_ROTATION_FORMER_MAX];
     size_t former_count;
 };

@@ -46,12 +46,16 @@ void cfr_rotator_check_subject(struct cfr_rotator *m)
     struct cfr_str left = {.limit = CFR_ROTATOR_LEFTOVER_MAX};
     bool unknown = j->step == CFR_ROTATION_INTENT || j->step == CFR_ROTATION_LOST;
     size_t former = j->former_count;
+    size_t n = strlen(m->provider->name);
     char subject[CFR_ROTATION_SUBJECT_MAX];
     char was[CFR_ROTATION_SUBJECT_MAX];
 
     cfr_config_mint_subject(m->config->mint, subject);
     (void)snprintf(was, sizeof was, "%s", j->subject);
     if (cfr_rotation_change_owner(j, subject, &left)) {
+        /* Only where the former owner's keys are asked for does it matter where they are. */
+        if (!m->provider->asks_owner || strncmp(was, m->provider->name, n) != 0 || was[n] != '/')
+            j->account[0] = '\0';
         report_change(m, was, former, &left, unknown);
         m->unsaved = true;
     }
@@ -62,6 +66,10 @@ void cfr_rotator_check_subject(struct cfr_rotator *m)
 void cfr_rotator_load(struct cfr_rotator *m)
 {
     m->broken = (struct cfr_err){0};
+    if (m->shared == NULL && m->config->mint->state != NULL) {
+        (void)cfr_err_set(&m->broken, CFR_E_NOMEM, "out of memory for the shared rotation; reload again");
+        return;
+    }
     if (m->shared == NULL)
         cfr_rotator_free_pending(&m->pending);
     if (m->store->load(m, &m->broken) == 0)

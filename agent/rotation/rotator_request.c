@@ -42,6 +42,32 @@ static int find_admin(const struct cfr_rotator *m, const struct cfr_grant **out,
 
 /* ---- sending ---- */
 
+/* The keys of an owner in one account say nothing of those of another of the same name. */
+static int check_account(struct cfr_rotator *m, const struct cfr_rotation_ask *ask, struct cfr_err *err)
+{
+    struct cfr_rotation_journal *j = &m->r.journal;
+    struct cfr_view now = {NULL, 0};
+
+    if (m->provider->account != NULL && ask->admin != NULL)
+        now = m->provider->account(m->provider_config, ask);
+    if (now.n == 0 || now.n >= sizeof j->account || cfr_view_is(now, j->account))
+        return 0;
+    if (j->account[0] != '\0')
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "`with` (%.63s) belongs to %.*s now, and the keys of %.200s were made by one of %s, where it cannot "
+            "look after them: set `with` back, or give this credential another name to begin with new "
+            "keys, and delete the old ones by hand: %.200s",
+            m->config->mint->with, (int)now.n, now.p, j->subject, j->account,
+            j->current[0] != '\0' ? j->current : "none is published");
+    if (ask->op == CFR_ROTATION_CREATE) {
+        memcpy(j->account, now.p, now.n);
+        j->account[now.n] = '\0';
+        m->unsaved = true;
+    }
+    return 0;
+}
+
 static int build(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_wire_request *r = &m->call.request;
@@ -53,7 +79,8 @@ static int build(struct cfr_rotator *m, struct cfr_err *err)
     if (rc != 0)
         return rc;
     ask = ask_of(m, admin);
-    return m->provider->build(m->provider_config, &ask, m->call.answer.next, r, err);
+    rc = check_account(m, &ask, err);
+    return rc == 0 ? m->provider->build(m->provider_config, &ask, m->call.answer.next, r, err) : rc;
 }
 
 static int send_request(struct cfr_rotator *m, struct cfr_err *err)

@@ -3,7 +3,8 @@
 import json
 import signal
 
-from conftest import eventually
+from conftest import LocalCloud, eventually
+from mint_kinds import OpenStack
 from minting import (IAM, admin, call, cloud, configured, iam_cloud, keys_of, mint_of, minted, published_key,  # noqa: F401
                      wait_complete)
 
@@ -83,3 +84,28 @@ def test_every_key_of_the_former_owner_is_told_of(configured):
     assert not keys_of(agent.cloud)
     for said in "removed", "deactivated":
         assert f"{said} the key {key} of" in agent.log and f"{said} the key AKIAOURS000000000000" not in agent.log
+
+
+def test_another_user_behind_with(agent_factory, tmp_path):
+    """Its list does not have the keys of the user before: that is said, and nothing is done, until `with` is set back."""
+    cloud = LocalCloud(tmp_path / "keystone", config=OpenStack.settings(2))
+    agent = agent_factory(cloud)
+    first, second = OpenStack(0, "robot"), OpenStack(1, "robot")
+    agent.configure(*first.configured(agent)).start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    key = first.published(agent)
+    assert json.loads((agent.state / "robot+mint.json").read_text())["account"] == first.subject
+    for kind, words in ((second, f"belongs to {second.subject} now, and the keys"), (first, None)):
+        agent.configure(*kind.configured(agent))
+        agent.process.send_signal(signal.SIGHUP)
+        eventually(lambda: agent.log.count("took the new configuration") == (1 if kind is second else 2), lambda: agent.log)
+        agent.run("rotate", "robot", "--reason", kind.subject)
+        if words:
+            eventually(lambda: words in ((agent.status("robot")["last_error"] or {}).get("message") or ""), lambda: agent.log)
+            assert key in agent.log and f"were made by one of {first.subject}" in agent.log
+            assert first.published(agent) == key and first.held(cloud) == {key: True} and not second.held(cloud)
+    agent.wait_generation(2, "robot")
+    eventually(lambda: first.held(cloud) == {first.published(agent): True}, lambda: agent.log, 60)
+    assert first.published(agent) != key and not second.held(cloud)
+    cloud.stop()

@@ -441,6 +441,7 @@ static void what_is_aside_is_written_down(void **state)
 {
     const struct cfr_rotation_journal journal = {.step = CFR_ROTATION_REST,
                                                  .maker = "admin",
+                                                 .account = "111122223333",
                                                  .aside = {{"key-1", 1700000000, false}, {"key-2", 1700000001, true}},
                                                  .aside_count = 2};
     struct cfr_rotation_journal wrong = journal;
@@ -453,6 +454,7 @@ static void what_is_aside_is_written_down(void **state)
     assert_int_equal(cfr_rotation_journal_write(&journal, &text), 0);
     assert_int_equal(cfr_rotation_journal_read(cfr_str_view(&text), &back, &err), 0);
     assert_string_equal(back.maker, "admin");
+    assert_string_equal(back.account, "111122223333");
     assert_int_equal(back.aside_count, 2);
     assert_string_equal(back.aside[1].id, "key-2");
     assert_true(back.aside[1].since_s == 1700000001);
