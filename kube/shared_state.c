@@ -7,11 +7,13 @@
 #include "base/writer.h"
 #include "kube/name_private.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #define JOURNAL   "journal"
 #define HOLDER    "holder"
+#define TAKEOVER  "takeover"
 #define NONCE     "nonce"
 #define PENDING   "pending"
 #define PUBLISHED "published"
@@ -97,6 +99,18 @@ static int read_line(const struct cfr_k8s_shared_place *place, const struct cfr_
     return rc;
 }
 
+static int read_takeover(const struct cfr_k8s_shared_place *place, const struct cfr_json *data, int64_t *out,
+                         bool *there, struct cfr_err *err)
+{
+    char text[24] = "";
+    int rc = read_line(place, data, TAKEOVER, text, sizeof text, there, err);
+
+    if (rc == 0 && text[0] != '\0' &&
+        (!cfr_view_int(cfr_view_of(text), out) || *out < 1 || *out > CFR_K8S_SHARED_TAKEOVER_MAX_MS))
+        rc = bad_key(place, TAKEOVER, err);
+    return rc;
+}
+
 static int read_data(const struct cfr_k8s_shared_place *place, const struct cfr_json *data,
                      struct cfr_k8s_shared_state *out, struct cfr_err *err)
 {
@@ -112,6 +126,8 @@ static int read_data(const struct cfr_k8s_shared_place *place, const struct cfr_
         rc = read_line(place, data, HOLDER, out->holder, sizeof out->holder, &left, err);
     if (rc == 0)
         rc = read_line(place, data, NONCE, out->nonce, sizeof out->nonce, &left, err);
+    if (rc == 0)
+        rc = read_takeover(place, data, &out->takeover_ms, &left, err);
     if (rc == 0 && begun && out->journal.len == 0)
         return bad_key(place, JOURNAL, err);
     if (rc == 0 && left && !begun)
@@ -163,7 +179,9 @@ static void write_key(struct cfr_writer *w, const char *key, struct cfr_view val
 int cfr_k8s_shared_write(const struct cfr_k8s_shared_state *s, struct cfr_secret *body, struct cfr_err *err)
 {
     struct cfr_writer w = {.secret = body, .err = err, .exact = true};
+    char takeover[24];
 
+    (void)snprintf(takeover, sizeof takeover, "%" PRId64, s->takeover_ms);
     cfr_writer_object(&w, NULL);
     cfr_writer_object(&w, "metadata");
     cfr_writer_string(&w, "resourceVersion", cfr_view_of(s->version));
@@ -172,6 +190,8 @@ int cfr_k8s_shared_write(const struct cfr_k8s_shared_state *s, struct cfr_secret
     write_key(&w, JOURNAL, cfr_secret_view(&s->journal));
     write_key(&w, HOLDER, cfr_view_of(s->holder));
     write_key(&w, NONCE, cfr_view_of(s->nonce));
+    if (s->takeover_ms != 0)
+        write_key(&w, TAKEOVER, cfr_view_of(takeover));
     /* null removes it. */
     write_key(&w, PENDING, s->pending.len != 0 ? cfr_secret_view(&s->pending) : (struct cfr_view){NULL, 0});
     if (s->published.len != 0)

@@ -8,6 +8,7 @@
  *   journal    the steps of the rotation, text that only its writer understands
  *   holder     who wrote last, a name for people
  *   nonce      another one with each write, by which the writer recognises its own
+ *   takeover   for how long its writer may be silent before another goes on, in ms; at least what it lives by itself
  *   pending    the secret of a key that is not published yet; only while there is one
  *   published  the secret of the published key, for the other agents
  *
@@ -17,13 +18,14 @@
 
 #include "base/secret.h"
 
-#define CFR_K8S_SHARED_PATH_MAX    640
-#define CFR_K8S_SHARED_VERSION_MAX 64
-#define CFR_K8S_SHARED_NAME_MAX    256     /* of a holder, with its NUL */
-#define CFR_K8S_SHARED_NONCE_MAX   128     /* with its NUL */
-#define CFR_K8S_SHARED_TEXT_MAX    262144  /* of each of the three texts */
-#define CFR_K8S_SHARED_BODY_MAX    2097152 /* of a write, and of an answer */
-#define CFR_K8S_SHARED_TYPE        "application/merge-patch+json"
+#define CFR_K8S_SHARED_PATH_MAX        640
+#define CFR_K8S_SHARED_VERSION_MAX     64
+#define CFR_K8S_SHARED_NAME_MAX        256 /* of a holder, with its NUL */
+#define CFR_K8S_SHARED_NONCE_MAX       128 /* with its NUL */
+#define CFR_K8S_SHARED_TAKEOVER_MAX_MS 86400000
+#define CFR_K8S_SHARED_TEXT_MAX        262144  /* of each of the three texts */
+#define CFR_K8S_SHARED_BODY_MAX        2097152 /* of a write, and of an answer */
+#define CFR_K8S_SHARED_TYPE            "application/merge-patch+json"
 
 /* Which Secret. Borrowed. */
 struct cfr_k8s_shared_place {
@@ -36,6 +38,7 @@ struct cfr_k8s_shared_state {
     char version[CFR_K8S_SHARED_VERSION_MAX]; /* resourceVersion: that was read, and that a write needs */
     char holder[CFR_K8S_SHARED_NAME_MAX];
     char nonce[CFR_K8S_SHARED_NONCE_MAX];
+    int64_t takeover_ms;         /* 0: it says nothing of it */
     struct cfr_secret journal;   /* empty: the Secret is a new one */
     struct cfr_secret pending;   /* empty: there is none */
     struct cfr_secret published; /* empty: there is none; in a write: it stays as it is */

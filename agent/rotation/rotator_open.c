@@ -49,7 +49,11 @@ static int choose_store(struct cfr_rotator *m)
     cfr_rotator_free_pending(&m->pending);
     m->saving = false;
     m->unsaved = false;
-    m->r.journal = (struct cfr_rotation_journal){.step = CFR_ROTATION_REST};
+    /* What was known of the former journal is not about this one. */
+    m->r = (struct cfr_rotation_rotation){.provider = m->r.provider,
+                                          .credential = m->r.credential,
+                                          .rules = m->r.rules,
+                                          .journal = {.step = CFR_ROTATION_REST}};
     m->store = &cfr_rotator_file_store;
     if (state != NULL)
         rc = cfr_rotator_shared_open(m, state, NULL);
@@ -116,6 +120,6 @@ void cfr_rotator_rebind(struct cfr_rotator *m, const struct cfr_config_credentia
     set_rules(m, config);
     m->deadline_boot_ms = 0;
     if (!cfr_rotator_shared_fits(m->shared, config->mint->state) && choose_store(m) != 0)
-        (void)cfr_err_set(&m->broken, CFR_E_NOMEM, "out of memory for the shared rotation; reload again");
+        cfr_rotator_load(m);
     raise_settle(m);
 }

@@ -243,7 +243,8 @@ static void follow(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *st
     struct cfr_rotator *m = s->m;
     struct cfr_rotation_journal j;
     struct cfr_err err = {0};
-    bool news = strcmp(state->version, s->version) != 0;
+    /* What else touches the Secret is no sign of life of the holder. */
+    bool news = !s->known || strcmp(state->nonce, s->nonce) != 0;
 
     if (read_journal(s, state, &j, &err) != 0) {
         cfr_rotator_shared_unread(s, &err, true, -1);
@@ -264,6 +265,8 @@ static void follow(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *st
         s->changed_boot_ms = cfr_clock_now().boot_ms;
     (void)snprintf(s->version, sizeof s->version, "%s", state->version);
     (void)snprintf(s->holder, sizeof s->holder, "%s", state->holder);
+    (void)snprintf(s->nonce, sizeof s->nonce, "%s", state->nonce);
+    s->silence_ms = state->takeover_ms;
     s->pending_there = state->pending.len != 0;
     read_pending(s, "published", &state->published, &s->published);
     check_owner(s);
@@ -293,7 +296,8 @@ static void claim(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *sta
 
 static int64_t claim_at(const struct cfr_rotator_shared *s)
 {
-    int64_t at = s->changed_boot_ms + s->takeover_ms;
+    /* The holder lives by its own configuration, which may be another one for a while. */
+    int64_t at = s->changed_boot_ms + (s->silence_ms > s->takeover_ms ? s->silence_ms : s->takeover_ms);
 
     if (!s->known || s->m->broken.code != 0 || s->m->saving || s->claiming || !is_followed(s) ||
         *s->m->context.draining)
@@ -317,7 +321,7 @@ void cfr_rotator_shared_read(struct cfr_rotator_shared *s, struct cfr_k8s_shared
     struct cfr_rotator *m = s->m;
     bool saving = m->saving;
     bool same = s->known && !s->stale && strcmp(state->version, s->version) == 0;
-    bool claiming = s->claiming && same;
+    bool claiming = s->claiming && s->known && !s->stale && strcmp(state->nonce, s->nonce) == 0;
     /* The write was refused, though nobody else has written. */
     bool failed = saving && s->known && strcmp(state->version, s->version) == 0;
 
@@ -376,6 +380,8 @@ void cfr_rotator_shared_written(struct cfr_rotator_shared *s, const char *versio
 
     (void)snprintf(s->version, sizeof s->version, "%s", version);
     (void)snprintf(s->holder, sizeof s->holder, "%s", s->me);
+    cfr_rotator_shared_last_nonce(s, s->nonce);
+    s->silence_ms = s->takeover_ms;
     s->there = s->sending;
     s->rotation = s->sending_rotation;
     s->begun = true;

@@ -151,7 +151,7 @@ bool cfr_rotator_shared_is_own(const struct cfr_rotator_shared *s, const char *n
     return strncmp(nonce, s->instance, n) == 0 && nonce[n] == '.';
 }
 
-static void write_nonce(const struct cfr_rotator_shared *s, char out[CFR_K8S_SHARED_NONCE_MAX])
+void cfr_rotator_shared_last_nonce(const struct cfr_rotator_shared *s, char out[CFR_K8S_SHARED_NONCE_MAX])
 {
     (void)snprintf(out, CFR_K8S_SHARED_NONCE_MAX, "%s.%" PRIu64, s->instance, s->writes);
 }
@@ -160,7 +160,7 @@ bool cfr_rotator_shared_is_last(const struct cfr_rotator_shared *s, const char *
 {
     char last[CFR_K8S_SHARED_NONCE_MAX];
 
-    write_nonce(s, last);
+    cfr_rotator_shared_last_nonce(s, last);
     return strcmp(nonce, last) == 0;
 }
 
@@ -242,10 +242,11 @@ static int make_state(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state 
     s->writes_published = kept && !unpublished && strcmp(p->key.id, j->current) == 0;
     (void)snprintf(out->version, sizeof out->version, "%s", s->version);
     (void)snprintf(out->holder, sizeof out->holder, "%s", s->me);
+    out->takeover_ms = s->takeover_ms;
     s->sending = j->step;
     s->sending_rotation = j->rotation;
     s->writes++;
-    write_nonce(s, out->nonce);
+    cfr_rotator_shared_last_nonce(s, out->nonce);
     cfr_secret_init(&out->pending, CFR_K8S_SHARED_TEXT_MAX);
     cfr_secret_init(&out->published, CFR_K8S_SHARED_TEXT_MAX);
     if (rc == 0 && kept && unpublished)

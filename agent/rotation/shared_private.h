@@ -45,13 +45,15 @@ struct cfr_rotator_shared {
     enum cfr_rotation_step sending;           /* that of the write under way */
     uint64_t sending_rotation;
     char holder[CFR_K8S_SHARED_NAME_MAX];
+    char nonce[CFR_K8S_SHARED_NONCE_MAX]; /* of the last write that was seen */
+    int64_t silence_ms;                   /* how long its writer may be silent */
     bool pending_there;                   /* it has a pending secret */
     struct cfr_rotator_pending published; /* the published key, for followers */
     bool begun;                           /* it had a journal in this run */
     uint64_t rotation;                    /* the newest that it had in this run */
     bool holds;
     bool owned;              /* the journal was seen to be one of the configured owner */
-    int64_t changed_boot_ms; /* when it was last seen to change */
+    int64_t changed_boot_ms; /* when another write of an agent was last seen */
     int64_t sent_boot_ms;    /* when our last write was sent that has arrived */
     int64_t sending_boot_ms;
     int64_t look_boot_ms;  /* when it is read next */
@@ -80,6 +82,8 @@ struct cfr_kube_where cfr_rotator_shared_where(const struct cfr_rotator_shared *
 bool cfr_rotator_shared_is_own(const struct cfr_rotator_shared *s, const char *nonce);
 /* STATE is what we wrote last. */
 bool cfr_rotator_shared_is_untouched(const struct cfr_rotator_shared *s, const struct cfr_k8s_shared_state *state);
+/* The nonce of our last write. */
+void cfr_rotator_shared_last_nonce(const struct cfr_rotator_shared *s, char out[CFR_K8S_SHARED_NONCE_MAX]);
 bool cfr_rotator_shared_is_last(const struct cfr_rotator_shared *s, const char *nonce);
 
 /* ---- shared.c ---- */

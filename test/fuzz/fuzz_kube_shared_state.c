@@ -42,7 +42,7 @@ static void write_again(const struct cfr_k8s_shared_state *s)
                   cfr_view_eq(cfr_secret_view(&s->pending), cfr_secret_view(&again.pending)) &&
                   cfr_view_eq(cfr_secret_view(&s->published), cfr_secret_view(&again.published)) &&
                   strcmp(s->holder, again.holder) == 0 && strcmp(s->nonce, again.nonce) == 0 &&
-                  strcmp(s->version, again.version) == 0);
+                  s->takeover_ms == again.takeover_ms && strcmp(s->version, again.version) == 0);
     cfr_k8s_shared_free(&again);
     cfr_secret_free(&patch);
     cfr_secret_free(&body);

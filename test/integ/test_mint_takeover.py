@@ -4,13 +4,15 @@ goes on. One that was stopped and continues much later does no harm: it finds th
 other publishes works at each moment; at the end the cloud holds the published key, and of others only what is written down
 as put aside. Every case has a user and a Secret of its own, so that several go on at the same time."""
 import concurrent.futures
+import re
+import time
 
 import pytest
 
 from conftest import Mounted, eventually
 from minting import ADMIN, IAM, admin, cloud, iam_cloud, keys_of, mint_of  # noqa: F401
 from processes import Agent
-from shared_minting import current, go_on, journal, key_of, shared, step, stop_signal
+from shared_minting import TAKEOVER_S, current, go_on, journal, key_of, shared, step, stop_signal
 from test_secret_target import Kube
 
 AT_ONCE = 6
@@ -33,7 +35,7 @@ def ended():
 
 
 class Case:
-    def __init__(self, directory, cloud, number, at):
+    def __init__(self, directory, cloud, number, at, takeovers=(f"{TAKEOVER_S}s",) * 2):
         self.cloud = cloud
         self.kube = Kube(cloud)
         self.user = f"robot-{number}"
@@ -41,9 +43,10 @@ class Case:
         self.at = at
         self.kube.make(self.secret)
         self.agents = [Agent(directory / f"{number}-{name}", cloud) for name in ("one", "two")]
-        for agent in self.agents:
+        for agent, takeover in zip(self.agents, takeovers):
             Mounted(agent.dir / "admin").put(ADMIN)
-            STARTED.append(agent.configure(shared(agent, self.user, self.secret), admin(agent)).start())
+            credential = shared(agent, self.user, self.secret, state={"takeover": takeover})
+            STARTED.append(agent.configure(credential, admin(agent)).start())
         self.always = list(self.agents)  # those that are never away
         self.first = self.together(self.agents)
 
@@ -166,3 +169,34 @@ def test_no_key_is_created_on_an_old_word(tmp_path, cloud):
     assert said[said.index("goes on: intent"):said.index("made the key")].count("PATCH ") == 2, said
     assert "taken the rotation over" not in holder.log
     case.end()
+
+
+def test_what_others_edit_is_no_sign_of_life(tmp_path, cloud):
+    """A label that a controller changes again and again does not keep a rotation with an agent that has ended."""
+    cloud.admin("/service/iam", {**IAM, "users": ["robot-21"]})
+    case = Case(tmp_path, cloud, 21, "published")
+    holder, other = case.begin()
+    holder.kill()
+
+    def taken_over():
+        done = case.kube.call("PATCH", case.secret, {"metadata": {"labels": {"touched": str(time.monotonic_ns())}}},
+                              content="application/merge-patch+json")
+        assert done["kind"] == "Secret", done
+        return "this one goes on with it" in other.log
+
+    eventually(taken_over, case.said, 60, pause_s=0.2)
+    case.together([other], case.first)
+    assert other.stop() == 0
+
+
+def test_the_holder_is_waited_for_as_long_as_it_says(tmp_path, cloud):
+    """Of two agents with another `takeover`, as while a new configuration is rolled out, the longer one counts."""
+    cloud.admin("/service/iam", {**IAM, "users": ["robot-22"]})
+    case = Case(tmp_path, cloud, 22, "published", takeovers=("9s", "6s"))
+    holder, other = case.begin()
+    assert holder == case.agents[0] and case.kube.data(case.secret)["takeover"] == "9000"
+    holder.kill()
+    case.together([other], case.first)
+    assert int(re.search(r"silent for (\d+) s in the middle", other.log)[1]) >= 9
+    assert case.kube.data(case.secret)["takeover"] == "6000"
+    assert other.stop() == 0

@@ -11,7 +11,8 @@ static const struct cfr_k8s_shared_place place = {"ns-a", "robot"};
     "{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"robot\",\"namespace\":\"ns-a\"," metadata     \
     "\"resourceVersion\":\"12\"}," data "\"type\":\"Opaque\"}"
 #define WHOLE                                                                                                          \
-    "\"data\":{\"journal\":\"e30=\",\"holder\":\"YQ==\",\"nonce\":\"YS4x\",\"pending\":\"cA==\",\"published\":\"cQ=="  \
+    "\"data\":{\"journal\":\"e30=\",\"holder\":\"YQ==\",\"nonce\":\"YS4x\",\"takeover\":\"OTAwMDA=\",\"pending\":"     \
+    "\"cA==\",\"published\":\"cQ=="                                                                                    \
     "\"},"
 
 static void paths(void **state)
@@ -37,6 +38,7 @@ static void whole(void **state)
     assert_string_equal(s.version, "12");
     assert_string_equal(s.holder, "a");
     assert_string_equal(s.nonce, "a.1");
+    assert_int_equal(s.takeover_ms, 90000);
     assert_string_equal(s.journal.p, "{}");
     assert_string_equal(s.pending.p, "p");
     assert_string_equal(s.published.p, "q");
@@ -92,6 +94,9 @@ static void refusals(void **state)
     refuse(SECRET("", "\"data\":{\"journal\":\"\"},"), CFR_E_ANSWER, "the key journal");
     refuse(SECRET("", "\"data\":{\"journal\":\"e30\"},"), CFR_E_ANSWER, "the key journal");
     refuse(SECRET("", "\"data\":{\"journal\":\"e30=\",\"holder\":\"CgA=\"},"), CFR_E_ANSWER, "the key holder");
+    refuse(SECRET("", "\"data\":{\"journal\":\"e30=\",\"takeover\":\"MA==\"},"), CFR_E_ANSWER, "the key takeover");
+    refuse(SECRET("", "\"data\":{\"journal\":\"e30=\",\"takeover\":\"OTk5OTk5OTk5OTk5\"},"), CFR_E_ANSWER,
+           "the key takeover");
     refuse(SECRET("", "\"data\":{\"journal\":\"e30=\",\"pending\":7},"), CFR_E_ANSWER, "the key pending");
 }
 
@@ -114,16 +119,16 @@ static void expect_write(const struct cfr_k8s_shared_state *s, const char *wante
 
 static void writes(void **state)
 {
-    struct cfr_k8s_shared_state s = {.version = "12", .holder = "a", .nonce = "a.1"};
+    struct cfr_k8s_shared_state s = {.version = "12", .holder = "a", .nonce = "a.1", .takeover_ms = 90000};
 
     (void)state;
     put(&s.journal, "{}");
     expect_write(&s, "{\"metadata\":{\"resourceVersion\":\"12\"},\"data\":{\"journal\":\"e30=\",\"holder\":\"YQ==\","
-                     "\"nonce\":\"YS4x\",\"pending\":null}}");
+                     "\"nonce\":\"YS4x\",\"takeover\":\"OTAwMDA=\",\"pending\":null}}");
     put(&s.pending, "p");
     put(&s.published, "q");
     expect_write(&s, "{\"metadata\":{\"resourceVersion\":\"12\"},\"data\":{\"journal\":\"e30=\",\"holder\":\"YQ==\","
-                     "\"nonce\":\"YS4x\",\"pending\":\"cA==\",\"published\":\"cQ==\"}}");
+                     "\"nonce\":\"YS4x\",\"takeover\":\"OTAwMDA=\",\"pending\":\"cA==\",\"published\":\"cQ==\"}}");
     cfr_k8s_shared_free(&s);
 }
 
