@@ -12,7 +12,7 @@ import pytest
 from conftest import Mounted, eventually
 from minting import ADMIN, IAM, admin, cloud, iam_cloud, keys_of, mint_of  # noqa: F401
 from processes import Agent
-from shared_minting import TAKEOVER_S, current, go_on, journal, key_of, shared, step, stop_signal
+from shared_minting import SECRET, TAKEOVER_S, current, go_on, journal, key_of, shared, step, stop_signal
 from test_secret_target import Kube
 
 AT_ONCE = 6
@@ -35,18 +35,20 @@ def ended():
 
 
 class Case:
-    def __init__(self, directory, cloud, number, at, takeovers=(f"{TAKEOVER_S}s",) * 2):
+    """A user, a Secret, and two agents that publish its key. An API server KUBE of another kind says in `state` where it is."""
+
+    def __init__(self, directory, cloud, number, at, kube=None, takeovers=(f"{TAKEOVER_S}s",) * 2):
         self.cloud = cloud
-        self.kube = Kube(cloud)
+        self.kube = kube or Kube(cloud)
         self.user = f"robot-{number}"
-        self.secret = f"mint-{number}"
+        self.secret = f"mint-{number}" if kube is None else SECRET
         self.at = at
         self.kube.make(self.secret)
         self.agents = [Agent(directory / f"{number}-{name}", cloud) for name in ("one", "two")]
         for agent, takeover in zip(self.agents, takeovers):
             Mounted(agent.dir / "admin").put(ADMIN)
-            credential = shared(agent, self.user, self.secret, state={"takeover": takeover})
-            STARTED.append(agent.configure(credential, admin(agent)).start())
+            state = {**({} if kube is None else kube.state), "takeover": takeover}
+            STARTED.append(agent.configure(shared(agent, self.user, self.secret, state=state), admin(agent)).start())
         self.always = list(self.agents)  # those that are never away
         self.first = self.together(self.agents)
 
@@ -78,12 +80,15 @@ class Case:
         eventually(done, self.said, 90, pause_s=0.2)
         return current(self.kube, self.secret)
 
+    def be_late(self, action):
+        """The answers to ACTION come late."""
+        role = f"default/{self.secret}" if action == "kube.secret.patch" else self.user
+        self.cloud.fault(kind="delay", ms=1000, count=-1, match={"action": action, "role": role})
+
     def begin(self):
         """Asks one agent for a rotation, and waits until it is at the step. That agent, and the other."""
-        action = LATE[self.at]
-        role = f"default/{self.secret}" if action == "kube.secret.patch" else self.user
-        if action is not None:
-            self.cloud.fault(kind="delay", ms=1000, count=-1, match={"action": action, "role": role})
+        if LATE[self.at] is not None:
+            self.be_late(LATE[self.at])
         done = self.agents[0].run("rotate", "robot", "--reason", "drill")
         assert done.returncode == 0, done.stderr
         eventually(lambda: step(self.kube, self.secret) == self.at, self.said, 60, pause_s=0.05)
@@ -109,21 +114,19 @@ def journal_holder(case):
 
 
 
-def killed(directory, cloud, number, at):
-    case = Case(directory, cloud, number, at)
+def killed(case):
     holder, other = case.begin()
     holder.kill()
     second = case.taken_over(other)
     holder.socket.unlink()
     holder.start().wait_state("fresh", "robot", 60)
     # What it was asked for, and does not know to be done, it begins again.
-    third = case.together(case.agents, second if at == "intent" else None)
-    assert third == second or at in ("intent", "verified"), case.said()
+    third = case.together(case.agents, second if case.at == "intent" else None)
+    assert third == second or case.at in ("intent", "verified"), case.said()
     case.end()
 
 
-def stopped(directory, cloud, number, at):
-    case = Case(directory, cloud, number, at)
+def stopped(case):
     holder, other = case.begin()
     stop_signal(holder)
     try:
@@ -131,6 +134,7 @@ def stopped(directory, cloud, number, at):
     finally:
         go_on(holder)
     assert case.together(case.agents) == second
+    # It may have been stopped on the way to publishing that key.
     eventually(lambda: "has taken the rotation over: this one follows" in holder.log, case.said)
     # It is a follower like any other, and may be the next holder.
     done = holder.run("rotate", "robot", "--reason", "again")
@@ -144,7 +148,7 @@ def test_the_other_goes_on(tmp_path, cloud, how):
     numbers = range(len(LATE)) if how is killed else range(len(LATE), 2 * len(LATE))
     cloud.admin("/service/iam", {**IAM, "users": [f"robot-{number}" for number in range(2 * len(LATE))]})
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(lambda number, at: how(tmp_path, cloud, number, at), numbers, LATE))
+        list(pool.map(lambda number, at: how(Case(tmp_path, cloud, number, at)), numbers, LATE))
 
 
 def test_no_key_is_created_on_an_old_word(tmp_path, cloud):
