@@ -71,7 +71,7 @@ def test_rights_are_named_one_by_one():
     # Without any the agent has no token for the API server.
     none = ["--set", "rbac.secrets=null"]
     for rbac, mounted in (([], True), (none, False), *((none + ["--set", one], True) for one in (
-            "rbac.tokens[0].name=x", "rbac.configmaps[0].name=x", "rbac.events[0].namespace=x",
+            "rbac.tokens[0].name=x", "rbac.configmaps[0].name=x", "rbac.sharedRotations[0].name=x", "rbac.events[0].namespace=x",
             "rbac.rollouts[0].name=x,rbac.rollouts[0].kind=Deployment"))):
         assert agent_of(render(CHART / "ci/deployment-values.yaml", *rbac))["spec"]["template"]["spec"][
             "automountServiceAccountToken"] is mounted
@@ -83,6 +83,8 @@ def test_rights_are_named_one_by_one():
     ({"configmaps": [{"namespace": "shop", "name": "ca"}]}, ["credfresh-configmap-ca"],
      {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["ca"],
       "verbs": ["get", "patch", "create", "list", "watch"]}),
+    ({"sharedRotations": [{"namespace": "shop", "name": "mint"}]}, ["credfresh-shared-rotation-mint"],
+     {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["mint"], "verbs": ["get", "list", "watch", "patch"]}),
     *(({"rollouts": [{"kind": kind, "namespace": "shop", "name": "web"}]}, [f"credfresh-rollout-{kind.lower()}-web"],
        {"apiGroups": ["apps"], "resources": [kind.lower() + "s"], "resourceNames": ["web"], "verbs": ["get", "patch"]})
       for kind in ("Deployment", "StatefulSet", "DaemonSet")),
@@ -125,6 +127,7 @@ def test_a_changed_configuration_replaces_the_pods(tmp_path):
     (["--set", "securityContext.runAsUser=0"], "runAsUser"),
     (["--set", "rbac.secrets[0].nam=x"], "nam"),
     (["--set", "rbac.configmaps[0].namespace=x"], "name"),
+    (["--set", "rbac.sharedRotations[0].namespace=x"], "name"),
     (["--set", "rbac.rollouts[0].name=x"], "kind"),
     (["--set", "rbac.rollouts[0].name=x,rbac.rollouts[0].kind=Job"], "kind"),
     (["--set", "rbac.events[0].name=x"], "name"),
