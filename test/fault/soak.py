@@ -494,7 +494,11 @@ class Soak:
         """The consumer comes to its senses."""
         self.end_consumer()
         for path in self.hostile_dir.iterdir():
-            (shutil.rmtree if path.is_dir() and not path.is_symlink() else os.unlink)(path)
+            if path.is_dir() and not path.is_symlink():
+                # The agent may be about to publish there.
+                eventually(lambda: shutil.rmtree(path, ignore_errors=True) or not path.exists(), str(path))
+            else:
+                path.unlink()
         self.honest_pid = self.as_consumer(self.be_honest)
 
     def end_consumer(self):

@@ -28,7 +28,7 @@ def test_one_creates_the_key_and_both_publish_it(pair, kube, cloud):
     holder, = [agent for agent in pair if mint_of(agent)["role"] == "holder"]
     assert {mint_of(agent)["holder"] for agent in pair} == {kube.data(SECRET)["holder"]} and mint_of(holder)["step"] == "rest"
     held = kube.data(SECRET)
-    assert sorted(held) == ["holder", "journal", "nonce", "published"]
+    assert sorted(held) == ["holder", "journal", "nonce", "published", "takeover"]
     assert not [agent for agent in pair if list(agent.state.glob("robot+mint*"))]
 
 
