@@ -302,6 +302,12 @@ class RealCase(Case):
         else:
             super().be_late(action)
 
+    def begin(self):
+        """At `verified` the holder has also published, and its next write is under way."""
+        found = super().begin()
+        eventually(lambda: self.held is None or self.held.holder is not None, self.said, 60)
+        return found
+
     def taken_over(self, other):
         """The write of one that was killed may arrive at once; that of one that was stopped arrives when it is no longer the
         holder, and is refused."""
