@@ -7,20 +7,58 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
-#define LOCK_NAME "lock"
+#define LOCK_NAME      "lock"
+#define PID_MAX        16
+#define LEFT_BEHIND_MS 5000
+#define LOOK_MS        20
 
-/* The holder of the lock wrote its process id there; it is for the error text only. */
+/* The holder of the lock wrote its process id there. */
+static void read_holder(int fd, char pid[PID_MAX])
+{
+    ssize_t n = pread(fd, pid, PID_MAX - 1, 0);
+
+    pid[n > 0 ? n : 0] = '\0';
+    pid[strspn(pid, "0123456789")] = '\0';
+}
+
+static bool has_ended(int fd)
+{
+    char text[PID_MAX];
+    int64_t pid;
+
+    read_holder(fd, text);
+    return cfr_view_int(cfr_view_of(text), &pid) && pid > 0 && pid <= INT_MAX && kill((pid_t)pid, 0) != 0 &&
+           errno == ESRCH;
+}
+
+/* An agent that was killed may have left a child that still writes a file, and has the lock until then. */
+static int wait_for_lock(int fd)
+{
+    const struct timespec pause = {0, LOOK_MS * 1000000L};
+
+    for (int left_ms = LEFT_BEHIND_MS; flock(fd, LOCK_EX | LOCK_NB) != 0; left_ms -= LOOK_MS) {
+        int code = errno;
+
+        if (code != EWOULDBLOCK || left_ms <= 0 || !has_ended(fd))
+            return code;
+        (void)nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
 static int report_locked(int fd, const char *directory, struct cfr_err *err)
 {
-    char pid[16] = "";
-    ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
+    char pid[PID_MAX];
 
-    pid[n > 0 ? strspn(pid, "0123456789") : 0] = '\0';
+    read_holder(fd, pid);
     return cfr_err_set(err, CFR_E_CONFLICT,
                        "%s is in use by another credfresh%s%s: stop that one, or give each its own state_dir",
                        directory, pid[0] != '\0' ? " with process id " : "", pid);
@@ -30,14 +68,16 @@ static int acquire_lock(int dir_fd, const char *directory, struct cfr_err *err)
 {
     int fd = cfr_path_openat(dir_fd, LOCK_NAME, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY, 0600, err);
     int rc = 0;
+    int code;
 
     if (fd < 0) {
         (void)cfr_err_prefix(err, "%s", directory);
         return fd;
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-        rc = errno == EWOULDBLOCK ? report_locked(fd, directory, err)
-                                  : cfr_err_sys(err, errno, "cannot lock %s/" LOCK_NAME, directory);
+    code = wait_for_lock(fd);
+    if (code != 0)
+        rc = code == EWOULDBLOCK ? report_locked(fd, directory, err)
+                                 : cfr_err_sys(err, code, "cannot lock %s/" LOCK_NAME, directory);
     if (rc != 0) {
         (void)close(fd);
         return rc;

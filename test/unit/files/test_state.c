@@ -4,7 +4,44 @@
 
 #include "files/state.h"
 
+#include <sys/wait.h>
+#include <time.h>
+
 static struct cfr_err err;
+
+/* An agent that has ended at once, with a child that has the lock a little longer. */
+static void waits_for_what_an_ended_agent_left(void **state)
+{
+    const struct timespec a_little = {0, 100000000};
+    int lock_fd = -1;
+    int ends[2];
+    char byte;
+    pid_t agent;
+    int fd;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    agent = fork();
+    if (agent == 0) {
+        if (cfr_state_open(in("s/state"), &lock_fd, &err) < 0)
+            _exit(1);
+        if (fork() == 0) {
+            (void)close(ends[0]);
+            (void)nanosleep(&a_little, NULL);
+            _exit(0);
+        }
+        _exit(0);
+    }
+    assert_int_equal(waitpid(agent, NULL, 0), agent);
+    (void)close(ends[1]);
+    fd = cfr_state_open(in("s/state"), &lock_fd, &err);
+    assert_true(fd >= 0 && lock_fd >= 0);
+    /* It had the lock until it ended. */
+    assert_int_equal(read(ends[0], &byte, 1), 0);
+    (void)close(ends[0]);
+    (void)close(lock_fd);
+    (void)close(fd);
+}
 
 static void one_agent_at_a_time(void **state)
 {
@@ -156,6 +193,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(one_agent_at_a_time),
+        SCRATCH_TEST(waits_for_what_an_ended_agent_left),
         SCRATCH_TEST(documents_are_saved_loaded_and_removed),
         SCRATCH_TEST(a_directory_that_others_can_write_is_refused),
         SCRATCH_TEST(a_volume_of_a_pod_is_let_through),
