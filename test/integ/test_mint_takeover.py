@@ -19,6 +19,7 @@ AT_ONCE = 6
 # What keeps the holder at a step for a while: the request whose answer comes late.
 LATE = {"intent": "CreateAccessKey", "minted": None, "verified": "kube.secret.patch", "published": None,
         "retiring": "UpdateAccessKey", "deleting": "DeleteAccessKey"}
+MANY = 1000000  # of faults
 
 
 STARTED = []
@@ -83,7 +84,13 @@ class Case:
     def be_late(self, action):
         """The answers to ACTION come late."""
         role = f"default/{self.secret}" if action == "kube.secret.patch" else self.user
-        self.cloud.fault(kind="delay", ms=1000, count=-1, match={"action": action, "role": role})
+        self.cloud.fault(kind="delay", ms=1000, count=MANY, match={"action": action, "role": role})
+
+    def has_come(self, action):
+        """A request for ACTION has arrived. An agent that is stopped between its last look at the clock and sending a request
+        sends it when it continues, and the key that is made then is reported as one of somebody else's."""
+        return any(fault["match"]["action"] == action and fault["match"]["role"] == self.user and fault["count"] < MANY
+                   for fault in self.cloud.admin("/fault")["faults"])
 
     def begin(self):
         """Asks one agent for a rotation, and waits until it is at the step. That agent, and the other."""
@@ -92,6 +99,8 @@ class Case:
         done = self.agents[0].run("rotate", "robot", "--reason", "drill")
         assert done.returncode == 0, done.stderr
         eventually(lambda: step(self.kube, self.secret) == self.at, self.said, 60, pause_s=0.05)
+        if self.at == "intent":
+            eventually(lambda: self.has_come(LATE[self.at]), self.said, 60, pause_s=0.05)
         holder = journal_holder(self)
         self.always.remove(holder)
         return holder, self.agents[1 - self.agents.index(holder)]
@@ -111,7 +120,6 @@ class Case:
 def journal_holder(case):
     name = case.kube.data(case.secret)["holder"]
     return next(agent for agent in case.agents if mint_of(agent).get("holder") == name and mint_of(agent)["role"] == "holder")
-
 
 
 def killed(case):
