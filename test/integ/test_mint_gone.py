@@ -126,7 +126,7 @@ def test_the_new_key_is_removed_after_the_old_one_was_deactivated(agent):
 
 def test_a_cloud_that_cannot_be_asked(agent):
     """Without a list the old key stays, and the reason is shown."""
-    first = start(agent, ALL)
+    first = start(agent, ALL, grace="8s", grace_most="10s")  # so that no cloud is asked for its list before it cannot be
     rotate(agent, ALL)
     for kind in ALL:
         agent.cloud.fault(kind="status", status=503, count=-1, match={"action": kind.requests[0]})
