@@ -188,7 +188,7 @@ static int read_journal(struct cfr_rotator_shared *s, const struct cfr_k8s_share
         return cfr_err_set(
             err, CFR_E_ANSWER,
             "the Secret %s/%s is empty, though keys were rotated with it: without the journal nobody knows "
-            "which keys there are; restore it, or, to begin anew, remove what is published and restart",
+            "which keys there are; restore it, or, to begin again, remove what is published and restart",
             s->namespace_name, s->name);
     rc = state->journal.len != 0 ? cfr_rotation_journal_read(cfr_secret_view(&state->journal), out, err) : 0;
     if (rc != 0)
@@ -276,7 +276,7 @@ static void follow(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *st
 
 /* ---- taking over ---- */
 
-/* As after a crash. What others wrote down by their clocks is not relied on: waiting begins anew. */
+/* As after a crash. What others wrote down by their clocks is not relied on: waiting begins again. */
 static void claim(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *state)
 {
     struct cfr_rotator *m = s->m;
