@@ -138,7 +138,7 @@ def points_of(agent, generation=2, ask=rotate):
 
 def killed_at(kind, cloud, directory, number, point):
     agent = prepare(kind, cloud, directory, number)
-    agent.start(wrapper=injected(*point, "signal=KILL"))
+    agent.start(wrapper=injected(*point, "signal=KILL"), wait=False)
     rotate(agent)
     eventually(lambda: agent.process.poll() is not None or agent.generation("robot") == 2 and complete(agent),
                lambda: f"{point}: {agent.log}", LIMIT_S, pause_s=0.1)
@@ -186,7 +186,7 @@ def kept(agent):
 
 def removed_at(kind, cloud, directory, number, point):
     agent = prepare_removed(kind, cloud, directory, number)
-    agent.start(wrapper=injected(*point, "signal=KILL"))
+    agent.start(wrapper=injected(*point, "signal=KILL"), wait=False)
 
     def over():
         assert kept(agent), f"{point}: {agent.log}"
