@@ -80,6 +80,27 @@ static int check_state(const struct cfr_k8s_secret_object *o, const struct cfr_j
     return 0;
 }
 
+static struct cfr_view annotation(const struct cfr_json *metadata, const char *name)
+{
+    return cfr_json_text(cfr_json_get(metadata, "annotations"), name);
+}
+
+/* What another agent wrote, which has news that this one does not have yet. */
+static int check_newer(const struct cfr_k8s_secret_object *o, const struct cfr_json *metadata, struct cfr_err *err)
+{
+    int64_t there = 0;
+
+    if (!o->shared || !cfr_view_is(annotation(metadata, "credfresh.io/credential"), o->credential) ||
+        !cfr_view_int(annotation(metadata, "credfresh.io/generation"), &there) || there <= 0 ||
+        (uint64_t)there <= o->generation)
+        return 0;
+    return cfr_err_set(err, CFR_E_UNAVAILABLE,
+                       "the %s %s/%s holds the key number %" PRId64 " of the rotation, and this agent knows of %" PRIu64
+                       " only: it is left as it is until the rotation's state has that key, too; if an older state was "
+                       "restored, delete the %s, and it is published again",
+                       o->kind->name, o->namespace_name, o->name, there, o->generation, o->kind->name);
+}
+
 int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_view body, bool adopt,
                              struct cfr_err *err)
 {
@@ -91,6 +112,8 @@ int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_v
     rc = check_identity(o, doc, err);
     if (rc == 0)
         rc = check_state(o, doc, adopt, err);
+    if (rc == 0)
+        rc = check_newer(o, cfr_json_get(doc, "metadata"), err);
     cfr_json_free(doc);
     return rc;
 }
@@ -152,8 +175,7 @@ static int check_key(const struct cfr_k8s_secret_object *o, const struct cfr_jso
 static int check_held(const struct cfr_k8s_secret_object *o, const struct cfr_json *doc, struct cfr_err *err)
 {
     const struct cfr_json *metadata = cfr_json_get(doc, "metadata");
-    const struct cfr_json *annotations = cfr_json_get(metadata, "annotations");
-    struct cfr_view generation = cfr_json_text(annotations, "credfresh.io/generation");
+    struct cfr_view generation = annotation(metadata, "credfresh.io/generation");
     char wanted[24];
     char shown[CFR_REDACT_MAX];
     int rc = 0;
@@ -162,7 +184,10 @@ static int check_held(const struct cfr_k8s_secret_object *o, const struct cfr_js
     if (cfr_json_text(metadata, "deletionTimestamp").n != 0)
         return cfr_err_set(err, CFR_E_MISSING, "the %s %s/%s is being deleted: it is published again", o->kind->name,
                            o->namespace_name, o->name);
-    if (!cfr_view_is(cfr_json_text(annotations, "credfresh.io/credential"), o->credential) ||
+    rc = check_newer(o, metadata, err);
+    if (rc != 0)
+        return rc;
+    if (!cfr_view_is(annotation(metadata, "credfresh.io/credential"), o->credential) ||
         !cfr_view_is(generation, wanted))
         return cfr_err_set(err, CFR_E_MISSING,
                            "the %s %s/%s was written by another program (by its annotations it holds generation "

@@ -207,6 +207,8 @@ static void write_metadata(const struct cfr_k8s_secret_object *o, struct cfr_wri
     cfr_writer_object(w, "metadata");
     cfr_writer_string(w, "name", cfr_view_of(o->name));
     cfr_writer_string(w, "namespace", cfr_view_of(o->namespace_name));
+    if (o->version != NULL && o->version[0] != '\0')
+        cfr_writer_string(w, "resourceVersion", cfr_view_of(o->version));
     cfr_writer_object(w, "labels");
     cfr_writer_string(w, "app.kubernetes.io/managed-by", cfr_view_of(CFR_K8S_SECRET_MANAGER));
     cfr_writer_close(w);

@@ -74,6 +74,7 @@ int cfr_rotation_journal_write(const struct cfr_rotation_journal *j, struct cfr_
     put_number(&w, "step_s", j->step_s);
     put_number(&w, "published_s", j->published_s);
     put_number(&w, "generation", (int64_t)j->generation);
+    put_number(&w, "published", (int64_t)j->published);
     cfr_writer_bool(&w, "late_use", j->late_use);
     cfr_writer_bool(&w, "asked", j->asked);
     cfr_writer_array(&w, "known");
@@ -234,6 +235,8 @@ static void decode(struct reader *r, struct cfr_rotation_journal *out)
         out->current_ends_s = get_time(r, "current_ends_s");
         out->minted_ends_s = get_time(r, "minted_ends_s");
     }
+    if (cfr_json_get(r->doc, "published") != NULL)
+        out->published = (uint64_t)get_number(r, "published", COUNT_MAX);
     if (cfr_json_get(r->doc, "maker") != NULL)
         get_text(r, "maker", out->maker, sizeof out->maker);
     if (cfr_json_get(r->doc, "account") != NULL)

@@ -809,6 +809,7 @@ bool cfr_rotation_published(struct cfr_rotation_rotation *r, uint64_t generation
     j->minted[0] = '\0';
     j->published_s = now_s;
     j->generation = generation;
+    j->published++;
     count_others(r, &r->seen);
     r->key_state = CFR_ROTATION_KEY_ACTIVE;
     r->misses = 0;

@@ -100,6 +100,7 @@ struct cfr_rotation_journal {
     int64_t step_s;   /* when this step was */
     int64_t published_s;
     uint64_t generation;                    /* that the new key was published as */
+    uint64_t published;                     /* how many keys were: the number of `current` */
     bool late_use;                          /* the old key was used in the second half of the grace */
     bool asked;                             /* the present or last rotation was begun on request */
     char subject[CFR_ROTATION_SUBJECT_MAX]; /* whose keys these are */

@@ -56,6 +56,29 @@ static void collect(const struct cfr_config_credential *c, struct target *all, s
     }
 }
 
+/* The state of a shared rotation would be overwritten. */
+static void check_states(const struct cfr_config *config, const struct target *all, size_t count,
+                         struct cfr_config_diagnostics *problems)
+{
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        const struct cfr_config_credential *c = cfr_config_at(config, i);
+        const struct cfr_config_mint_state *s = c->mint != NULL ? c->mint->state : NULL;
+
+        for (size_t k = 0; s != NULL && s->secret != NULL && k < count; k++) {
+            const struct cfr_config_secret *o = all[k].secret;
+
+            if (o->type != NULL && compare_texts(o->name, s->secret) == 0 &&
+                compare_texts(o->namespace_name, s->namespace_name) == 0 &&
+                compare_texts(o->kubeconfig, s->kubeconfig) == 0 && compare_texts(o->context, s->context) == 0)
+                cfr_config_diagnostics_add(problems, o->node.line,
+                                           "credential %.63s: publish.secret: %.100s has the state of a rotation "
+                                           "(`mint.state`, line %d); choose another name",
+                                           all[k].credential->name != NULL ? all[k].credential->name : "without name",
+                                           o->name, s->node.line);
+        }
+    }
+}
+
 void cfr_config_check_cluster(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
     struct target *all;
@@ -83,6 +106,7 @@ void cfr_config_check_cluster(const struct cfr_config *config, struct cfr_config
                 t->credential->name != NULL ? t->credential->name : "without name",
                 t->secret->type != NULL ? "secret" : "configmap", t->secret->name, all[i - 1].secret->node.line);
     }
+    check_states(config, all, count, problems);
     free(all);
 }
 

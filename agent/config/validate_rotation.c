@@ -113,11 +113,6 @@ int cfr_config_rules_minted(const struct cfr_config_credential *c, struct cfr_er
     for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
         const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
 
-        if (c->mint->state != NULL && cfr_config_cluster_object(p) != NULL)
-            return cfr_err_set(err, CFR_E_CONFIG,
-                               "publish.%s: cannot be combined with `mint.state`, because each of the agents would "
-                               "write it; publish it by a credential of one agent, or into directories and files",
-                               p->secret != NULL ? "secret" : "configmap");
         rc = p->secret != NULL ? check_files("publish.secret.keys", &p->secret->keys, 253, err)
                                : check_files("publish.files", &p->files, 255, err);
     }

@@ -35,6 +35,7 @@ struct cfr_hooks {
     struct cfr_http *http;
     struct cfr_kube *kube;
     unsigned max_attempts;
+    uint64_t number;
     int64_t issued_ms;
     cfr_hook_fn *ended;
     void *ctx;
@@ -126,8 +127,9 @@ void cfr_hook_close(struct cfr_hooks *h)
     free(h);
 }
 
-void cfr_hook_set_issued(struct cfr_hooks *h, int64_t issued_ms)
+void cfr_hook_set_issued(struct cfr_hooks *h, uint64_t number, int64_t issued_ms)
 {
+    h->number = number;
     h->issued_ms = issued_ms;
 }
 
@@ -268,6 +270,7 @@ static void start_hook(struct cfr_hooks *h, size_t i, struct cfr_now now)
         .kube = h->kube,
         .acknowledge_header = k->header,
         .generation = k->tried,
+        .number = h->number != 0 ? h->number : k->tried,
         .issued_ms = h->issued_ms,
         .ended = on_ended,
         .ctx = h,

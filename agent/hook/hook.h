@@ -36,8 +36,9 @@ void cfr_hook_close(struct cfr_hooks *h);
 void cfr_hook_rebind(struct cfr_hooks *h, const struct cfr_config_credential *c);
 
 /* When the lifetime of what is published began, by the wall clock: with the generation it names one publish, also where
- * generations are counted from 1 again because the record was lost. Before cfr_hook_request and cfr_hook_restore. */
-void cfr_hook_set_issued(struct cfr_hooks *h, int64_t issued_ms);
+ * generations are counted from 1 again because the record was lost. NUMBER: takes the generation's place where other
+ * agents publish the same; 0 = none do. Before cfr_hook_request and cfr_hook_restore. */
+void cfr_hook_set_issued(struct cfr_hooks *h, uint64_t number, int64_t issued_ms);
 /* A new generation is published. FIRST: nothing was published before it, so hooks with `on_first: skip` are not run. */
 void cfr_hook_request(struct cfr_hooks *h, uint64_t generation, bool first, struct cfr_now now);
 /* After a restart: hook INDEX last succeeded for DONE; what is behind GENERATION is pending. */

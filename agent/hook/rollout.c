@@ -107,7 +107,7 @@ static struct cfr_k8s_restart restart_of(const struct work *w)
                                     .namespace_name = w->namespace_name,
                                     .name = c->name,
                                     .credential = w->run->credential->name,
-                                    .generation = w->run->generation,
+                                    .generation = w->run->number,
                                     .issued_ms = w->run->issued_ms};
 }
 

@@ -27,7 +27,8 @@ struct cfr_delivery_object {
     char name[CFR_DELIVERY_NAME_MAX]; /* "Secret NAMESPACE/NAME", for people */
     char namespace_name[254];         /* empty until it is known */
     uint64_t wanted;
-    uint64_t done; /* as it was applied, or last seen */
+    uint64_t done;   /* as it was applied, or last seen */
+    uint64_t number; /* of a shared rotation: that of the key that is wanted; 0 = it is none */
     int64_t wanted_expires_ms;
     int64_t done_expires_ms;
     struct cfr_publish_keys keys; /* of what is wanted; none: not known since the start */
@@ -48,7 +49,10 @@ struct cfr_delivery_object {
     char news[CFR_K8S_SECRET_VERSION_MAX];    /* what the watch last reported */
     char uid[CFR_K8S_SECRET_VERSION_MAX];     /* for Events; empty: not known */
     bool told_expired;
-    bool stirred; /* it reported while a request was under way */
+    bool unchanged;        /* what was applied is what was there */
+    unsigned collisions;   /* with other agents that write it at the same time; in a row */
+    int64_t newer_boot_ms; /* since when another agent's is newer; 0 = it is not */
+    bool stirred;          /* it reported while a request was under way */
     int64_t look_boot_ms;
     int64_t applied_boot_ms; /* when it was last applied */
     struct cfr_backoff backoff;
@@ -81,6 +85,12 @@ static inline bool cfr_publish_delivery_is_writing(const struct cfr_delivery_obj
 static inline bool cfr_publish_delivery_is_lost(const struct cfr_delivery_object *t)
 {
     return t->done != t->wanted && !t->loaded;
+}
+
+/* Other agents write it, too. */
+static inline bool cfr_publish_delivery_is_shared(const struct cfr_delivery_object *t)
+{
+    return t->all->config->mint != NULL && t->all->config->mint->state != NULL;
 }
 
 /* Wipes what was to be applied, but for its keys. */

@@ -632,13 +632,29 @@ void cfr_publisher_found(const struct cfr_publisher *p, struct cfr_publish_recor
     record->target_count = p->config->publish.count;
 }
 
-bool cfr_publisher_holds_key(const struct cfr_publisher *p, const char *id)
+/* REMOTE: how many targets before it are not on this machine. */
+static bool holds_key(const struct cfr_publisher *p, size_t i, size_t remote, const struct cfr_publish_record *record,
+                      const char *id)
 {
+    struct cfr_target t = cfr_publish_target(p->config, i);
     struct seen seen;
 
+    if (t.ops->read_key != NULL)
+        return see(p, i, &seen) && seen.look.code == 0 && strcmp(seen.key, id) == 0;
+    if (record->key == NULL || strcmp(record->key->id, id) != 0)
+        return false;
+    return t.ops->is_remote ? remote < record->delivered_count && record->delivered[remote] == record->generation
+                            : verify_target(p, i, record, NULL) == 0;
+}
+
+bool cfr_publisher_holds_key(const struct cfr_publisher *p, const struct cfr_publish_record *record, const char *id)
+{
+    size_t remote = 0;
+
     for (size_t i = 0; i < p->config->publish.count; i++) {
-        if (!see(p, i, &seen) || seen.look.code != 0 || id[0] == '\0' || strcmp(seen.key, id) != 0)
+        if (id[0] == '\0' || !holds_key(p, i, remote, record, id))
             return false;
+        remote += cfr_publish_target(p->config, i).ops->is_remote;
     }
     return p->config->publish.count != 0;
 }

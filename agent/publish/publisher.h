@@ -85,9 +85,10 @@ bool cfr_publisher_is_remote(const struct cfr_publisher *p);
 int cfr_publisher_verify(const struct cfr_publisher *p, const struct cfr_publish_record *record, struct cfr_err *err);
 /* What is at the targets is what RECORD is of, though an earlier run did not write that down. */
 void cfr_publisher_found(const struct cfr_publisher *p, struct cfr_publish_record *record);
-/* True if every target holds the long-lived key ID. Only directories know. */
-bool cfr_publisher_holds_key(const struct cfr_publisher *p, const char *id);
-/* True if a target holds any long-lived key that was made, though an earlier run may not be on record. As above. */
+/* True if every target holds the long-lived key ID: directories say so themselves, the others by RECORD. */
+bool cfr_publisher_holds_key(const struct cfr_publisher *p, const struct cfr_publish_record *record, const char *id);
+/* True if a target holds any long-lived key that was made, though an earlier run may not be on record. Only directories
+ * know. */
 bool cfr_publisher_holds_made_key(const struct cfr_publisher *p);
 /* The highest generation found in any target directory; 0 if there is none. */
 uint64_t cfr_publisher_newest(const struct cfr_publisher *p);

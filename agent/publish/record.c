@@ -17,6 +17,7 @@ void cfr_publish_record_free(struct cfr_publish_record *r)
         free(r->reasons[i]);
     free(r->reasons);
     free(r->identity);
+    free(r->key);
     free(r->pending_reason);
     free(r->targets);
     *r = (struct cfr_publish_record){0};
@@ -101,6 +102,15 @@ static void write_lists(struct cfr_writer *w, const struct cfr_publish_record *r
     cfr_writer_close(w);
 }
 
+static void write_key(struct cfr_writer *w, const struct cfr_publish_record_key *key)
+{
+    cfr_writer_object(w, "key");
+    cfr_writer_string(w, "id", cfr_view_of(key->id));
+    write_number(w, "minted_s", (uint64_t)key->minted_s);
+    write_number(w, "number", key->number);
+    cfr_writer_close(w);
+}
+
 int cfr_publish_record_save(int state_fd, const char *name, const struct cfr_publish_record *r, struct cfr_err *err)
 {
     struct cfr_str out = {.limit = CFR_STATE_MAX};
@@ -122,6 +132,8 @@ int cfr_publish_record_save(int state_fd, const char *name, const struct cfr_pub
     write_number(&w, "published_ns", (uint64_t)r->published_ns);
     if (r->identity != NULL)
         cfr_writer_string(&w, "identity", cfr_view_of(r->identity));
+    if (r->key != NULL)
+        write_key(&w, r->key);
     if (r->pending_reason != NULL)
         cfr_writer_string(&w, "pending_reason", cfr_view_of(r->pending_reason));
     write_lists(&w, r);
@@ -166,6 +178,22 @@ static char *get_text(const struct cfr_json *doc, const char *key)
     struct cfr_view text;
 
     return cfr_json_string(cfr_json_get(doc, key), &text) ? cfr_str_dup(text) : NULL;
+}
+
+static int get_key(const struct cfr_json *key, struct cfr_publish_record *out, bool *good, struct cfr_err *err)
+{
+    struct cfr_publish_minted minted = {.id = NULL};
+    char *id = get_text(key, "id");
+    int rc = 0;
+
+    minted.id = id;
+    minted.minted_s = (int64_t)get_number(key, "minted_s", good);
+    minted.number = get_number(key, "number", good);
+    *good = *good && id != NULL;
+    if (*good)
+        rc = cfr_publish_record_set_key(out, &minted, err);
+    free(id);
+    return rc;
 }
 
 static bool get_mark(const struct cfr_json *item, struct cfr_file_fingerprint *mark)
@@ -270,6 +298,8 @@ static int decode(const struct cfr_json *doc, struct cfr_publish_record *out, st
     out->identity = get_text(doc, "identity");
     out->pending_reason = get_text(doc, "pending_reason");
     rc = get_lists(doc, out, &good, err);
+    if (rc == 0 && cfr_json_get(doc, "key") != NULL)
+        rc = get_key(cfr_json_get(doc, "key"), out, &good, err);
     if (rc != 0)
         return rc;
     if (!good)
@@ -295,6 +325,21 @@ int cfr_publish_record_load(int state_fd, const char *name, struct cfr_publish_r
     if (rc != 0)
         cfr_publish_record_free(out);
     return rc;
+}
+
+int cfr_publish_record_set_key(struct cfr_publish_record *r, const struct cfr_publish_minted *minted,
+                               struct cfr_err *err)
+{
+    size_t n = minted != NULL ? strlen(minted->id) + 1 : 0;
+
+    free(r->key);
+    r->key = minted != NULL ? malloc(sizeof *r->key + n) : NULL;
+    if (r->key == NULL)
+        return minted != NULL ? cfr_err_nomem(err) : 0;
+    r->key->number = minted->number;
+    r->key->minted_s = minted->minted_s;
+    memcpy(r->key->id, minted->id, n);
+    return 0;
 }
 
 bool cfr_publish_record_has_reason(const struct cfr_publish_record *r, const char *reason)

@@ -6,10 +6,17 @@
 #ifndef CFR_AGENT_PUBLISH_RECORD_H
 #define CFR_AGENT_PUBLISH_RECORD_H
 
-#include "agent/config/config.h"
+#include "agent/publish/render.h"
 #include "files/file.h"
 
 #define CFR_PUBLISH_RECORD_REASONS_MAX 64
+
+/* A long-lived key that was made. */
+struct cfr_publish_record_key {
+    uint64_t number;
+    int64_t minted_s;
+    char id[];
+};
 
 /* Zero-initialised is empty; heap members are freed by cfr_publish_record_free. */
 struct cfr_publish_record {
@@ -23,6 +30,7 @@ struct cfr_publish_record {
     int64_t token_expires_s;
     uint64_t token_mark; /* fingerprint of the token: FNV-1a of header and claims, not of the signature */
     char *identity;
+    struct cfr_publish_record_key *key; /* that is published; NULL = what is published is none, or it is not known */
     /* Lists with room for what was asked of cfr_publish_record_fit, which owns them: most credentials have one target.
      */
     struct cfr_file_fingerprint *targets; /* as each was published; zero: not known */
@@ -54,6 +62,9 @@ int cfr_publish_record_fit(struct cfr_publish_record *r, struct cfr_publish_reco
 /* NAME.json below STATE_FD. CFR_E_MISSING if there is none; CFR_E_ANSWER if it cannot be understood. */
 int cfr_publish_record_load(int state_fd, const char *name, struct cfr_publish_record *out, struct cfr_err *err);
 int cfr_publish_record_save(int state_fd, const char *name, const struct cfr_publish_record *r, struct cfr_err *err);
+/* MINTED is the key that is published now; NULL: it is no such key. CFR_E_NOMEM: none is known then. */
+int cfr_publish_record_set_key(struct cfr_publish_record *r, const struct cfr_publish_minted *minted,
+                               struct cfr_err *err);
 bool cfr_publish_record_has_reason(const struct cfr_publish_record *r, const char *reason);
 /* Remembers REASON as used, forgetting the oldest beyond the limit. CFR_E_NOMEM. */
 int cfr_publish_record_add_reason(struct cfr_publish_record *r, const char *reason, struct cfr_err *err);

@@ -9,6 +9,7 @@
 struct cfr_publish_minted {
     const char *id;
     int64_t minted_s;
+    uint64_t number; /* among those of the rotation; the same at every agent that shares it */
 };
 
 /* Where a grant comes from: what its exchange's configuration says fills gaps of a file's. */

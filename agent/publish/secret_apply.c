@@ -17,6 +17,10 @@
 #define LOOK_MS          60000 /* between two looks at what a Secret holds */
 #define STIR_MS          1000  /* from a change to the look at it, after a loss: 4, 16 and 64 s */
 #define HIDDEN_MAX       (2 * CFR_CONFIG_FILES_MAX + 8)
+#define COLLISIONS_MAX   5 /* of agents that share a rotation, and write a Secret at the same time */
+#define COLLISION_MS     500
+#define NEWER_MS         10000 /* until what another agent has written is told to this one, too */
+#define NEWER_LOOK_MS    1000
 #define LOOK_DOUBLED_MAX 4 /* for one that is lost again and again: up to 16 minutes, for each costs an exchange */
 
 static void note_error(struct cfr_delivery_object *t, const struct cfr_err *err)
@@ -132,7 +136,9 @@ static void succeed(struct cfr_delivery_object *t)
     t->done_expires_ms = t->sending_expires_ms;
     t->told_expired = false;
     t->runs_ok++;
-    cfr_publish_delivery_report_published(t);
+    t->collisions = 0;
+    if (!t->unchanged)
+        cfr_publish_delivery_report_published(t);
     cfr_publish_delivery_clear_error(t);
     t->next_boot_ms = INT64_MAX;
     if (t->done == t->wanted)
@@ -267,6 +273,17 @@ static int after_look(struct cfr_delivery_object *t, const struct cfr_kube_answe
     return rc != 0 ? rc : send(t, CFR_DELIVERY_APPLY, err);
 }
 
+/* Another agent that shares the rotation is ahead, and this one is about to be told of the key, too. */
+static bool is_just_behind(struct cfr_delivery_object *t, int rc)
+{
+    int64_t now_ms = cfr_clock_now().boot_ms;
+
+    if (rc != CFR_E_UNAVAILABLE)
+        return false;
+    t->newer_boot_ms = t->newer_boot_ms != 0 ? t->newer_boot_ms : now_ms;
+    return now_ms < t->newer_boot_ms + NEWER_MS;
+}
+
 /* The look at what was applied. */
 static void after_periodic_look(struct cfr_delivery_object *t, const struct cfr_kube_answer *answer)
 {
@@ -276,11 +293,13 @@ static void after_periodic_look(struct cfr_delivery_object *t, const struct cfr_
     struct cfr_err err = answer->err;
     int64_t pause_ms;
     bool lost = false;
+    bool behind = false;
     int rc = answer->error;
 
     if (rc == 0 && answer->status == 200) {
         rc = cfr_k8s_secret_apply_held(&o, answer->body, &err);
         lost = rc == CFR_E_MISSING;
+        behind = is_just_behind(t, rc);
     } else if (rc == 0 && answer->status == 404) {
         rc = cfr_err_set(&err, CFR_E_MISSING, "%s was deleted: it is published again", t->name);
         lost = true;
@@ -292,8 +311,13 @@ static void after_periodic_look(struct cfr_delivery_object *t, const struct cfr_
         /* One that is removed again and again must not seem to stay because it was seen in between. */
         if (rc == 0 && cfr_clock_now().boot_ms - t->applied_boot_ms >= pause_of(t))
             t->losses = 0;
+        t->newer_boot_ms = 0;
         cfr_publish_delivery_clear_error(t);
         look_later(t);
+        t->all->ended(t->all->ctx, t->name, t->done, NULL, false);
+    } else if (behind) {
+        look_later(t);
+        t->look_boot_ms = cfr_clock_now().boot_ms + NEWER_LOOK_MS;
         t->all->ended(t->all->ctx, t->name, t->done, NULL, false);
     } else if (lost) {
         lose(t, &err);
@@ -340,19 +364,29 @@ static void log_warning(struct cfr_delivery_object *t, const struct cfr_kube_ans
         cfr_secret_free(&encoded[i]);
 }
 
+/* Between the look and the apply another agent has written it: it is looked at again. */
+static bool has_collided(struct cfr_delivery_object *t, const struct cfr_kube_answer *answer, int rc)
+{
+    return rc == CFR_E_UNAVAILABLE && cfr_publish_delivery_is_shared(t) && answer->status == 409 &&
+           t->collisions++ < COLLISIONS_MAX;
+}
+
 static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
 {
     struct cfr_delivery_object *t = ctx;
     struct cfr_err err = answer->err;
     int64_t retry_after_s = answer->retry_after_s;
     bool applying = t->purpose == CFR_DELIVERY_APPLY;
+    char before[CFR_K8S_SECRET_VERSION_MAX];
     int rc = answer->error;
 
     t->call = NULL;
     cfr_secret_free(&t->body);
     log_warning(t, answer);
     if (rc == 0 && (answer->status == 200 || answer->status == 201)) {
+        (void)snprintf(before, sizeof before, "%s", t->version);
         cfr_k8s_secret_apply_version(answer->body, t->version);
+        t->unchanged = before[0] != '\0' && strcmp(before, t->version) == 0;
         if (t->config->events)
             cfr_k8s_secret_apply_uid(answer->body, t->uid);
     } else if (rc == 0 && answer->status == 404)
@@ -364,7 +398,9 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
     }
     if (rc == 0)
         rc = applying ? after_apply(t, answer, &retry_after_s, &err) : after_look(t, answer, &retry_after_s, &err);
-    if (rc != 0)
+    if (rc != 0 && applying && has_collided(t, answer, rc))
+        t->next_boot_ms = cfr_clock_now().boot_ms + (int64_t)(cfr_clock_chance() * COLLISION_MS);
+    else if (rc != 0)
         fail(t, &err, retry_after_s);
     else if (applying)
         succeed(t);

@@ -155,7 +155,9 @@ struct cfr_k8s_secret_object cfr_publish_delivery_content(const struct cfr_deliv
         .keys = keys,
         .key_count = t->keys.count,
         .credential = t->all->config->name,
-        .generation = t->wanted,
+        .generation = cfr_publish_delivery_is_shared(t) ? t->number : t->wanted,
+        .shared = cfr_publish_delivery_is_shared(t),
+        .version = cfr_publish_delivery_is_shared(t) ? t->version : NULL,
         .expires_s = t->wanted_expires_ms == INT64_MAX ? 0 : t->wanted_expires_ms / 1000,
     };
 }
@@ -265,6 +267,7 @@ static int queue_secret(const struct cfr_target *target, const struct cfr_publis
     t->minted = job->render.from->minted != NULL && !t->kind->is_public;
     t->loaded = true;
     t->wanted = job->render.generation;
+    t->number = job->render.from->minted != NULL ? job->render.from->minted->number : 0;
     t->wanted_expires_ms = job->expires_ms;
     t->backoff = (struct cfr_backoff){0};
     t->next_boot_ms = job->now.boot_ms;
@@ -318,22 +321,25 @@ static void restore_keys(struct cfr_delivery_object *t, bool minted)
         (void)cfr_publish_keys_add(&t->keys, CFR_ROTATION_FILE, 0, NULL);
 }
 
-void cfr_publish_secret_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted,
-                                int64_t expires_ms, bool minted)
+static void restore(struct cfr_delivery_object *t, uint64_t done, const struct cfr_publish_record *record, bool minted)
 {
-    struct cfr_delivery_object *t;
-
-    if (d == NULL || index >= d->count)
-        return;
-    t = &d->targets[index];
     t->done = done;
-    t->wanted = wanted;
+    t->wanted = record->generation;
+    t->number = minted && record->key != NULL ? record->key->number : 0;
     /* How long an earlier one lives is not on record: it may have ended. */
-    t->done_expires_ms = done == wanted ? expires_ms : 0;
-    if (done != wanted || done == 0)
+    t->done_expires_ms = done == t->wanted ? record->expires_ms : 0;
+    if (done != t->wanted || done == 0)
         return;
     restore_keys(t, minted);
     t->look_boot_ms = 0;
+}
+
+void cfr_publish_secret_restore(struct cfr_delivery *d, const struct cfr_publish_record *record, bool minted)
+{
+    bool known = d != NULL && record->delivered_count == d->count;
+
+    for (size_t i = 0; d != NULL && i < d->count; i++)
+        restore(&d->targets[i], known ? record->delivered[i] : 0, record, minted);
 }
 
 bool cfr_publish_secret_lost(const struct cfr_delivery *d)

@@ -17,7 +17,7 @@
 
 #include "agent/loop/clock.h"
 #include "agent/kube/client.h"
-#include "agent/config/config.h"
+#include "agent/publish/record.h"
 #include "serve/api/status.h"
 
 struct cfr_delivery; /* all Secrets of one credential */
@@ -33,11 +33,10 @@ int cfr_publish_secret_open(const struct cfr_config_credential *c, struct cfr_ku
 void cfr_publish_secret_close(struct cfr_delivery *d);
 /* The configuration was replaced by an equal one. */
 void cfr_publish_secret_rebind(struct cfr_delivery *d, const struct cfr_config_credential *c);
-/* After a restart: Secret INDEX was last seen to hold DONE, and should hold WANTED, which lives until EXPIRES_MS; the
- * next step looks whether it does. What it should hold is not kept: one that is behind waits for the next
- * cfr_publish. MINTED: it also has the time that a long-lived key was made. */
-void cfr_publish_secret_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted,
-                                int64_t expires_ms, bool minted);
+/* After a restart: what each Secret was last seen to hold, and should hold, by RECORD; the next step looks whether it
+ * does. What it should hold is not kept: one that is behind waits for the next cfr_publish. MINTED: it also has the
+ * time that a long-lived key was made. */
+void cfr_publish_secret_restore(struct cfr_delivery *d, const struct cfr_publish_record *record, bool minted);
 /* True if a Secret is behind, and what it should hold is not known any more: it has to be published again. */
 bool cfr_publish_secret_lost(const struct cfr_delivery *d);
 /* Starts what is due. */

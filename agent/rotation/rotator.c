@@ -225,6 +225,8 @@ static void note_given(struct cfr_rotator *m)
         return;
     (void)snprintf(m->shared->given, sizeof m->shared->given, "%s", m->r.journal.minted);
     m->shared->given_s = m->r.journal.minted_s;
+    m->shared->given_number = m->r.journal.published + 1;
+    m->shared->wake = false;
 }
 
 static void publish(struct cfr_rotator *m)
@@ -338,7 +340,8 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     if (todo->action == CFR_ROTATION_ACT_PUBLISH || todo->action == CFR_ROTATION_ACT_ADOPT) {
         bool waited_for = m->waiter.done != NULL;
 
-        note_given(m);
+        if (waited_for)
+            note_given(m);
         if (waited_for && todo->action == CFR_ROTATION_ACT_PUBLISH)
             publish(m);
         else if (waited_for)
@@ -554,7 +557,6 @@ void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation)
     if (m->shared != NULL && m->shared->given[0] != '\0') {
         (void)snprintf(m->shared->own, sizeof m->shared->own, "%s", m->shared->given);
         m->shared->known_own = true;
-        m->shared->wake = false;
     }
     if (m->r.journal.step != CFR_ROTATION_VERIFIED || is_followed(m) ||
         (m->shared != NULL && strcmp(m->shared->own, m->r.journal.minted) != 0))
@@ -566,14 +568,16 @@ void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation)
         cfr_rotator_trouble(m, &err, -1);
 }
 
-const char *cfr_rotator_fresh(const struct cfr_rotator *m, int64_t *minted_s)
+bool cfr_rotator_fresh(const struct cfr_rotator *m, struct cfr_publish_minted *out)
 {
+    const struct cfr_rotation_journal *j = &m->r.journal;
+
     if (m->shared != NULL) {
-        *minted_s = m->shared->given_s;
-        return m->shared->given[0] != '\0' ? m->shared->given : NULL;
+        *out = (struct cfr_publish_minted){m->shared->given, m->shared->given_s, m->shared->given_number};
+        return out->id[0] != '\0';
     }
-    *minted_s = m->r.journal.minted_s;
-    return m->r.journal.step == CFR_ROTATION_VERIFIED ? m->r.journal.minted : NULL;
+    *out = (struct cfr_publish_minted){j->minted, j->minted_s, j->published + 1};
+    return j->step == CFR_ROTATION_VERIFIED;
 }
 
 int64_t cfr_rotator_deadline(struct cfr_rotator *m)
@@ -593,12 +597,22 @@ static bool wants_news(struct cfr_rotator *m)
     return m->shared != NULL && m->broken.code == 0 && (!m->shared->known || lags(m));
 }
 
+/* The key ID was given, and is not at all targets yet. */
+static bool is_given(const struct cfr_rotator *m, const char *id)
+{
+    return strcmp(m->shared->given, id) == 0;
+}
+
 bool cfr_rotator_has_news(struct cfr_rotator *m)
 {
     const struct cfr_rotator_shared *s = m->shared;
-    bool unpublished = s != NULL && s->holds && !m->saving && m->r.journal.step == CFR_ROTATION_VERIFIED;
+    const struct cfr_rotation_journal *j = &m->r.journal;
 
-    return s != NULL && (s->wake || lags(m) || (unpublished && m->waiter.done == NULL));
+    if (s == NULL)
+        return false;
+    return s->wake || (lags(m) && !is_given(m, j->current)) ||
+           (s->holds && !m->saving && j->step == CFR_ROTATION_VERIFIED && m->waiter.done == NULL &&
+            !is_given(m, j->minted));
 }
 
 bool cfr_rotator_takes_news(struct cfr_rotator *m)

@@ -7,6 +7,7 @@
 
 #include "agent/loop/clock.h"
 #include "agent/config/config.h"
+#include "agent/publish/render.h"
 #include "agent/source/exchange.h"
 #include "rotation/found.h"
 #include "agent/http/client.h"
@@ -67,9 +68,8 @@ void cfr_rotator_start(struct cfr_rotator *m, bool wanted, bool again, cfr_sourc
 void cfr_rotator_cancel(struct cfr_rotator *m);
 /* What DONE was given is published as GENERATION. */
 void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation);
-/* What DONE was given, or what is published already if it was given nothing: when it was minted, and its id; NULL if
- * there is none. */
-const char *cfr_rotator_fresh(const struct cfr_rotator *m, int64_t *minted_s);
+/* What DONE was given, or what is published already if it was given nothing; false if there is none. OUT borrows. */
+bool cfr_rotator_fresh(const struct cfr_rotator *m, struct cfr_publish_minted *out);
 
 /* A key that another program created is to be adopted before anything else. */
 bool cfr_rotator_adopts(const struct cfr_rotator *m);

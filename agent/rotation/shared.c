@@ -270,7 +270,7 @@ static void follow(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *st
     s->pending_there = state->pending.len != 0;
     read_pending(s, "published", &state->published, &s->published);
     check_owner(s);
-    s->wake = s->wake || lags(s);
+    s->wake = s->wake || (lags(s) && strcmp(s->given, j.current) != 0);
     m->deadline_boot_ms = 0;
 }
 
@@ -505,6 +505,8 @@ static void give(struct cfr_rotator_shared *s)
     grant.expires_s = m->r.journal.current_ends_s;
     (void)snprintf(s->given, sizeof s->given, "%s", m->r.journal.current);
     s->given_s = m->r.journal.current_s;
+    s->given_number = m->r.journal.published;
+    s->wake = false;
     cfr_rotator_finish(m, &result);
     cfr_grant_free(&grant);
 }

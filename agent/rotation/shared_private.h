@@ -67,6 +67,7 @@ struct cfr_rotator_shared {
     char own[CFR_ROTATION_ID_MAX];   /* the key that this agent publishes */
     char given[CFR_ROTATION_ID_MAX]; /* that was given to be published */
     int64_t given_s;                 /* when it was minted */
+    uint64_t given_number;           /* of all keys of the rotation */
     bool wake;                       /* there is news for which a start is wanted */
 };
 

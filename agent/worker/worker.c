@@ -43,7 +43,7 @@ static void restore_hooks(struct cfr_worker *w, struct cfr_now now)
     /* Not before everything is in the cluster; then they are requested again. */
     bool later = cfr_worker_hooks_wait(w) && cfr_publish_secret_pending(w->delivery);
 
-    cfr_hook_set_issued(w->hooks, w->record.issued_ms);
+    cfr_worker_set_issued(w);
     for (size_t i = 0; i < w->record.hook_count; i++)
         behind = behind || w->record.hook_done[i] < w->record.generation;
     /* Hooks that were changed while one was pending are all run once more: a reload too many does no harm. */
@@ -122,12 +122,7 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
 /* What each Secret of the cluster was last seen to hold. False if one is behind: what it should hold is not kept. */
 static bool restore_delivery(struct cfr_worker *w)
 {
-    size_t count = cfr_publish_secret_count(w->delivery);
-    bool known = w->record.delivered_count == count;
-
-    for (size_t i = 0; i < count; i++)
-        cfr_publish_secret_restore(w->delivery, i, known ? w->record.delivered[i] : 0, w->record.generation,
-                                   w->record.expires_ms, w->rotator != NULL && !cfr_worker_is_passed_on(w));
+    cfr_publish_secret_restore(w->delivery, &w->record, w->rotator != NULL && !cfr_worker_is_passed_on(w));
     return !cfr_publish_secret_lost(w->delivery);
 }
 

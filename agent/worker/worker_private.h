@@ -169,7 +169,7 @@ void cfr_worker_drop_granted(struct cfr_worker_granted **granted);
  * the last session. */
 void cfr_worker_publish_token(struct cfr_worker *w);
 /* What was granted at ISSUED_S is published at all targets, though it may not be on record. PUBLISHED or SAME. */
-enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, int64_t issued_s);
+enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, const struct cfr_publish_minted *minted);
 
 /* worker_rotation.c: all but the first are only called with w->rotator */
 int cfr_worker_rotation_open(struct cfr_worker *w, struct cfr_err *err);
@@ -238,6 +238,8 @@ int64_t cfr_worker_window_ms(const struct cfr_worker *w);
 struct cfr_refresh_jitter cfr_worker_jitter(const struct cfr_worker *w);
 /* Everything is published in the cluster, so that hooks have to wait for it to be there. */
 bool cfr_worker_hooks_wait(const struct cfr_worker *w);
+/* What names the present publish to the hooks. */
+void cfr_worker_set_issued(struct cfr_worker *w);
 /* Sets the timer by all deadlines. Only cfr_worker_feed and cfr_worker_wake need it. */
 void cfr_worker_rearm(struct cfr_worker *w);
 /* For callbacks, which may run within an action: the timer looks at everything in the loop's next turn. */

@@ -98,7 +98,7 @@ static void record_generation(struct cfr_worker *w, uint64_t generation, struct 
     cfr_worker_ack_published(w);
     /* A quick consumer has it in use before we know that it is published. */
     (void)cfr_worker_ack_look(w);
-    cfr_hook_set_issued(w->hooks, w->record.issued_ms);
+    cfr_worker_set_issued(w);
     if (!cfr_worker_hooks_wait(w))
         cfr_hook_request(w->hooks, generation, first, now);
     w->first_delivery = w->first_delivery || first;
@@ -218,6 +218,8 @@ static void record_grant(struct cfr_worker *w)
     w->record.token_mark = w->token_used;
     w->record.token_issued_s = w->token.issued_s;
     w->record.token_expires_s = w->token.expires_s;
+    /* Without memory for it, a key that is shared is published once more after a restart. */
+    (void)cfr_publish_record_set_key(&w->record, g->from.minted, NULL);
     free(w->record.identity);
     w->record.identity = g->grant.identity != NULL ? strdup(g->grant.identity) : NULL;
     w->replace = false;
@@ -382,18 +384,19 @@ static enum cfr_event end_token(struct cfr_worker *w, const struct cfr_publisher
     return CFR_EVENT_NONE;
 }
 
-enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, int64_t issued_s)
+enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, const struct cfr_publish_minted *minted)
 {
     struct cfr_now now = cfr_clock_now();
     uint64_t generation = cfr_publisher_newest(w->targets);
 
     finish_rotation(w);
+    (void)cfr_publish_record_set_key(&w->record, minted, NULL);
     w->known = true;
     w->lost = false;
     if (generation == w->record.generation)
         return finish_same(w);
     cfr_publisher_found(w->targets, &w->record);
-    w->record.issued_ms = issued_s * 1000;
+    w->record.issued_ms = minted->minted_s * 1000;
     /* It is a key that was made, not one that was passed on. */
     w->record.token_mark = 0;
     w->record.expires_ms = w->life.life.expires_ms;

@@ -14,7 +14,7 @@ static bool is_published(void *ctx, const char *id)
 {
     const struct cfr_worker *w = ctx;
 
-    return cfr_publisher_holds_key(w->targets, id);
+    return cfr_publisher_holds_key(w->targets, &w->record, id);
 }
 
 static bool has_published(void *ctx)
@@ -128,8 +128,7 @@ static void go_on(struct cfr_worker *w, int64_t issued_ms)
 enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_source_exchange_result *result)
 {
     struct cfr_worker_granted *g;
-    int64_t minted_s = 0;
-    const char *id;
+    struct cfr_publish_minted found;
 
     cfr_api_status_observe(&w->duration, result->duration_s);
     if (result->rc == 0 && result->grant != NULL) {
@@ -138,7 +137,7 @@ enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_sour
             result->rc = cfr_err_nomem(&result->err);
         } else {
             cfr_grant_move(&g->grant, result->grant);
-            g->minted.id = cfr_rotator_fresh(w->rotator, &g->minted.minted_s);
+            (void)cfr_rotator_fresh(w->rotator, &g->minted);
             g->from.minted = &g->minted;
             g->begins_now = true;
             w->granted = g;
@@ -153,11 +152,10 @@ enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_sour
         w->exchanges_failed[cfr_err_class(result->rc)]++;
         return cfr_worker_fail(w, &result->err, result->retry_after_s);
     }
-    id = cfr_rotator_fresh(w->rotator, &minted_s);
-    if (id != NULL) {
+    if (cfr_rotator_fresh(w->rotator, &found)) {
         /* An earlier run published it, and came no further. */
-        go_on(w, minted_s * 1000);
-        return cfr_worker_publish_found(w, minted_s);
+        go_on(w, found.minted_s * 1000);
+        return cfr_worker_publish_found(w, &found);
     }
     go_on(w, w->record.issued_ms);
     cfr_lifecycle_refresh_at(&w->life, cfr_clock_now(), cfr_rotator_due_ms(w->rotator));

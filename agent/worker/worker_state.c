@@ -84,6 +84,15 @@ void cfr_worker_wake(struct cfr_worker *w)
     cfr_worker_rearm(w);
 }
 
+void cfr_worker_set_issued(struct cfr_worker *w)
+{
+    const struct cfr_publish_record_key *key =
+        w->config->mint != NULL && w->config->mint->state != NULL ? w->record.key : NULL;
+
+    cfr_hook_set_issued(w->hooks, key != NULL ? key->number : 0,
+                        key != NULL ? key->minted_s * 1000 : w->record.issued_ms);
+}
+
 void cfr_worker_save(struct cfr_worker *w)
 {
     struct cfr_err err = {0};

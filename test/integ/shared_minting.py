@@ -21,6 +21,13 @@ def shared(agent, user="robot", secret=SECRET, **over):
     return minted(agent, user, mint={"state": state, **over.pop("mint", {})}, **over)
 
 
+def target(agent, name, **over):
+    """A Secret of the cluster into which all agents publish."""
+    return {"secret": {"namespace": "default", "name": name, "kubeconfig": agent.cloud.ready["kubeconfig"],
+                       "keys": [{"name": "aws_access_key_id", "format": "field", "field": "aws_access_key_id"},
+                                {"name": "credentials", "format": "aws-credentials"}], **over}}
+
+
 @pytest.fixture
 def kube(cloud):
     found = Kube(cloud)

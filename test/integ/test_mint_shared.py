@@ -269,8 +269,8 @@ def test_other_owners_are_refused(pair, kube, cloud):
     ({"state": {"takeover": "5s"}}, "takeover"),
     ({"state": {"kubeconfig": None, "context": "x"}}, "context: is one of a kubeconfig"),
     ({"secret": "No_Name"}, "cannot be the name of a Secret"),
-    ({"publish": {"secret": {"namespace": "default", "name": "out", "keys": [{"name": "a", "format": "json"}]}}},
-     "publish.secret: cannot be combined with `mint.state`"),
+    ({"publish": {"secret": {"namespace": "default", "name": SECRET, "keys": [{"name": "a", "format": "json"}]}},
+      "state": {"kubeconfig": None}}, "has the state of a rotation"),
 ])
 def test_what_check_refuses(pair, change, words):
     c = shared(pair[0], **change)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Two agents share a rotation, and the one that goes on with it is killed or stopped at each of its steps: the other one
 goes on. One that was stopped and continues much later does no harm: it finds that it is the holder no longer. What the
-other publishes works at each moment; at the end the cloud holds the published key, and of others only what is written down
-as put aside. Every case has a user and a Secret of its own, so that several go on at the same time."""
+other publishes works at each moment, and so does what the Secret holds into which both publish; at the end the cloud holds the
+published key, and of others only what is written down as put aside. Every case has a user and Secrets of its own, so that several go
+on at the same time."""
 import concurrent.futures
 import re
 import time
@@ -12,7 +13,7 @@ import pytest
 from conftest import Mounted, eventually
 from minting import ADMIN, IAM, admin, cloud, iam_cloud, keys_of, mint_of  # noqa: F401
 from processes import Agent
-from shared_minting import SECRET, TAKEOVER_S, current, go_on, journal, key_of, shared, step, stop_signal
+from shared_minting import SECRET, TAKEOVER_S, current, go_on, journal, key_of, shared, step, stop_signal, target
 from test_secret_target import Kube
 
 AT_ONCE = 6
@@ -44,12 +45,15 @@ class Case:
         self.user = f"robot-{number}"
         self.secret = f"mint-{number}" if kube is None else SECRET
         self.at = at
+        self.out = f"out-{number}" if kube is None else "out"
         self.kube.make(self.secret)
         self.agents = [Agent(directory / f"{number}-{name}", cloud) for name in ("one", "two")]
         for agent, takeover in zip(self.agents, takeovers):
             Mounted(agent.dir / "admin").put(ADMIN)
             state = {**({} if kube is None else kube.state), "takeover": takeover}
-            STARTED.append(agent.configure(shared(agent, self.user, self.secret, state=state), admin(agent)).start())
+            c = shared(agent, self.user, self.secret, state=state)
+            c["publish"] = [c["publish"], target(agent, self.out, **({} if kube is None else kube.place()))]
+            STARTED.append(agent.configure(c, admin(agent)).start())
         self.always = list(self.agents)  # those that are never away
         self.first = self.together(self.agents)
 
@@ -69,14 +73,22 @@ class Case:
         key = key_of(agent)
         return key is None or keys_of(self.cloud, self.user).get(key, {}).get("active") or key_of(agent) != key
 
+    def delivered(self):
+        return self.kube.data(self.out).get("aws_access_key_id")
+
+    def target_stands(self):
+        """The key in the Secret into which both publish works, unless it has just got another."""
+        key = self.delivered()
+        return key is None or keys_of(self.cloud, self.user).get(key, {}).get("active") or self.delivered() != key
+
     def together(self, agents, but=None):
         """AGENTS publish the key of the journal, which is at rest, and the cloud holds no other."""
         def done():
             self.clean_up()
             key = current(self.kube, self.secret)
-            assert all(self.stands(agent) for agent in self.always), self.said()
+            assert all(self.stands(agent) for agent in self.always) and self.target_stands(), self.said()
             return (key not in ("", but) and step(self.kube, self.secret) == "rest" and set(keys_of(self.cloud, self.user)) == {key}
-                    and all(key_of(agent) == key for agent in agents))
+                    and all(key_of(agent) == key for agent in agents) and self.delivered() == key)
 
         eventually(done, self.said, 90, pause_s=0.2)
         return current(self.kube, self.secret)

@@ -19,6 +19,7 @@ from test_mint_shared import error_of
 from test_mint_takeover import LATE, Case, ended, killed, stopped  # noqa: F401
 
 EXAMPLES = REPO / "examples"
+OUT = "out"
 SECONDS = 25  # less than the minute between two looks without a watch
 TAKEOVER_S = 12  # more than in the tests with the local cloud: an API server and etcd take part of the processor
 AT_ONCE = 4
@@ -124,12 +125,14 @@ class Place:
         self.state = self.state_of("robot-one")
 
     def permit(self, without=None):
-        """The rights of the example, but the verb WITHOUT."""
+        """The rights of the example, but the verb WITHOUT, and those for a Secret that is published."""
         role, binding = yaml.safe_load_all((EXAMPLES / "rbac/shared-rotation.yaml").read_text())
         for one in (role, binding):
             one["metadata"]["namespace"] = self.name
         binding["subjects"][0]["namespace"] = self.name
         role["rules"][0]["verbs"] = [verb for verb in role["rules"][0]["verbs"] if verb != without]
+        role["rules"] += [{"apiGroups": [""], "resources": ["secrets"], "resourceNames": [OUT], "verbs": ["get", "list", "watch", "patch"]},
+                          {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}]
         self.space.kubectl("apply", "-f", "-", text=yaml.safe_dump_all([role, binding]))
         # The API server learns of a Role by a watch.
         for verb in role["rules"][0]["verbs"]:
@@ -147,6 +150,10 @@ class Place:
                 "kind": "Pod", "apiVersion": "v1", "name": pod, "uid": self.pods[pod]}}}))["status"]["token"]
         return {"namespace": self.name, "kubeconfig": self.kube.kubeconfig({"token": token}, self.name),
                 "takeover": f"{TAKEOVER_S}s"}
+
+    def place(self):
+        """Where a target is."""
+        return {"namespace": self.name, "kubeconfig": self.state["kubeconfig"]}
 
     def make(self, name):
         self.space.kubectl("create", "secret", "generic", name)
@@ -169,11 +176,12 @@ class Place:
         return held
 
     def asked(self):
-        """(pod, verb, status) of each request about Secrets here, oldest first."""
+        """(pod, verb, status) of each request about the Secret with the rotation, oldest first."""
         found = []
         for line in read_text(self.cluster.log).splitlines():
             event = json.loads(line)
-            if event["objectRef"].get("namespace") == self.name and "credfresh" in event["user"]["username"]:
+            about = event["objectRef"]
+            if about.get("namespace") == self.name and about.get("name") == SECRET and "credfresh" in event["user"]["username"]:
                 pod, = event["user"]["extra"]["authentication.kubernetes.io/pod-name"]
                 found.append((pod, event["verb"], event["responseStatus"]["code"]))
         return found

@@ -318,6 +318,61 @@ static void as_it_was_applied(void **state)
     data_file_free(table);
 }
 
+/* Of agents that share a rotation each writes the number of the key: what has a higher one is another agent's, and
+ * newer. */
+static void what_another_agent_knows_better(void **state)
+{
+    static const struct {
+        uint64_t number;
+        bool shared;
+        int held;
+        int may;
+    } cases[] = {{11, true, CFR_E_UNAVAILABLE, CFR_E_UNAVAILABLE},
+                 {12, true, 0, 0},
+                 {13, true, CFR_E_MISSING, 0},
+                 {11, false, CFR_E_MISSING, 0}};
+    struct cfr_view body = data_file_read("kube/held/as-applied.json");
+    struct cfr_k8s_secret_object o = object();
+
+    (void)state;
+    o.credential = "registry";
+    o.key_count = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cfr_err err = {0};
+
+        o.generation = cases[i].number;
+        o.shared = cases[i].shared;
+        assert_int_equal(cfr_k8s_secret_apply_held(&o, body, &err), cases[i].held);
+        assert_int_equal(cfr_k8s_secret_apply_may(&o, body, false, &err), cases[i].may);
+        if (cases[i].may != 0)
+            assert_contains(err.text, "holds the key number 12 of the rotation, and this agent knows of 11 only");
+    }
+    /* That of another credential is not newer, but another one. */
+    o.credential = "other";
+    o.generation = 11;
+    o.shared = true;
+    assert_int_equal(cfr_k8s_secret_apply_held(&o, body, NULL), CFR_E_MISSING);
+    data_file_free(body);
+}
+
+static void the_version_that_was_read_is_a_condition(void **state)
+{
+    struct cfr_k8s_secret_object o = object();
+    const char *versions[] = {NULL, "", "77"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        struct cfr_secret body;
+
+        cfr_secret_init(&body, CFR_K8S_SECRET_BODY_MAX);
+        o.version = versions[i];
+        assert_int_equal(cfr_k8s_secret_apply_body(&o, &body, NULL), 0);
+        assert_int_equal(cfr_view_find(cfr_secret_view(&body), "\"resourceVersion\":\"77\"") >= 0, i == 2);
+        assert_int_equal(cfr_view_find(cfr_secret_view(&body), "resourceVersion") >= 0, i == 2);
+        cfr_secret_free(&body);
+    }
+}
+
 static void conflict(const char *file, int code, const char *text)
 {
     struct cfr_k8s_secret_object o = object();
@@ -410,12 +465,22 @@ static void values_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths),           cmocka_unit_test(bodies),
-        cmocka_unit_test(configmaps),      cmocka_unit_test(largest_body_fits),
-        cmocka_unit_test(names_of_keys),   cmocka_unit_test(limits),
-        cmocka_unit_test(types),           cmocka_unit_test(whose_it_is),
-        cmocka_unit_test(conflicts),       cmocka_unit_test(many_conflicts),
-        cmocka_unit_test(three_are_named), cmocka_unit_test(as_it_was_applied),
+        cmocka_unit_test(paths),
+        cmocka_unit_test(bodies),
+        cmocka_unit_test(configmaps),
+        cmocka_unit_test(largest_body_fits),
+        cmocka_unit_test(names_of_keys),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(types),
+        cmocka_unit_test(whose_it_is),
+        cmocka_unit_test(conflicts),
+        cmocka_unit_test(many_conflicts),
+        cmocka_unit_test(three_are_named),
+        cmocka_unit_test(as_it_was_applied),
+        cmocka_unit_test(what_another_agent_knows_better),
+        cmocka_unit_test(the_version_that_was_read_is_a_condition),
+        cmocka_unit_test(what_another_agent_knows_better),
+        cmocka_unit_test(the_version_that_was_read_is_a_condition),
         cmocka_unit_test(values_are_read),
     };
 

@@ -32,7 +32,9 @@ static void a_verified_key_without_its_pending_secret_is_left_alone(void **state
     cfr_rotation_next(&r, &f, &save, &todo);
     assert_int_equal(todo.action, CFR_ROTATION_ACT_ADOPT);
     assert_string_equal(todo.id, "key-1");
+    r.journal.published = 4;
     assert_true(cfr_rotation_published(&r, 7, f.now_s));
+    assert_true(r.journal.published == 5);
     assert_int_equal(r.journal.step, CFR_ROTATION_PUBLISHED);
     assert_string_equal(r.journal.current, "key-1");
 }
@@ -434,6 +436,7 @@ static void numbers_out_of_range_are_refused(void **state)
     check_number(&whole, "rotation", "9007199254740992", 0);
     check_number(&whole, "rotation", "9007199254740993", CFR_E_ANSWER);
     check_number(&whole, "generation", "18446744073709551615", CFR_E_ANSWER);
+    check_number(&whole, "published", "9007199254740993", CFR_E_ANSWER);
     cfr_str_free(&whole);
 }
 

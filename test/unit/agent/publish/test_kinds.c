@@ -216,7 +216,7 @@ static void a_kind_does_not_need_what_it_cannot_do(void **state)
     assert_int_equal(cfr_publisher_verify(p, &record, &err), 0);
     assert_int_equal(cfr_publisher_newest(p), 12);
     assert_int_equal(cfr_publisher_time_ns(p), 0);
-    assert_false(cfr_publisher_holds_key(p, "key"));
+    assert_false(cfr_publisher_holds_key(p, &record, "key"));
     assert_string_equal(cfr_publish_path(&configs[0]), "/dev/shm/near");
     assert_null(cfr_publish_path(&configs[1]));
     cfr_publisher_found(p, &record);
@@ -234,6 +234,41 @@ static void a_kind_does_not_need_what_it_cannot_do(void **state)
     record.generation = 12;
     record.target_count = 2;
     assert_int_equal(cfr_publisher_verify(p, &record, &err), CFR_E_MISSING);
+    record.target_count = 3;
+    cfr_publisher_close(p);
+    cfr_publish_record_free(&record);
+}
+
+/* A kind that does not say which key it holds is taken by the record: if it was not touched since, and the cluster was
+ * seen to hold that generation. */
+static void which_key_is_held_is_on_record(void **state)
+{
+    struct cfr_publish_record record = {.generation = 12, .target_count = 3};
+    struct cfr_publisher_crew crew = {0};
+    struct cfr_publisher_outcome out;
+    struct cfr_publisher *p;
+    struct cfr_err err = {0};
+
+    (void)state;
+    toy.size = 5;
+    assert_int_equal(
+        cfr_test_work(&credential, CFR_PUBLISHER_RECOVER | CFR_PUBLISHER_RETIRE, NULL, &record, &out, &err), 0);
+    assert_int_equal(cfr_publisher_open(&credential, &crew, cfr_test_work_done, NULL, &p, &err), 0);
+    cfr_publisher_found(p, &record);
+    record.delivered_count = 1;
+    record.delivered[0] = 12;
+    assert_int_equal(cfr_publish_record_set_key(&record, &(struct cfr_publish_minted){"key", 1, 1}, &err), 0);
+    assert_true(cfr_publisher_holds_key(p, &record, "key"));
+    assert_false(cfr_publisher_holds_key(p, &record, "other"));
+    assert_false(cfr_publisher_holds_key(p, &record, ""));
+    record.delivered[0] = 11;
+    assert_false(cfr_publisher_holds_key(p, &record, "key"));
+    record.delivered[0] = 12;
+    record.delivered_count = 0;
+    assert_false(cfr_publisher_holds_key(p, &record, "key"));
+    record.delivered_count = 1;
+    toy.size = 6;
+    assert_false(cfr_publisher_holds_key(p, &record, "key"));
     cfr_publisher_close(p);
     cfr_publish_record_free(&record);
 }
@@ -313,6 +348,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(renders_all_then_publishes_each_and_the_remote_last),
         cmocka_unit_test(publishes_nothing_if_one_does_not_fit),
+        cmocka_unit_test(which_key_is_held_is_on_record),
         cmocka_unit_test(a_kind_does_not_need_what_it_cannot_do),
         cmocka_unit_test(a_kind_brings_its_key),
     };
