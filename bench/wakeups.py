@@ -28,7 +28,7 @@ def main():
         count = switches(agent.process.pid) - before
         agent.stop()
     print(f"{count} wake-ups in {minutes:g} minutes")
-    verdict("wake-ups per minute when idle", count / minutes, 2)
+    verdict("wake-ups per minute when idle", count / minutes, 1.5)
     return finish()
 
 

@@ -108,7 +108,6 @@ static void on_signals(struct cfr_daemon *a)
 /* Once a minute: everything that an event may have missed. */
 static void on_tick(struct cfr_daemon *a)
 {
-    a->host.moved = true;
     cfr_daemon_look_forgotten(a);
     for (size_t i = 0; i < a->count; i++) {
         cfr_worker_on_tick(a->workers[i]);
@@ -117,6 +116,8 @@ static void on_tick(struct cfr_daemon *a)
     }
     if (a->host.watch != NULL)
         cfr_watch_rescan(a->host.watch, on_changed_file, a);
+    /* Nothing is left to look at a second later, which would be one more wake-up each minute. */
+    a->host.moved = cfr_daemon_readiness_is_open(a, NULL) != a->readiness.ready;
 }
 
 static void on_alarm(struct cfr_daemon *a)
