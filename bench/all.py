@@ -66,7 +66,7 @@ def draw(document):
         length = min(part(result), (WIDTH - LEFT - 110) / SCALE) * SCALE
         unit = f" {result['unit']}" if result["unit"] else ""
         label = result["benchmark"].replace("`", "")
-        label = label if len(label) < 92 else label[:50] + " ... " + label[-35:]
+        label = label if len(label) < 80 else label[:43] + " ... " + label[-32:]
         p.text(LEFT - 8, y + 13, label, TEXT, 12, anchor="end")
         p.rect(LEFT, y, max(length, 1), 16, GREEN if result["ok"] else RED, radius=2)
         p.text(LEFT + max(length, SCALE) + 8, y + 13, f"{result['value']:.2f} of {result['limit']:g}{unit}", TEXT, 12)
