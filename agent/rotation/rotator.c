@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OFFER_RETRIES  8
 #define OFFER_RETRY_MS 250
 #define STEPS_MOST     32 /* without a request between them: more are a fault of the program */
 
@@ -70,62 +69,10 @@ void cfr_rotator_load(struct cfr_rotator *m)
         (void)cfr_err_set(&m->broken, CFR_E_NOMEM, "out of memory for the shared rotation; reload again");
         return;
     }
-    if (m->shared == NULL)
-        cfr_rotator_free_pending(&m->pending);
     if (m->store->load(m, &m->broken) == 0)
         m->broken.code = 0;
     if (m->shared == NULL)
         cfr_rotator_check_subject(m);
-}
-
-/* Another agent goes on with the rotation that is under way. */
-static bool is_followed(const struct cfr_rotator *m)
-{
-    return m->shared != NULL && m->shared->known && !m->shared->holds && m->shared->there != CFR_ROTATION_REST;
-}
-
-static bool lags(struct cfr_rotator *m)
-{
-    return m->shared != NULL && m->store->lags(m);
-}
-
-const char *cfr_rotator_provider(const struct cfr_rotator *m)
-{
-    return m->provider->name;
-}
-
-bool cfr_rotator_is_settled(const struct cfr_rotator *m)
-{
-    enum cfr_rotation_step step = m->r.journal.step;
-
-    return m->broken.code == 0 && m->r.journal.current[0] != '\0' &&
-           (step == CFR_ROTATION_REST || step == CFR_ROTATION_PUBLISHED || step == CFR_ROTATION_RETIRING ||
-            step == CFR_ROTATION_INACTIVE || step == CFR_ROTATION_DELETING);
-}
-
-int64_t cfr_rotator_due_ms(const struct cfr_rotator *m)
-{
-    int64_t due_ms = cfr_rotation_due_s(&m->r.journal, &m->r.rules) * 1000;
-    int64_t later_ms = m->shared != NULL ? cfr_clock_now().wall_ms + m->shared->takeover_ms / 3 : 0;
-
-    /* What another agent is about to do is not asked for at once again. */
-    return is_followed(m) && due_ms < later_ms ? later_ms : due_ms;
-}
-
-int64_t cfr_rotator_ends_ms(const struct cfr_rotator *m)
-{
-    const struct cfr_rotation_journal *j = &m->r.journal;
-    int64_t ends_s = j->step == CFR_ROTATION_VERIFIED ? j->minted_ends_s : j->current_ends_s;
-
-    return ends_s != 0 ? ends_s * 1000 : INT64_MAX;
-}
-
-bool cfr_rotator_counts(struct cfr_rotator *m)
-{
-    enum cfr_rotation_step step = m->r.journal.step;
-
-    return !lags(m) && (m->r.journal.asked ||
-                        (step != CFR_ROTATION_INTENT && step != CFR_ROTATION_MINTED && step != CFR_ROTATION_VERIFIED));
 }
 
 /* ---- steps ---- */
@@ -150,7 +97,7 @@ static int store_pending(struct cfr_rotator *m, struct cfr_err *err)
     return rc;
 }
 
-static void get_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out)
+void cfr_rotator_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out)
 {
     struct cfr_now now = cfr_clock_now();
     int64_t held_ms = m->published_boot_ms != 0 ? m->published_boot_ms + m->r.rules.grace_s * 1000 - now.boot_ms : 0;
@@ -221,12 +168,11 @@ static bool is_idle(const struct cfr_rotator *m, int64_t now_s)
 /* The waiter is about to be given the new key, or told that it is published. */
 static void note_given(struct cfr_rotator *m)
 {
-    if (m->shared == NULL)
-        return;
-    (void)snprintf(m->shared->given, sizeof m->shared->given, "%s", m->r.journal.minted);
-    m->shared->given_s = m->r.journal.minted_s;
-    m->shared->given_number = m->r.journal.published + 1;
-    m->shared->wake = false;
+    const struct cfr_rotation_journal *j = &m->r.journal;
+
+    (void)snprintf(m->given.id, sizeof m->given.id, "%s", j->minted);
+    m->given.minted_s = j->minted_s;
+    m->given.number = j->published + 1;
 }
 
 static void publish(struct cfr_rotator *m)
@@ -300,7 +246,7 @@ static int call_for(struct cfr_rotator *m, const struct cfr_rotation_todo *todo,
 }
 
 /* In the steps from which a rotation begins, if it is due. */
-static bool may_begin(const struct cfr_rotator *m)
+bool cfr_rotator_may_begin(const struct cfr_rotator *m)
 {
     enum cfr_rotation_step step = m->r.journal.step;
 
@@ -310,7 +256,7 @@ static bool may_begin(const struct cfr_rotator *m)
 /* `with` may come a moment later, at a start. */
 static bool comes_soon(struct cfr_rotator *m, const struct cfr_err *err)
 {
-    if (err->code != CFR_E_UNAVAILABLE || m->offer_retries++ >= OFFER_RETRIES)
+    if (err->code != CFR_E_UNAVAILABLE || m->offer_retries++ >= CFR_ROTATOR_OFFER_RETRIES)
         return false;
     m->deadline_boot_ms = cfr_clock_now().boot_ms + OFFER_RETRY_MS;
     return true;
@@ -321,14 +267,6 @@ static bool changes_cloud(enum cfr_rotation_action action)
     return action == CFR_ROTATION_ACT_CREATE || action == CFR_ROTATION_ACT_DEACTIVATE ||
            action == CFR_ROTATION_ACT_DELETE || action == CFR_ROTATION_ACT_DEACTIVATE_FORMER ||
            action == CFR_ROTATION_ACT_DELETE_FORMER;
-}
-
-/* Another agent may go on with the rotation, unless ours was the last word in it a moment ago. */
-static bool may_change(const struct cfr_rotator *m)
-{
-    const struct cfr_rotator_shared *s = m->shared;
-
-    return s == NULL || (s->holds && cfr_clock_now().boot_ms < s->sent_boot_ms + s->takeover_ms / 3);
 }
 
 /* True if there is more to do now. */
@@ -350,7 +288,7 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     }
     if (todo->action == CFR_ROTATION_ACT_WAIT) {
         wait_until(m, todo->at_s);
-        if (!may_begin(m) || m->waiter.done == NULL)
+        if (!cfr_rotator_may_begin(m) || m->waiter.done == NULL)
             return false;
         /* Keys that are aside, and the lookup of the published one, need no waiter. */
         m->deadline_boot_ms = 0;
@@ -364,7 +302,7 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     }
     if (*m->context.draining)
         return false;
-    if (changes_cloud(todo->action) && !may_change(m)) {
+    if (changes_cloud(todo->action) && !m->store->may_change(m)) {
         m->unsaved = true;
         return true;
     }
@@ -442,7 +380,7 @@ static bool step(struct cfr_rotator *m)
     bool changed;
     int saved;
 
-    if (m->shared != NULL && !m->store->may_go_on(m))
+    if (!m->store->may_go_on(m))
         return false;
     saved = save_changes(m, &err);
     if (saved != 0) {
@@ -463,7 +401,7 @@ static bool step(struct cfr_rotator *m)
             cfr_rotator_trouble(m, &err, -1);
         return false;
     }
-    get_facts(m, &facts);
+    cfr_rotator_facts(m, &facts);
     cfr_rotation_next(&m->r, &facts, &changed, &todo);
     m->unsaved = m->unsaved || changed;
     if (changed) {
@@ -481,8 +419,7 @@ void cfr_rotator_run(struct cfr_rotator *m)
 {
     int steps = 0;
 
-    if (m->shared != NULL)
-        m->store->step(m);
+    m->store->step(m);
     if (cfr_rotator_is_calling(m))
         return;
     if (m->broken.code != 0) {
@@ -516,16 +453,13 @@ void cfr_rotator_step(struct cfr_rotator *m)
 
 void cfr_rotator_start(struct cfr_rotator *m, bool wanted, bool again, cfr_source_exchange_fn *done, void *ctx)
 {
-    /* The secret of a key that other agents publish is to be had again. */
-    bool lost = again && (m->shared == NULL || (m->shared->known && !m->shared->published.held));
-
-    m->waiter = (struct cfr_rotator_waiter){done, ctx, wanted || lost};
+    m->waiter = (struct cfr_rotator_waiter){done, ctx, wanted};
+    m->given = (struct cfr_rotator_given){.id = ""};
     if (m->broken.code != 0)
         cfr_rotator_load(m);
-    if (m->shared != NULL)
-        m->store->start(m, again);
+    m->waiter.wanted = m->store->start(m, again) || wanted;
     /* Once room was made, the rotation must not wait for the list to be old. */
-    if (may_begin(m))
+    if (cfr_rotator_may_begin(m))
         m->r.listed_s = 0;
     m->r.permitted = false;
     if (m->r.journal.step == CFR_ROTATION_REST) {
@@ -554,159 +488,11 @@ void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation)
     struct cfr_err err = {0};
 
     m->deadline_boot_ms = 0;
-    if (m->shared != NULL && m->shared->given[0] != '\0') {
-        (void)snprintf(m->shared->own, sizeof m->shared->own, "%s", m->shared->given);
-        m->shared->known_own = true;
-    }
-    if (m->r.journal.step != CFR_ROTATION_VERIFIED || is_followed(m) ||
-        (m->shared != NULL && strcmp(m->shared->own, m->r.journal.minted) != 0))
+    if (!m->store->published(m) || m->r.journal.step != CFR_ROTATION_VERIFIED)
         return;
     m->published_boot_ms = now.boot_ms;
     m->unsaved = cfr_rotation_published(&m->r, generation, now.wall_ms / 1000) || m->unsaved;
     m->deadline_boot_ms = 0;
     if (!m->saving && save_changes(m, &err) < 0)
         cfr_rotator_trouble(m, &err, -1);
-}
-
-bool cfr_rotator_fresh(const struct cfr_rotator *m, struct cfr_publish_minted *out)
-{
-    const struct cfr_rotation_journal *j = &m->r.journal;
-
-    if (m->shared != NULL) {
-        *out = (struct cfr_publish_minted){m->shared->given, m->shared->given_s, m->shared->given_number};
-        return out->id[0] != '\0';
-    }
-    *out = (struct cfr_publish_minted){j->minted, j->minted_s, j->published + 1};
-    return j->step == CFR_ROTATION_VERIFIED;
-}
-
-int64_t cfr_rotator_deadline(struct cfr_rotator *m)
-{
-    int64_t shared_ms = m != NULL && m->shared != NULL ? m->store->deadline(m) : INT64_MAX;
-    int64_t own_ms;
-
-    if (m == NULL || cfr_rotator_is_calling(m))
-        return shared_ms;
-    own_ms = m->deadline_boot_ms > m->retry_boot_ms ? m->deadline_boot_ms : m->retry_boot_ms;
-    return own_ms < shared_ms ? own_ms : shared_ms;
-}
-
-/* What is shared was not read yet, or has a key that this agent does not publish yet. */
-static bool wants_news(struct cfr_rotator *m)
-{
-    return m->shared != NULL && m->broken.code == 0 && (!m->shared->known || lags(m));
-}
-
-/* The key ID was given, and is not at all targets yet. */
-static bool is_given(const struct cfr_rotator *m, const char *id)
-{
-    return strcmp(m->shared->given, id) == 0;
-}
-
-bool cfr_rotator_has_news(struct cfr_rotator *m)
-{
-    const struct cfr_rotator_shared *s = m->shared;
-    const struct cfr_rotation_journal *j = &m->r.journal;
-
-    if (s == NULL)
-        return false;
-    return s->wake || (lags(m) && !is_given(m, j->current)) ||
-           (s->holds && !m->saving && j->step == CFR_ROTATION_VERIFIED && m->waiter.done == NULL &&
-            !is_given(m, j->minted));
-}
-
-bool cfr_rotator_takes_news(struct cfr_rotator *m)
-{
-    bool wake = m->shared != NULL && m->shared->wake;
-
-    if (wake)
-        m->shared->wake = false;
-    return wake;
-}
-
-bool cfr_rotator_goes_on(struct cfr_rotator *m)
-{
-    return m != NULL && (wants_news(m) || cfr_rotator_is_calling(m) ||
-                         (m->offer_retries != 0 && m->offer_retries <= OFFER_RETRIES) || m->r.misses == 1 ||
-                         m->found_refused || cfr_rotator_deadline(m) <= cfr_clock_now().boot_ms);
-}
-
-bool cfr_rotator_is_refused(const struct cfr_rotator *m)
-{
-    return m != NULL && cfr_rotation_is_refused(&m->r);
-}
-
-bool cfr_rotator_must_replace(const struct cfr_rotator *m)
-{
-    return may_begin(m) && cfr_rotation_must_replace(&m->r);
-}
-
-bool cfr_rotator_needs_admin(const struct cfr_rotator *m)
-{
-    return m->broken.code == 0 && (m->r.journal.step != CFR_ROTATION_REST || m->r.journal.current[0] == '\0' ||
-                                   cfr_rotation_must_replace(&m->r) ||
-                                   cfr_clock_now().wall_ms / 1000 >= cfr_rotation_due_s(&m->r.journal, &m->r.rules));
-}
-
-bool cfr_rotator_is_busy(const struct cfr_rotator *m)
-{
-    return m != NULL && cfr_rotator_is_calling(m);
-}
-
-void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_status_mint *out)
-{
-    struct cfr_rotation_facts facts;
-    const struct cfr_rotation_journal *j = &m->r.journal;
-    size_t put_aside = 0;
-    bool stuck;
-
-    for (size_t i = 0; i < j->aside_count; i++) {
-        if (!j->aside[i].ours)
-            m->put_aside[put_aside++] = j->aside[i].id;
-    }
-    get_facts(m, &facts);
-    cfr_rotation_words(&m->r, &facts, m->words);
-    if (is_followed(m))
-        (void)snprintf(m->words, sizeof m->words, "another agent, which goes on with the rotation: %.255s",
-                       m->shared->holder[0] != '\0' ? m->shared->holder : "one without name");
-    if (passed_on && j->step == CFR_ROTATION_REST)
-        (void)snprintf(m->words, sizeof m->words,
-                       CFR_ROTATION_WAITS_OPERATOR "%.63s may not create keys of %.200s, so its own key is passed on",
-                       m->config->mint->with, j->subject);
-    if (cfr_rotator_is_refused(m))
-        (void)snprintf(m->refused, sizeof m->refused, "the published key %s of %s was %s in the cloud%s%s%s",
-                       j->current, j->subject, cfr_rotation_key_state_name(m->r.key_state),
-                       m->r.rules.replace ? "" : ", and is not replaced: `mint.verify` is false",
-                       j->old[0] != '\0' ? "; kept is the old key " : "", j->old);
-    stuck = m->broken.code != 0 || cfr_rotator_is_refused(m) ||
-            (m->error.code != 0 && j->step != CFR_ROTATION_MINTED) ||
-            (j->step == CFR_ROTATION_VERIFIED && !facts.pending && !facts.new_published && !is_followed(m));
-    *out = (struct cfr_api_status_mint){
-        .state = cfr_rotation_state(j, m->failed || stuck),
-        .step = cfr_rotation_step_name(j->step),
-        .waits_for = m->words[0] != '\0'                            ? m->words
-                     : j->former_count != 0 && m->former[0] != '\0' ? m->former
-                                                                    : NULL,
-        .error = m->broken.code != 0         ? m->broken.text
-                 : m->error.code != 0        ? m->error.text
-                 : cfr_rotator_is_refused(m) ? m->refused
-                                             : NULL,
-        .key_state = cfr_rotation_key_state_name(m->r.key_state),
-        .key_refused = cfr_rotator_is_refused(m) ? m->refused : NULL,
-        .subject = j->subject[0] != '\0' ? j->subject : NULL,
-        .role = m->shared == NULL  ? NULL
-                : m->shared->holds ? "holder"
-                                   : "follower",
-        .holder = m->shared != NULL && m->shared->holder[0] != '\0' ? m->shared->holder : NULL,
-        .passed_on = passed_on ? m->config->mint->with : NULL,
-        .key = j->current[0] != '\0' ? j->current : NULL,
-        .old_key = j->old[0] != '\0' ? j->old : NULL,
-        .put_aside = m->put_aside,
-        .put_aside_count = put_aside,
-        .minted_s = j->current[0] != '\0' ? j->current_s : 0,
-        .due_s = j->current[0] != '\0' ? cfr_rotation_due_s(j, &m->r.rules) : 0,
-        .rotation = j->rotation,
-        .completed = m->rotations,
-        .undone = m->undone,
-    };
 }

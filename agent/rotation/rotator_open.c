@@ -44,8 +44,7 @@ static int choose_store(struct cfr_rotator *m)
     int rc = 0;
 
     cfr_rotator_hang_up(m);
-    if (m->shared != NULL)
-        m->store->close(m);
+    m->store->close(m);
     cfr_rotator_free_pending(&m->pending);
     m->saving = false;
     m->unsaved = false;
@@ -87,6 +86,7 @@ int cfr_rotator_open(const struct cfr_rotator_context *context, const struct cfr
         return cfr_err_nomem(err);
     m->context = *context;
     m->r.rules.spread = spread;
+    m->store = &cfr_rotator_file_store;
     m->deadline_boot_ms = 0;
     set_rules(m, config);
     if (choose_store(m) != 0 || m->broken.code == CFR_E_NOMEM) {
@@ -102,8 +102,7 @@ void cfr_rotator_close(struct cfr_rotator *m)
     if (m == NULL)
         return;
     cfr_rotator_hang_up(m);
-    if (m->shared != NULL)
-        m->store->close(m);
+    m->store->close(m);
     cfr_rotator_free_pending(&m->pending);
     cfr_rotator_forget_found(m);
     free(m);

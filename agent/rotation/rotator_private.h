@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rotator's files share: rotator_open.c (opening and closing), rotator.c (steps), rotator_result.c (results of
- * requests), rotator_request.c (requests), rotator_adopt.c (keys that other programs created), rotator_pass_on.c (the
- * key of `with`), rotator_store.c (journal and pending secret on disk), shared.c (the same in a Secret of the cluster,
- * for several agents), rotator_pending.c (the latter's text). Private to them. */
+/* What the rotator's files share: rotator_open.c (opening and closing), rotator.c (steps), rotator_view.c (what others
+ * ask), rotator_result.c (results of requests), rotator_request.c (requests), rotator_adopt.c (keys that other programs
+ * created), rotator_pass_on.c (the key of `with`), rotator_store.c (journal and pending secret on disk), shared.c (the
+ * same in a Secret of the cluster, for several agents), rotator_pending.c (the latter's text). Private to them. */
 #ifndef CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 #define CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 
@@ -35,6 +35,13 @@ struct cfr_rotator_waiter {
     bool wanted;
 };
 
+/* The key that the waiter was given, or told that it is published. */
+struct cfr_rotator_given {
+    char id[CFR_ROTATION_ID_MAX]; /* "" = none */
+    int64_t minted_s;
+    uint64_t number;
+};
+
 /* The request under way. */
 struct cfr_rotator_call {
     enum cfr_rotation_op op;
@@ -53,6 +60,9 @@ struct cfr_rotator_call {
 
 struct cfr_rotator;
 
+/* How many times in a row `with` may have nothing to offer before that counts as a failure. */
+#define CFR_ROTATOR_OFFER_RETRIES 8
+
 /* Of a store's save_journal: it is under way, and cfr_rotator_saved follows. */
 #define CFR_ROTATOR_UNDER_WAY 1
 
@@ -65,17 +75,20 @@ struct cfr_rotator_store {
     /* Wipes it, in memory and where it is kept. */
     int (*drop_pending)(struct cfr_rotator *m, struct cfr_err *err);
 
-    /* The rest is for a store that several agents share, and otherwise NULL. */
     void (*close)(struct cfr_rotator *m);
     /* Does what is due of itself, also while a request to the cloud is under way. */
     void (*step)(struct cfr_rotator *m);
     int64_t (*deadline)(struct cfr_rotator *m); /* of that, boot time */
     /* True if this agent goes on with the rotation; else the waiter is given what there is for it. */
     bool (*may_go_on)(struct cfr_rotator *m);
+    /* Nobody else goes on with it at this moment, so that something may be changed in the cloud. */
+    bool (*may_change)(const struct cfr_rotator *m);
     /* Another key than the one that this agent publishes is the published one. */
     bool (*lags)(struct cfr_rotator *m);
-    /* A waiter has come. AGAIN: what this agent publishes is lost to it. */
-    void (*start)(struct cfr_rotator *m, bool again);
+    /* A waiter has come. AGAIN: what this agent publishes is lost to it. True if its secret is not to be had again. */
+    bool (*start)(struct cfr_rotator *m, bool again);
+    /* What was given is published. True if it is the new key, whose step is this agent's to take. */
+    bool (*published)(struct cfr_rotator *m);
 };
 
 struct cfr_rotator_shared; /* agent/rotation/shared_private.h */
@@ -91,6 +104,7 @@ struct cfr_rotator {
     struct cfr_rotator_pending pending;
     struct cfr_rotator_adoption adoption;
     struct cfr_rotator_waiter waiter;
+    struct cfr_rotator_given given;
     struct cfr_rotator_call call;
     struct cfr_err broken;      /* the journal cannot be used; code 0 = it can */
     bool unsaved;               /* the journal is ahead of the store, and of what is being saved */
@@ -120,6 +134,11 @@ struct cfr_rotator {
 void cfr_rotator_run(struct cfr_rotator *m);
 /* Gives the waiter, which must be there, its result. */
 void cfr_rotator_finish(struct cfr_rotator *m, struct cfr_source_exchange_result *result);
+
+/* rotator.c: what is seen at this moment. */
+void cfr_rotator_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out);
+/* rotator.c: in the steps from which a rotation begins, if it is due. */
+bool cfr_rotator_may_begin(const struct cfr_rotator *m);
 
 /* rotator_result.c */
 /* Something went wrong. Reports it to the waiter if it waits for this, else tries again later. RETRY_AFTER_S is -1

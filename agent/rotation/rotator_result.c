@@ -115,7 +115,7 @@ static void on_listed(struct cfr_rotator *m, int64_t now_s)
     warn_of_room(m);
     if (m->r.key_state == state)
         return;
-    if (cfr_rotator_is_refused(m)) {
+    if (cfr_rotation_is_refused(&m->r)) {
         m->found_refused = m->r.rules.replace;
         cfr_log(CFR_LOG_ERROR, m->config->name, NULL,
                 "the published key %s of %s was %s in the cloud, and not by credfresh; consumers are refused. %s%s%s",

@@ -137,9 +137,49 @@ static int load_pending(struct cfr_rotator *m, struct cfr_err *err)
 
 static int load(struct cfr_rotator *m, struct cfr_err *err)
 {
-    int rc = load_journal(m, err);
+    int rc;
 
+    cfr_rotator_free_pending(&m->pending);
+    rc = load_journal(m, err);
     return rc == 0 ? load_pending(m, err) : rc;
+}
+
+/* ---- nobody else writes it ---- */
+
+static void do_nothing(struct cfr_rotator *m)
+{
+    (void)m;
+}
+
+static int64_t never(struct cfr_rotator *m)
+{
+    (void)m;
+    return INT64_MAX;
+}
+
+static bool always(struct cfr_rotator *m)
+{
+    (void)m;
+    return true;
+}
+
+static bool may_change(const struct cfr_rotator *m)
+{
+    (void)m;
+    return true;
+}
+
+static bool lags(struct cfr_rotator *m)
+{
+    (void)m;
+    return false;
+}
+
+/* What is lost is replaced. */
+static bool start(struct cfr_rotator *m, bool again)
+{
+    (void)m;
+    return again;
 }
 
 bool cfr_rotator_has_file(const struct cfr_rotator *m)
@@ -156,4 +196,12 @@ const struct cfr_rotator_store cfr_rotator_file_store = {
     .save_journal = save_journal,
     .save_pending = save_pending,
     .drop_pending = drop_pending,
+    .close = do_nothing,
+    .step = do_nothing,
+    .deadline = never,
+    .may_go_on = always,
+    .may_change = may_change,
+    .lags = lags,
+    .start = start,
+    .published = always,
 };

@@ -17,11 +17,6 @@ static bool is_under_way(const struct cfr_rotator_shared *s)
     return s->there != CFR_ROTATION_REST || (s->holds && s->m->r.journal.step != CFR_ROTATION_REST);
 }
 
-static bool is_followed(const struct cfr_rotator_shared *s)
-{
-    return !s->holds && s->there != CFR_ROTATION_REST;
-}
-
 /* ---- opening ---- */
 
 static const struct cfr_rotator_store store;
@@ -216,7 +211,7 @@ static void check_owner(struct cfr_rotator_shared *s)
 
     cfr_config_mint_subject(s->m->config->mint, subject);
     s->owned = s->owned || strcmp(s->m->r.journal.subject, subject) == 0;
-    if (!s->owned && !is_followed(s))
+    if (!s->owned && !cfr_rotator_shared_is_followed(s))
         cfr_rotator_check_subject(s->m);
 }
 
@@ -237,6 +232,12 @@ static void lose(struct cfr_rotator_shared *s, const char *holder)
     cfr_rotator_forget_found(m);
 }
 
+/* There is something for a start; a waiter that is there gets it without one. */
+static void wake(struct cfr_rotator_shared *s)
+{
+    s->wake = s->wake || s->m->waiter.done == NULL;
+}
+
 /* Another agent's journal, or what there was before a write of ours that has not arrived. */
 static void follow(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *state)
 {
@@ -245,14 +246,14 @@ static void follow(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *st
     struct cfr_err err = {0};
     /* What else touches the Secret is no sign of life of the holder. */
     bool news = !s->known || strcmp(state->nonce, s->nonce) != 0;
+    bool repaired;
 
     if (read_journal(s, state, &j, &err) != 0) {
         cfr_rotator_shared_unread(s, &err, true, -1);
         return;
     }
     lose(s, state->holder);
-    if (m->broken.code != 0 || !s->known)
-        s->wake = true;
+    repaired = m->broken.code != 0 || !s->known;
     m->broken = (struct cfr_err){0};
     begin_again(m, &j);
     s->begun = s->begun || state->journal.len != 0;
@@ -270,7 +271,8 @@ static void follow(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *st
     s->pending_there = state->pending.len != 0;
     read_pending(s, "published", &state->published, &s->published);
     check_owner(s);
-    s->wake = s->wake || (lags(s) && strcmp(s->given, j.current) != 0);
+    if (repaired || (lags(s) && strcmp(m->given.id, j.current) != 0))
+        wake(s);
     m->deadline_boot_ms = 0;
 }
 
@@ -290,7 +292,7 @@ static void claim(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *sta
     m->r.journal.step_s = now.wall_ms / 1000;
     m->r.taken_s = now.wall_ms / 1000;
     m->published_boot_ms = now.boot_ms;
-    s->wake = true;
+    wake(s);
     cfr_rotator_save(m);
 }
 
@@ -299,7 +301,7 @@ static int64_t claim_at(const struct cfr_rotator_shared *s)
     /* The holder lives by its own configuration, which may be another one for a while. */
     int64_t at = s->changed_boot_ms + (s->silence_ms > s->takeover_ms ? s->silence_ms : s->takeover_ms);
 
-    if (!s->known || s->m->broken.code != 0 || s->m->saving || s->claiming || !is_followed(s) ||
+    if (!s->known || s->m->broken.code != 0 || s->m->saving || s->claiming || !cfr_rotator_shared_is_followed(s) ||
         *s->m->context.draining)
         return INT64_MAX;
     return at > s->retry_boot_ms ? at : s->retry_boot_ms;
@@ -309,7 +311,7 @@ static int64_t claim_at(const struct cfr_rotator_shared *s)
 
 static void plan_look(struct cfr_rotator_shared *s)
 {
-    int64_t pause_ms = is_followed(s) && s->takeover_ms / 3 < LOOK_MS ? s->takeover_ms / 3 : LOOK_MS;
+    int64_t pause_ms = cfr_rotator_shared_is_followed(s) && s->takeover_ms / 3 < LOOK_MS ? s->takeover_ms / 3 : LOOK_MS;
     bool newer = s->news[0] != '\0' && strcmp(s->news, s->version) != 0;
 
     s->news[0] = '\0';
@@ -349,7 +351,7 @@ void cfr_rotator_shared_read(struct cfr_rotator_shared *s, struct cfr_k8s_shared
         cfr_rotator_shared_pause_writes(s, &s->write_err, s->write_retry_after_s);
         cfr_rotator_trouble(m, &s->write_err, s->write_retry_after_s);
     }
-    if (claiming && is_followed(s) && !m->saving)
+    if (claiming && cfr_rotator_shared_is_followed(s) && !m->saving)
         claim(s, state);
 }
 
@@ -503,10 +505,9 @@ static void give(struct cfr_rotator_shared *s)
 
     result.rc = cfr_rotator_copy_grant(&s->published.grant, &grant, &result.err);
     grant.expires_s = m->r.journal.current_ends_s;
-    (void)snprintf(s->given, sizeof s->given, "%s", m->r.journal.current);
-    s->given_s = m->r.journal.current_s;
-    s->given_number = m->r.journal.published;
-    s->wake = false;
+    (void)snprintf(m->given.id, sizeof m->given.id, "%s", m->r.journal.current);
+    m->given.minted_s = m->r.journal.current_s;
+    m->given.number = m->r.journal.published;
     cfr_rotator_finish(m, &result);
     cfr_grant_free(&grant);
 }
@@ -524,7 +525,7 @@ static bool may_go_on(struct cfr_rotator *m)
             give(s);
         return false;
     }
-    if (!is_followed(s)) {
+    if (!cfr_rotator_shared_is_followed(s)) {
         bool paused = cfr_clock_now().boot_ms < s->write_boot_ms;
 
         m->deadline_boot_ms = paused ? s->write_boot_ms : INT64_MAX;
@@ -536,15 +537,35 @@ static bool may_go_on(struct cfr_rotator *m)
     return false;
 }
 
-static void on_start(struct cfr_rotator *m, bool again)
+/* The secret of a key that other agents publish is to be had again. */
+static bool on_start(struct cfr_rotator *m, bool again)
 {
     struct cfr_rotator_shared *s = m->shared;
 
-    s->given[0] = '\0';
     s->wake = false;
     s->known_own = again;
     if (again)
         s->own[0] = '\0';
+    return again && s->known && !s->published.held;
+}
+
+static bool on_published(struct cfr_rotator *m)
+{
+    struct cfr_rotator_shared *s = m->shared;
+
+    if (m->given.id[0] != '\0') {
+        (void)snprintf(s->own, sizeof s->own, "%s", m->given.id);
+        s->known_own = true;
+    }
+    return !cfr_rotator_shared_is_followed(s) && strcmp(s->own, m->r.journal.minted) == 0;
+}
+
+/* Another agent may go on with the rotation, unless ours was the last word in it a moment ago. */
+static bool may_change(const struct cfr_rotator *m)
+{
+    const struct cfr_rotator_shared *s = m->shared;
+
+    return s->holds && cfr_clock_now().boot_ms < s->sent_boot_ms + s->takeover_ms / 3;
 }
 
 /* ---- the store ---- */
@@ -579,6 +600,8 @@ static const struct cfr_rotator_store store = {
     .step = step,
     .deadline = next_at,
     .may_go_on = may_go_on,
+    .may_change = may_change,
     .lags = lags_behind,
     .start = on_start,
+    .published = on_published,
 };

@@ -63,13 +63,16 @@ struct cfr_rotator_shared {
     struct cfr_err write_err;    /* why it is not known whether the write under way has arrived */
     int64_t write_retry_after_s; /* that came with it; -1 = none */
 
-    bool known_own;                  /* `own` is up to date */
-    char own[CFR_ROTATION_ID_MAX];   /* the key that this agent publishes */
-    char given[CFR_ROTATION_ID_MAX]; /* that was given to be published */
-    int64_t given_s;                 /* when it was minted */
-    uint64_t given_number;           /* of all keys of the rotation */
-    bool wake;                       /* there is news for which a start is wanted */
+    bool known_own;                /* `own` is up to date */
+    char own[CFR_ROTATION_ID_MAX]; /* the key that this agent publishes */
+    bool wake;                     /* there is news for which a start is wanted */
 };
+
+/* Another agent goes on with the rotation that is under way. False for NULL, too. */
+static inline bool cfr_rotator_shared_is_followed(const struct cfr_rotator_shared *s)
+{
+    return s != NULL && s->known && !s->holds && s->there != CFR_ROTATION_REST;
+}
 
 /* ---- shared_call.c ---- */
 

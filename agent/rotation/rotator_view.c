@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* Rotation of one key: what others ask of it. */
+#include "agent/rotation/shared_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *cfr_rotator_provider(const struct cfr_rotator *m)
+{
+    return m->provider->name;
+}
+
+bool cfr_rotator_is_settled(const struct cfr_rotator *m)
+{
+    enum cfr_rotation_step step = m->r.journal.step;
+
+    return m->broken.code == 0 && m->r.journal.current[0] != '\0' &&
+           (step == CFR_ROTATION_REST || step == CFR_ROTATION_PUBLISHED || step == CFR_ROTATION_RETIRING ||
+            step == CFR_ROTATION_INACTIVE || step == CFR_ROTATION_DELETING);
+}
+
+int64_t cfr_rotator_due_ms(const struct cfr_rotator *m)
+{
+    int64_t due_ms = cfr_rotation_due_s(&m->r.journal, &m->r.rules) * 1000;
+    int64_t later_ms;
+
+    if (!cfr_rotator_shared_is_followed(m->shared))
+        return due_ms;
+    /* What another agent is about to do is not asked for at once again. */
+    later_ms = cfr_clock_now().wall_ms + m->shared->takeover_ms / 3;
+    return due_ms > later_ms ? due_ms : later_ms;
+}
+
+int64_t cfr_rotator_ends_ms(const struct cfr_rotator *m)
+{
+    const struct cfr_rotation_journal *j = &m->r.journal;
+    int64_t ends_s = j->step == CFR_ROTATION_VERIFIED ? j->minted_ends_s : j->current_ends_s;
+
+    return ends_s != 0 ? ends_s * 1000 : INT64_MAX;
+}
+
+bool cfr_rotator_counts(struct cfr_rotator *m)
+{
+    enum cfr_rotation_step step = m->r.journal.step;
+
+    return !m->store->lags(m) && (m->r.journal.asked || (step != CFR_ROTATION_INTENT && step != CFR_ROTATION_MINTED &&
+                                                         step != CFR_ROTATION_VERIFIED));
+}
+
+bool cfr_rotator_fresh(const struct cfr_rotator *m, struct cfr_publish_minted *out)
+{
+    *out = (struct cfr_publish_minted){m->given.id, m->given.minted_s, m->given.number};
+    return m->given.id[0] != '\0';
+}
+
+int64_t cfr_rotator_deadline(struct cfr_rotator *m)
+{
+    int64_t store_ms = m != NULL ? m->store->deadline(m) : INT64_MAX;
+    int64_t own_ms;
+
+    if (m == NULL || cfr_rotator_is_calling(m))
+        return store_ms;
+    own_ms = m->deadline_boot_ms > m->retry_boot_ms ? m->deadline_boot_ms : m->retry_boot_ms;
+    return own_ms < store_ms ? own_ms : store_ms;
+}
+
+/* What is shared was not read yet, or has a key that this agent does not publish yet. */
+static bool wants_news(struct cfr_rotator *m)
+{
+    return m->shared != NULL && m->broken.code == 0 && (!m->shared->known || m->store->lags(m));
+}
+
+/* The key ID was given, and is not at all targets yet. */
+static bool is_given(const struct cfr_rotator *m, const char *id)
+{
+    return strcmp(m->given.id, id) == 0;
+}
+
+bool cfr_rotator_has_news(struct cfr_rotator *m)
+{
+    const struct cfr_rotator_shared *s = m->shared;
+    const struct cfr_rotation_journal *j = &m->r.journal;
+
+    if (s == NULL)
+        return false;
+    return s->wake || (m->store->lags(m) && !is_given(m, j->current)) ||
+           (s->holds && !m->saving && j->step == CFR_ROTATION_VERIFIED && m->waiter.done == NULL &&
+            !is_given(m, j->minted));
+}
+
+bool cfr_rotator_takes_news(struct cfr_rotator *m)
+{
+    bool wake = m->shared != NULL && m->shared->wake;
+
+    if (wake)
+        m->shared->wake = false;
+    return wake;
+}
+
+bool cfr_rotator_goes_on(struct cfr_rotator *m)
+{
+    return m != NULL && (wants_news(m) || cfr_rotator_is_calling(m) ||
+                         (m->offer_retries != 0 && m->offer_retries <= CFR_ROTATOR_OFFER_RETRIES) || m->r.misses == 1 ||
+                         m->found_refused || cfr_rotator_deadline(m) <= cfr_clock_now().boot_ms);
+}
+
+bool cfr_rotator_is_refused(const struct cfr_rotator *m)
+{
+    return m != NULL && cfr_rotation_is_refused(&m->r);
+}
+
+bool cfr_rotator_must_replace(const struct cfr_rotator *m)
+{
+    return cfr_rotator_may_begin(m) && cfr_rotation_must_replace(&m->r);
+}
+
+bool cfr_rotator_needs_admin(const struct cfr_rotator *m)
+{
+    return m->broken.code == 0 && (m->r.journal.step != CFR_ROTATION_REST || m->r.journal.current[0] == '\0' ||
+                                   cfr_rotation_must_replace(&m->r) ||
+                                   cfr_clock_now().wall_ms / 1000 >= cfr_rotation_due_s(&m->r.journal, &m->r.rules));
+}
+
+bool cfr_rotator_is_busy(const struct cfr_rotator *m)
+{
+    return m != NULL && cfr_rotator_is_calling(m);
+}
+
+void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_status_mint *out)
+{
+    struct cfr_rotation_facts facts;
+    const struct cfr_rotation_journal *j = &m->r.journal;
+    size_t put_aside = 0;
+    bool stuck;
+
+    for (size_t i = 0; i < j->aside_count; i++) {
+        if (!j->aside[i].ours)
+            m->put_aside[put_aside++] = j->aside[i].id;
+    }
+    cfr_rotator_facts(m, &facts);
+    cfr_rotation_words(&m->r, &facts, m->words);
+    if (cfr_rotator_shared_is_followed(m->shared))
+        (void)snprintf(m->words, sizeof m->words, "another agent, which goes on with the rotation: %.255s",
+                       m->shared->holder[0] != '\0' ? m->shared->holder : "one without name");
+    if (passed_on && j->step == CFR_ROTATION_REST)
+        (void)snprintf(m->words, sizeof m->words,
+                       CFR_ROTATION_WAITS_OPERATOR "%.63s may not create keys of %.200s, so its own key is passed on",
+                       m->config->mint->with, j->subject);
+    if (cfr_rotator_is_refused(m))
+        (void)snprintf(m->refused, sizeof m->refused, "the published key %s of %s was %s in the cloud%s%s%s",
+                       j->current, j->subject, cfr_rotation_key_state_name(m->r.key_state),
+                       m->r.rules.replace ? "" : ", and is not replaced: `mint.verify` is false",
+                       j->old[0] != '\0' ? "; kept is the old key " : "", j->old);
+    stuck = m->broken.code != 0 || cfr_rotator_is_refused(m) ||
+            (m->error.code != 0 && j->step != CFR_ROTATION_MINTED) ||
+            (j->step == CFR_ROTATION_VERIFIED && !facts.pending && !facts.new_published &&
+             !cfr_rotator_shared_is_followed(m->shared));
+    *out = (struct cfr_api_status_mint){
+        .state = cfr_rotation_state(j, m->failed || stuck),
+        .step = cfr_rotation_step_name(j->step),
+        .waits_for = m->words[0] != '\0'                            ? m->words
+                     : j->former_count != 0 && m->former[0] != '\0' ? m->former
+                                                                    : NULL,
+        .error = m->broken.code != 0         ? m->broken.text
+                 : m->error.code != 0        ? m->error.text
+                 : cfr_rotator_is_refused(m) ? m->refused
+                                             : NULL,
+        .key_state = cfr_rotation_key_state_name(m->r.key_state),
+        .key_refused = cfr_rotator_is_refused(m) ? m->refused : NULL,
+        .subject = j->subject[0] != '\0' ? j->subject : NULL,
+        .role = m->shared == NULL  ? NULL
+                : m->shared->holds ? "holder"
+                                   : "follower",
+        .holder = m->shared != NULL && m->shared->holder[0] != '\0' ? m->shared->holder : NULL,
+        .passed_on = passed_on ? m->config->mint->with : NULL,
+        .key = j->current[0] != '\0' ? j->current : NULL,
+        .old_key = j->old[0] != '\0' ? j->old : NULL,
+        .put_aside = m->put_aside,
+        .put_aside_count = put_aside,
+        .minted_s = j->current[0] != '\0' ? j->current_s : 0,
+        .due_s = j->current[0] != '\0' ? cfr_rotation_due_s(j, &m->r.rules) : 0,
+        .rotation = j->rotation,
+        .completed = m->rotations,
+        .undone = m->undone,
+    };
+}
