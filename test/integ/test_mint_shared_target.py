@@ -99,16 +99,20 @@ def test_one_restart_and_one_event_for_each_key(pair, kube, cloud):
     web = Workload(cloud, "two-agents")
     configure(pair, events=True, reload=[{"rollout": {"kind": "Deployment", "namespace": "default", "name": "two-agents",
                                                       "kubeconfig": cloud.ready["kubeconfig"]}}])
-    first = start(pair, kube)
+    # The generations of one that comes later begin at 1.
+    first = start(pair[:1], kube)
     rotate(pair[0], "drill")
-    settled(pair, kube, first)
+    second = settled(pair[:1], kube, first)
+    pair[1].start()
+    settled(pair, kube)
+    rotate(pair[1], "drill")
+    settled(pair, kube, second)
     for agent in pair:
-        eventually(lambda a=agent: a.status("robot")["hooks"][0]["result"] == "ok", lambda a=agent: a.log)
-    mark = web.annotations()["restarted-for.credfresh.io/robot"]
-    assert mark.startswith("2-")
+        eventually(lambda a=agent: a.status("robot")["hooks"][0]["result"] == "ok" and a.status("robot")["hooks"][0]["generation"] ==
+                   a.generation("robot"), lambda a=agent: a.log)
+    assert web.annotations()["restarted-for.credfresh.io/robot"].startswith("3-")
     restarts = [one for one in cloud.stats()["log"] if one["action"] == "kube.workload.patch" and one["status"] == 200]
-    assert len(restarts) <= 2  # the first publish of each agent asks, too, and finds the restart of the other
-    assert reasons(pair[0], OUT) == ["Rotated", "Rotated"]
+    assert len(restarts) == 3 and reasons(pair[0], OUT) == ["Rotated"] * 3
 
 
 def test_a_restart_writes_nothing(pair, kube, cloud):
