@@ -113,11 +113,18 @@ static struct pods count_pods(int kind, const struct cfr_json *spec, const struc
 static bool is_marked(const struct cfr_k8s_restart *r, const struct cfr_json *spec)
 {
     static const char *const path[] = {"template", "metadata", "annotations", NULL};
+    struct cfr_view mark;
     char key[128];
     char value[MARK_MAX];
+    int64_t at = 0;
+    ptrdiff_t dash;
 
     write_mark(r, key, value);
-    return cfr_view_is(cfr_json_text(cfr_json_path(spec, path), key), value);
+    mark = cfr_json_text(cfr_json_path(spec, path), key);
+    dash = cfr_view_find(mark, "-");
+    return cfr_view_is(mark, value) ||
+           (r->shared && dash > 0 && cfr_view_int((struct cfr_view){mark.p, (size_t)dash}, &at) && at > 0 &&
+            (uint64_t)at > r->generation);
 }
 
 int cfr_k8s_rollout_read(const struct cfr_k8s_restart *r, struct cfr_view body, struct cfr_k8s_rollout *out,

@@ -23,6 +23,7 @@ struct cfr_k8s_restart {
     const char *credential;
     uint64_t generation;
     int64_t issued_ms; /* when its lifetime began: generations begin at 1 again where the state was lost */
+    bool shared;       /* other agents count the generations, too: a mark with a later one is as good */
 };
 
 /* What a workload says of itself. */

@@ -90,11 +90,12 @@ static int check_newer(const struct cfr_k8s_secret_object *o, const struct cfr_j
 {
     int64_t there = 0;
 
-    if (!o->shared || !cfr_view_is(annotation(metadata, "credfresh.io/credential"), o->credential) ||
+    if (o->rotation == NULL || !cfr_view_is(annotation(metadata, "credfresh.io/rotation"), o->rotation) ||
+        !cfr_view_is(annotation(metadata, "credfresh.io/credential"), o->credential) ||
         !cfr_view_int(annotation(metadata, "credfresh.io/generation"), &there) || there <= 0 ||
         (uint64_t)there <= o->generation)
         return 0;
-    return cfr_err_set(err, CFR_E_UNAVAILABLE,
+    return cfr_err_set(err, CFR_E_WORSE,
                        "the %s %s/%s holds the key number %" PRId64 " of the rotation, and this agent knows of %" PRIu64
                        " only: it is left as it is until the rotation's state has that key, too; if an older state was "
                        "restored, delete the %s, and it is published again",
@@ -188,7 +189,8 @@ static int check_held(const struct cfr_k8s_secret_object *o, const struct cfr_js
     if (rc != 0)
         return rc;
     if (!cfr_view_is(annotation(metadata, "credfresh.io/credential"), o->credential) ||
-        !cfr_view_is(generation, wanted))
+        !cfr_view_is(generation, wanted) ||
+        (o->rotation != NULL && !cfr_view_is(annotation(metadata, "credfresh.io/rotation"), o->rotation)))
         return cfr_err_set(err, CFR_E_MISSING,
                            "the %s %s/%s was written by another program (by its annotations it holds generation "
                            "\"%.*s\", not %s of %s): it is published again",

@@ -215,6 +215,8 @@ static void write_metadata(const struct cfr_k8s_secret_object *o, struct cfr_wri
     cfr_writer_object(w, "annotations");
     cfr_writer_string(w, "credfresh.io/credential", cfr_view_of(o->credential));
     cfr_writer_string(w, "credfresh.io/generation", cfr_view_of(generation));
+    if (o->rotation != NULL)
+        cfr_writer_string(w, "credfresh.io/rotation", cfr_view_of(o->rotation));
     if (o->expires_s != 0)
         cfr_writer_string(w, "credfresh.io/expires", cfr_view_of(cfr_time_format(o->expires_s, expires)));
     cfr_writer_close(w);

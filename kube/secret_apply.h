@@ -44,8 +44,9 @@ struct cfr_k8s_secret_object {
     const char *credential; /* goes into an annotation, with GENERATION and EXPIRES_S */
     uint64_t generation;
     int64_t expires_s; /* 0 = never */
-    bool shared; /* other agents write it, too, with the same GENERATION for the same values: what has a higher one
-                    is newer */
+    const char
+        *rotation; /* other agents of this rotation write it, too, with the same GENERATION for the same values: of
+                      the same ROTATION, which goes into an annotation, a higher one is newer; NULL = none do */
     const char *version; /* the body: the resourceVersion that it must have when it is written; NULL or empty = any */
 };
 
@@ -63,13 +64,13 @@ bool cfr_k8s_secret_apply_path(const struct cfr_k8s_kind *kind, const char *name
 int cfr_k8s_secret_apply_check(const struct cfr_k8s_secret_object *o, struct cfr_err *err);
 /* Reads the answer (200) to a GET of the object: CFR_E_CONFLICT if it must not be written: immutable, of
  * another type, or not made by credfresh (without its managed-by label or field manager) unless ADOPT.
- * CFR_E_UNAVAILABLE: it is being deleted, or what is there is newer; try again. CFR_E_ANSWER: it is not of the kind, or
- * another one. */
+ * CFR_E_UNAVAILABLE: it is being deleted, try again. CFR_E_WORSE: what is there is newer. CFR_E_ANSWER: it is not of
+ * the kind, or another one. */
 int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_view body, bool adopt,
                              struct cfr_err *err);
 /* Reads the answer (200) to a GET of the object that was applied earlier; its values are not looked at. CFR_E_MISSING
  * if it is not as it was: not of this credential and generation, or one of the keys is not the field manager's any more
- * (of no KEYS: all of them), or it is being deleted; ERR names the manager. CFR_E_UNAVAILABLE: what is there is newer.
+ * (of no KEYS: all of them), or it is being deleted; ERR names the manager. CFR_E_WORSE: what is there is newer.
  * CFR_E_ANSWER: it is not of the kind, or another. */
 int cfr_k8s_secret_apply_held(const struct cfr_k8s_secret_object *o, struct cfr_view body, struct cfr_err *err);
 /* Reads from the answer (200) to a GET of the Secret the values of COUNT KEYS into VALUES, which it initialises and the

@@ -51,6 +51,8 @@ bool cfr_rotation_change_owner(struct cfr_rotation_journal *j, const char *subje
                 leave(left, j->aside[i].id);
         }
         next.rotation = j->rotation;
+        /* A new key of the former owner may be published already, though that was not written down. */
+        next.published = j->published + (j->minted[0] != '\0');
         /* The former keys are there. */
         memcpy(next.account, j->account, sizeof next.account);
         *j = next;

@@ -270,7 +270,7 @@ static void start_hook(struct cfr_hooks *h, size_t i, struct cfr_now now)
         .kube = h->kube,
         .acknowledge_header = k->header,
         .generation = k->tried,
-        .number = h->number != 0 ? h->number : k->tried,
+        .number = h->number,
         .issued_ms = h->issued_ms,
         .ended = on_ended,
         .ctx = h,

@@ -27,7 +27,7 @@ struct cfr_hook_run {
     struct cfr_kube *kube;
     const char *acknowledge_header; /* outlives CONFIG; NULL = none */
     uint64_t generation;            /* that consumers are notified of */
-    uint64_t number;                /* by which other agents name the same; else the generation */
+    uint64_t number;                /* by which other agents name the same; 0 = they do not */
     int64_t issued_ms;              /* when its lifetime began */
     /* To be called once, from the loop, when a run that START has started ends by itself. ACKNOWLEDGED: the value of
      * acknowledge_header. Another run may begin before it returns. */

@@ -107,8 +107,9 @@ static struct cfr_k8s_restart restart_of(const struct work *w)
                                     .namespace_name = w->namespace_name,
                                     .name = c->name,
                                     .credential = w->run->credential->name,
-                                    .generation = w->run->number,
-                                    .issued_ms = w->run->issued_ms};
+                                    .generation = w->run->number != 0 ? w->run->number : w->run->generation,
+                                    .issued_ms = w->run->issued_ms,
+                                    .shared = w->run->number != 0};
 }
 
 static void on_answer(void *ctx, const struct cfr_kube_answer *answer);

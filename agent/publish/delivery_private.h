@@ -87,10 +87,10 @@ static inline bool cfr_publish_delivery_is_lost(const struct cfr_delivery_object
     return t->done != t->wanted && !t->loaded;
 }
 
-/* Other agents write it, too. */
-static inline bool cfr_publish_delivery_is_shared(const struct cfr_delivery_object *t)
+/* Of a rotation whose agents all write it; else NULL. */
+static inline const struct cfr_config_mint_state *cfr_publish_delivery_state(const struct cfr_delivery_object *t)
 {
-    return t->all->config->mint != NULL && t->all->config->mint->state != NULL;
+    return t->all->config->mint != NULL ? t->all->config->mint->state : NULL;
 }
 
 /* Wipes what was to be applied, but for its keys. */

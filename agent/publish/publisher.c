@@ -345,6 +345,17 @@ static bool work_here(const struct cfr_target *t, const struct work *work, struc
     return false;
 }
 
+/* The cluster is not given a rotated key that a target on this machine could not take: the key before it is still in
+ * use there, and goes once all targets have the new one. */
+static bool keeps_back(const struct cfr_publisher *p)
+{
+    bool failed = false;
+
+    for (size_t i = 0; p->config->mint != NULL && i < p->config->publish.count; i++)
+        failed = failed || p->work->seen[i].err.code != 0;
+    return failed;
+}
+
 /* Goes on with the next targets, until a child is under way, or all are done. */
 static void advance(struct cfr_publisher *p)
 {
@@ -354,7 +365,7 @@ static void advance(struct cfr_publisher *p)
         struct cfr_target t;
 
         if (work->index == p->config->publish.count) {
-            work->ended = work->remote || (work->what & CFR_PUBLISHER_PUBLISH) == 0;
+            work->ended = work->remote || (work->what & CFR_PUBLISHER_PUBLISH) == 0 || keeps_back(p);
             work->remote = true;
             work->index = 0;
             continue;

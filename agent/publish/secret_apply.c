@@ -19,7 +19,6 @@
 #define HIDDEN_MAX       (2 * CFR_CONFIG_FILES_MAX + 8)
 #define COLLISIONS_MAX   5 /* of agents that share a rotation, and write a Secret at the same time */
 #define COLLISION_MS     500
-#define NEWER_MS         10000 /* until what another agent has written is told to this one, too */
 #define NEWER_LOOK_MS    1000
 #define LOOK_DOUBLED_MAX 4 /* for one that is lost again and again: up to 16 minutes, for each costs an exchange */
 
@@ -137,6 +136,7 @@ static void succeed(struct cfr_delivery_object *t)
     t->told_expired = false;
     t->runs_ok++;
     t->collisions = 0;
+    t->newer_boot_ms = 0;
     if (!t->unchanged)
         cfr_publish_delivery_report_published(t);
     cfr_publish_delivery_clear_error(t);
@@ -253,6 +253,19 @@ static int add_previous(struct cfr_delivery_object *t, struct cfr_view body, str
     return cfr_k8s_secret_apply_check(&o, err);
 }
 
+/* Another agent that shares the rotation is ahead, and this one is about to be told of the key, too: once that agent
+ * has published it everywhere or, if it ended before, another one has. */
+static bool is_just_behind(struct cfr_delivery_object *t, int rc)
+{
+    const struct cfr_config_mint_state *state = cfr_publish_delivery_state(t);
+    int64_t now_ms = cfr_clock_now().boot_ms;
+
+    if (rc != CFR_E_WORSE || state == NULL)
+        return false;
+    t->newer_boot_ms = t->newer_boot_ms != 0 ? t->newer_boot_ms : now_ms;
+    return now_ms < t->newer_boot_ms + 2 * state->takeover_ms;
+}
+
 /* The look before: may it be written? Then goes on with the apply. */
 static int after_look(struct cfr_delivery_object *t, const struct cfr_kube_answer *answer, int64_t *retry_after_s,
                       struct cfr_err *err)
@@ -271,17 +284,6 @@ static int after_look(struct cfr_delivery_object *t, const struct cfr_kube_answe
     if (rc == 0 && answer->status == 200 && t->minted)
         rc = add_previous(t, answer->body, err);
     return rc != 0 ? rc : send(t, CFR_DELIVERY_APPLY, err);
-}
-
-/* Another agent that shares the rotation is ahead, and this one is about to be told of the key, too. */
-static bool is_just_behind(struct cfr_delivery_object *t, int rc)
-{
-    int64_t now_ms = cfr_clock_now().boot_ms;
-
-    if (rc != CFR_E_UNAVAILABLE)
-        return false;
-    t->newer_boot_ms = t->newer_boot_ms != 0 ? t->newer_boot_ms : now_ms;
-    return now_ms < t->newer_boot_ms + NEWER_MS;
 }
 
 /* The look at what was applied. */
@@ -367,7 +369,7 @@ static void log_warning(struct cfr_delivery_object *t, const struct cfr_kube_ans
 /* Between the look and the apply another agent has written it: it is looked at again. */
 static bool has_collided(struct cfr_delivery_object *t, const struct cfr_kube_answer *answer, int rc)
 {
-    return rc == CFR_E_UNAVAILABLE && cfr_publish_delivery_is_shared(t) && answer->status == 409 &&
+    return rc == CFR_E_UNAVAILABLE && cfr_publish_delivery_state(t) != NULL && answer->status == 409 &&
            t->collisions++ < COLLISIONS_MAX;
 }
 
@@ -386,7 +388,7 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
     if (rc == 0 && (answer->status == 200 || answer->status == 201)) {
         (void)snprintf(before, sizeof before, "%s", t->version);
         cfr_k8s_secret_apply_version(answer->body, t->version);
-        t->unchanged = before[0] != '\0' && strcmp(before, t->version) == 0;
+        t->unchanged = cfr_publish_delivery_state(t) != NULL && before[0] != '\0' && strcmp(before, t->version) == 0;
         if (t->config->events)
             cfr_k8s_secret_apply_uid(answer->body, t->uid);
     } else if (rc == 0 && answer->status == 404)
@@ -400,6 +402,8 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
         rc = applying ? after_apply(t, answer, &retry_after_s, &err) : after_look(t, answer, &retry_after_s, &err);
     if (rc != 0 && applying && has_collided(t, answer, rc))
         t->next_boot_ms = cfr_clock_now().boot_ms + (int64_t)(cfr_clock_chance() * COLLISION_MS);
+    else if (is_just_behind(t, rc))
+        t->next_boot_ms = cfr_clock_now().boot_ms + NEWER_LOOK_MS;
     else if (rc != 0)
         fail(t, &err, retry_after_s);
     else if (applying)

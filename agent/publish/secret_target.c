@@ -145,6 +145,8 @@ void cfr_publish_delivery_clear_error(struct cfr_delivery_object *t)
 struct cfr_k8s_secret_object cfr_publish_delivery_content(const struct cfr_delivery_object *t,
                                                           struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX])
 {
+    const struct cfr_config_mint_state *state = cfr_publish_delivery_state(t);
+
     for (size_t i = 0; i < t->keys.count; i++)
         keys[i] = (struct cfr_k8s_secret_key){t->keys.items[i].name, cfr_secret_view(&t->keys.items[i].value)};
     return (struct cfr_k8s_secret_object){
@@ -155,9 +157,9 @@ struct cfr_k8s_secret_object cfr_publish_delivery_content(const struct cfr_deliv
         .keys = keys,
         .key_count = t->keys.count,
         .credential = t->all->config->name,
-        .generation = cfr_publish_delivery_is_shared(t) ? t->number : t->wanted,
-        .shared = cfr_publish_delivery_is_shared(t),
-        .version = cfr_publish_delivery_is_shared(t) ? t->version : NULL,
+        .generation = state != NULL ? t->number : t->wanted,
+        .rotation = state != NULL ? state->secret : NULL,
+        .version = state != NULL ? t->version : NULL,
         .expires_s = t->wanted_expires_ms == INT64_MAX ? 0 : t->wanted_expires_ms / 1000,
     };
 }

@@ -525,6 +525,8 @@ static bool may_go_on(struct cfr_rotator *m)
             give(s);
         return false;
     }
+    /* Its secret is lost to all agents: another key takes its place. */
+    m->waiter.wanted = m->waiter.wanted || (waits && s->again && !s->published.held);
     if (!cfr_rotator_shared_is_followed(s)) {
         bool paused = cfr_clock_now().boot_ms < s->write_boot_ms;
 
@@ -537,16 +539,17 @@ static bool may_go_on(struct cfr_rotator *m)
     return false;
 }
 
-/* The secret of a key that other agents publish is to be had again. */
+/* Whether the secret of the published key is to be had again is known once the Secret was read. */
 static bool on_start(struct cfr_rotator *m, bool again)
 {
     struct cfr_rotator_shared *s = m->shared;
 
     s->wake = false;
     s->known_own = again;
+    s->again = again;
     if (again)
         s->own[0] = '\0';
-    return again && s->known && !s->published.held;
+    return false;
 }
 
 static bool on_published(struct cfr_rotator *m)

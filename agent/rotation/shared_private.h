@@ -63,6 +63,7 @@ struct cfr_rotator_shared {
     struct cfr_err write_err;    /* why it is not known whether the write under way has arrived */
     int64_t write_retry_after_s; /* that came with it; -1 = none */
 
+    bool again;                    /* what this agent publishes is lost to it */
     bool known_own;                /* `own` is up to date */
     char own[CFR_ROTATION_ID_MAX]; /* the key that this agent publishes */
     bool wake;                     /* there is news for which a start is wanted */

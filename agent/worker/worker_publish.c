@@ -387,7 +387,9 @@ static enum cfr_event end_token(struct cfr_worker *w, const struct cfr_publisher
 enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, const struct cfr_publish_minted *minted)
 {
     struct cfr_now now = cfr_clock_now();
-    uint64_t generation = cfr_publisher_newest(w->targets);
+    uint64_t newest = cfr_publisher_newest(w->targets);
+    /* Without a directory the record alone knows. */
+    uint64_t generation = newest != 0 ? newest : w->record.generation;
 
     finish_rotation(w);
     (void)cfr_publish_record_set_key(&w->record, minted, NULL);

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from conftest import eventually
-from minting import admin, cloud, configured, iam_cloud, keys_of, mint_of, rotate  # noqa: F401
+from minting import IAM, admin, cloud, configured, iam_cloud, keys_of, mint_of, minted, rotate, wait_complete  # noqa: F401
 from shared_minting import SECRET, created, follow_each_other, kube, pair, shared, step, target  # noqa: F401
 from test_events import reasons
 from test_rollout import Workload
@@ -115,6 +115,35 @@ def test_one_restart_and_one_event_for_each_key(pair, kube, cloud):
     assert len(restarts) == 3 and reasons(pair[0], OUT) == ["Rotated"] * 3
 
 
+def test_a_restart_of_the_workload_that_came_too_late_is_not_made_up_for(pair, kube, cloud):
+    web = Workload(cloud, "late")
+    configure(pair, reload=[{"rollout": {"kind": "Deployment", "namespace": "default", "name": "late",
+                                         "kubeconfig": cloud.ready["kubeconfig"]}}])
+    first = start(pair, kube)
+
+    def restarted(agent, generation):
+        eventually(lambda: (agent.status("robot")["hooks"][0]["result"], agent.status("robot")["hooks"][0]["generation"]) ==
+                   ("ok", generation), lambda: f"{agent.status('robot')}\n{agent.log}", 60)
+
+    restarted(pair[0], 1)
+    restarted(pair[1], 1)
+    cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "kube.workload.get"})
+    rotate(pair[0], "one")
+    second = settled(pair, kube, first)
+    assert pair[1].stop() == 0
+    cloud.clear_faults()
+    restarted(pair[0], 2)
+    rotate(pair[0], "two")
+    settled(pair[:1], kube, second)
+    restarted(pair[0], 3)
+    marks = web.annotations()
+    assert marks["restarted-for.credfresh.io/robot"].startswith("3-")
+    pair[1].start()
+    settled(pair, kube)
+    restarted(pair[1], 3)
+    assert web.annotations() == marks
+
+
 def test_a_restart_writes_nothing(pair, kube, cloud):
     """Also where no directory says which key is published."""
     configure(pair, directory=False)
@@ -154,7 +183,7 @@ def test_a_newer_key_is_left_alone(pair, kube, cloud):
     assert made["kind"] == "Secret", made
     for agent in pair:
         eventually(lambda a=agent: "holds the key number 9 of the rotation" in (delivery(a).get("error") or ""),
-                   lambda a=agent: a.log, 30)
+                   lambda a=agent: a.log, 40)
         assert "delete the Secret" in delivery(agent)["error"]
     assert number(kube) == "9" and holds(kube, key)
     # A new key is not taken for published before the Secret holds it: the old one goes on.
@@ -179,6 +208,88 @@ def test_what_has_changed_since_it_was_looked_at_is_looked_at_again(pair, kube, 
     assert [one["status"] for one in cloud.exchanges("kube.secret.apply")].count(409) == 1
     assert kube.get(OUT)["metadata"]["labels"]["theirs"] == "x" and number(kube) == "2"
     assert not any(delivery(agent)["runs_failed"] for agent in pair)
+
+
+def test_another_owner_counts_on(pair, kube, cloud):
+    configure(pair)
+    first = start(pair, kube)
+    rotate(pair[0], "drill")
+    second = settled(pair, kube, first)
+    cloud.admin("/service/iam", {**IAM, "users": ["robot", "other"]})
+    for agent in pair:
+        c = shared(agent, "other")
+        c["publish"] = [c["publish"], target(agent, OUT)]
+        agent.configure(c, admin(agent))
+        assert agent.run("reload").returncode == 0
+    third = settled(pair, kube, second)
+    assert set(keys_of(cloud, "other")) == {third} and int(number(kube)) >= 3
+    eventually(lambda: not keys_of(cloud), lambda: f"{keys_of(cloud)}\n{pair[0].log}\n{pair[1].log}", 60)
+    cloud.admin("/iam/key", {"access_key_id": third, "delete": True})
+
+
+def test_what_an_agent_alone_has_published_is_taken_over(pair, kube, cloud):
+    """Its generations are no numbers of a rotation that is shared. The key is adopted, as the page says."""
+    alone = pair[0]
+    c = minted(alone)
+    c["publish"] = [c["publish"], target(alone, OUT)]
+    alone.configure(c, admin(alone)).start()
+    eventually(lambda: delivery(alone).get("result") == "ok", lambda: alone.log)
+    wait_complete(alone)
+    first = kube.data(OUT)["aws_access_key_id"]
+    rotate(alone, "drill")
+    eventually(lambda: not holds(kube, first), lambda: alone.log)
+    wait_complete(alone)
+    second = kube.data(OUT)["aws_access_key_id"]
+    assert alone.stop() == 0 and number(kube) == "2" and "credfresh.io/rotation" not in kube.get(OUT)["metadata"]["annotations"]
+    (alone.state / "robot+mint.json").unlink()
+    c = shared(alone, mint={"adopt": "target"})
+    c["publish"] = [c["publish"], target(alone, OUT)]
+    alone.configure(c, admin(alone)).start()
+    eventually(lambda: number(kube) == "1", lambda: f"{alone.status('robot')}\n{alone.log}")
+    assert settled(pair[:1], kube) == second and kube.get(OUT)["metadata"]["annotations"]["credfresh.io/rotation"] == SECRET
+    rotate(alone, "drill2")
+    settled(pair[:1], kube, second)
+
+
+@pytest.mark.parametrize("state", [True, False], ids=["shared", "alone"])
+def test_a_target_that_cannot_take_a_key_keeps_the_old_one(pair, kube, cloud, state):
+    """The cluster does not get it either, so that what arrives there does not end the old key while a file still holds it."""
+    agent = pair[0]
+    path = agent.dir / "sub/aws.json"
+    path.parent.mkdir()
+    c = shared(agent) if state else minted(agent)
+    c["publish"] = [c["publish"], {"file": {"path": str(path), "format": "json"}}, target(agent, OUT)]
+    agent.configure(c, admin(agent)).start()
+    eventually(lambda: delivery(agent).get("result") == "ok", lambda: agent.log)
+    wait_complete(agent)
+    first = kube.data(OUT)["aws_access_key_id"]
+    aside = agent.dir / "aside"
+    path.parent.rename(aside)
+    path.parent.write_text("no directory")
+    rotate(agent, "drill")
+    eventually(lambda: agent.log.count("robot [backoff]") >= 3, lambda: f"{agent.status('robot')}\n{agent.log}")
+    assert holds(kube, first) and keys_of(cloud)[first]["active"]
+    # An agent alone replaces what is lost to a target; what is shared is published there once more, before anything else.
+    assert mint_of(agent)["step"] == ("rest" if state else "verified")
+    path.parent.unlink()
+    aside.rename(path.parent)
+    eventually(lambda: not holds(kube, first), lambda: agent.log)
+    second = settled([agent], kube, first) if state else wait_complete(agent) or kube.data(OUT)["aws_access_key_id"]
+    eventually(lambda: set(keys_of(cloud)) == {second}, lambda: f"{keys_of(cloud)}\n{agent.log}")
+    assert json.loads(path.read_text())["fields"]["aws_access_key_id"] == second and created(cloud) == 2
+
+
+def test_a_published_secret_that_is_lost_is_replaced(pair, kube, cloud):
+    """One that comes later has nothing to publish, and is not ready until all have another key."""
+    pair[0].start()
+    first = follow_each_other(pair[:1], kube)
+    made = kube.call("PATCH", SECRET, {"data": {"published": None}}, content="application/merge-patch+json")
+    assert made["kind"] == "Secret", made
+    pair[1].start()
+    follow_each_other(pair, kube, first)
+    assert created(cloud) == 2
+    said = pair[1].log
+    assert "published first generation 1" in said[:said.index("ready: every required credential")]
 
 
 def test_while_the_target_is_refused_the_old_key_stays(pair, kube, cloud):
