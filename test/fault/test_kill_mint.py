@@ -13,11 +13,12 @@ import signal
 import pytest
 
 from faults import LINE, Agent, LocalCloud, eventually, injected, needs, plain_binary, read_text
-from minting import complete, wait_complete
+from minting import complete
 from mint_kinds import IBM, Amazon, Azure, Google, OpenStack
 
 CALLS = ("renameat", "renameat2", "fsync", "unlinkat")
 LIMIT_S = 60
+PAUSE_S = 0.5  # of each of the many that wait at the same time: a look asks the cloud for all of its keys
 AT_ONCE = 40
 SUBJECTS = 250
 FAULTS = [{"kind": "delay", "ms": 1000}, {"kind": "close"}, {"kind": "truncate", "bytes": 20}]
@@ -69,14 +70,14 @@ def wait_published(agent, generation):
         clean_up(agent)
         return agent.generation("robot") >= generation and complete(agent)
 
-    eventually(done, lambda: f"generation {generation}: {agent.log}", LIMIT_S, pause_s=0.2)
-    wait_complete(agent)
+    eventually(done, lambda: f"generation {generation}: {agent.log}", LIMIT_S, pause_s=PAUSE_S)
+    eventually(lambda: complete(agent), lambda: agent.log, LIMIT_S, pause_s=PAUSE_S)
 
 
 def rotate(agent):
     """Asks for a rotation once the agent is up. It may end at any moment from then on."""
     eventually(lambda: agent.socket.exists() and agent.status("robot").get("state") == "fresh"
-               or agent.process.poll() is not None, "the agent", LIMIT_S, pause_s=0.1)
+               or agent.process.poll() is not None, "the agent", LIMIT_S, pause_s=PAUSE_S)
     agent.run("rotate", "robot", "--reason", "drill")
 
 
@@ -104,7 +105,7 @@ def recover(agent):
     agent.start()
     wait_published(agent, 2)
     key = agent.kind.published(agent)
-    eventually(lambda: clean_up(agent) or agent.kind.held(agent.cloud) == {key: True}, lambda: agent.log, LIMIT_S, pause_s=0.2)
+    eventually(lambda: clean_up(agent) or agent.kind.held(agent.cloud) == {key: True}, lambda: agent.log, LIMIT_S, pause_s=PAUSE_S)
     assert agent.stop() == 0
     assert key != agent.first
     published_works(agent)
@@ -141,7 +142,7 @@ def killed_at(kind, cloud, directory, number, point):
     agent.start(wrapper=injected(*point, "signal=KILL"), wait=False)
     rotate(agent)
     eventually(lambda: agent.process.poll() is not None or agent.generation("robot") == 2 and complete(agent),
-               lambda: f"{point}: {agent.log}", LIMIT_S, pause_s=0.1)
+               lambda: f"{point}: {agent.log}", LIMIT_S, pause_s=PAUSE_S)
     killed = was_killed(agent)
     step = step_of(agent)
     recover(agent)
@@ -192,16 +193,16 @@ def removed_at(kind, cloud, directory, number, point):
         assert kept(agent), f"{point}: {agent.log}"
         return agent.process.poll() is not None or agent.generation("robot") == 3 and complete(agent)
 
-    eventually(over, lambda: f"{point}: {agent.log}", LIMIT_S, pause_s=0.2)
+    eventually(over, lambda: f"{point}: {agent.log}", LIMIT_S, pause_s=PAUSE_S)
     killed = was_killed(agent)
     step = step_of(agent)
     agent.start()
     eventually(lambda: kept(agent) and (clean_up(agent) or agent.generation("robot") >= 3), lambda: f"{point}: {agent.log}",
-               LIMIT_S, pause_s=0.2)
+               LIMIT_S, pause_s=PAUSE_S)
     wait_published(agent, 3)
     key = agent.kind.published(agent)
     eventually(lambda: clean_up(agent) or agent.kind.held(agent.cloud) == {key: True}, lambda: f"{point}: {agent.log}",
-               LIMIT_S, pause_s=0.2)
+               LIMIT_S, pause_s=PAUSE_S)
     assert agent.stop() == 0 and key not in (agent.first, agent.second)
     published_works(agent)
     return step if killed else None
@@ -272,12 +273,12 @@ def adopted_at(kind, cloud, directory, number, point):
         assert agent.kind.held(cloud) == {agent.found: True}, f"{point}: {agent.log}"
         return agent.process.poll() is not None or adopted(agent)
 
-    eventually(over, lambda: f"{point}: {agent.log}", LIMIT_S, pause_s=0.2)
+    eventually(over, lambda: f"{point}: {agent.log}", LIMIT_S, pause_s=PAUSE_S)
     killed = was_killed(agent)
     path = agent.state / "robot+mint.json"
     step = step_of(agent) if path.exists() else "rest"
     agent.start()
-    eventually(lambda: adopted(agent), lambda: f"{point}: {agent.log}", LIMIT_S, pause_s=0.2)
+    eventually(lambda: adopted(agent), lambda: f"{point}: {agent.log}", LIMIT_S, pause_s=PAUSE_S)
     assert agent.kind.held(cloud) == {agent.found: True} and json.loads(path.read_text())["current"] == agent.found
     assert agent.stop() == 0 and not list(agent.state.glob("*.pending"))
     published_works(agent)
