@@ -164,9 +164,10 @@ def test_a_deleted_and_an_overwritten_secret_are_noticed(agent, kube):
     start(agent, target(agent, "noticed"), target(agent, "taken"))
     eventually(lambda: [d.get("result") for d in agent.status().get("deliveries") or []] == ["ok", "ok"], agent.log)
     first = kube.get("noticed")["metadata"]["uid"]
+    # Otherwise the loss is made good before anybody can see that it was reported.
+    agent.cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "AssumeRoleWithWebIdentity"})
     kube.apply("taken", "rival", {"token": "mine now"}, force=True)
     kube.call("DELETE", "noticed")
-    agent.cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "AssumeRoleWithWebIdentity"})
     eventually(lambda: "was deleted" in (delivery(agent).get("error") or ""), agent.log, 90)
     assert not agent.status()["ready"] and not agent.status()["published"]
     agent.cloud.clear_faults()
