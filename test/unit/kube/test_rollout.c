@@ -87,6 +87,33 @@ static void states(void **state)
     }
 }
 
+/* Where several agents publish the same, one that is behind does not restart the workload for what is past. */
+static void a_later_mark_of_another_agent_is_as_good(void **state)
+{
+    static const struct {
+        const char *body;
+        bool shared;
+        bool restarted;
+    } rows[] = {
+        {OBJECT("Deployment", MARK("8"), ""), true, true},   {OBJECT("Deployment", MARK("8"), ""), false, false},
+        {OBJECT("Deployment", MARK("7"), ""), true, true},   {OBJECT("Deployment", MARK("6"), ""), true, false},
+        {OBJECT("Deployment", MARK("-8"), ""), true, false}, {OBJECT("Deployment", MARK("8x"), ""), true, false},
+        {OBJECT("Deployment", MARK(""), ""), true, false},   {OBJECT("Deployment", "", ""), true, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct cfr_k8s_restart r = restart(0);
+        struct cfr_k8s_rollout out;
+        struct cfr_err err = {0};
+
+        r.shared = rows[i].shared;
+        assert_int_equal(cfr_k8s_rollout_read(&r, cfr_view_of(rows[i].body), &out, &err), 0);
+        if (out.restarted != rows[i].restarted)
+            fail_msg("row %zu", i);
+    }
+}
+
 static void refusals(void **state)
 {
     struct cfr_k8s_restart r = restart(0);
@@ -111,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patches),
         cmocka_unit_test(states),
+        cmocka_unit_test(a_later_mark_of_another_agent_is_as_good),
         cmocka_unit_test(refusals),
     };
 
