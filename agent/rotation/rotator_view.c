@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_followed(const struct cfr_rotator *m)
+{
+    return m->shared != NULL && cfr_rotator_shared_is_followed(m->shared);
+}
+
 const char *cfr_rotator_provider(const struct cfr_rotator *m)
 {
     return m->provider->name;
@@ -24,7 +29,7 @@ int64_t cfr_rotator_due_ms(const struct cfr_rotator *m)
     int64_t due_ms = cfr_rotation_due_s(&m->r.journal, &m->r.rules) * 1000;
     int64_t later_ms;
 
-    if (!cfr_rotator_shared_is_followed(m->shared))
+    if (!is_followed(m))
         return due_ms;
     /* What another agent is about to do is not asked for at once again. */
     later_ms = cfr_clock_now().wall_ms + m->shared->takeover_ms / 3;
@@ -139,7 +144,7 @@ void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_st
     }
     cfr_rotator_facts(m, &facts);
     cfr_rotation_words(&m->r, &facts, m->words);
-    if (cfr_rotator_shared_is_followed(m->shared))
+    if (is_followed(m))
         (void)snprintf(m->words, sizeof m->words, "another agent, which goes on with the rotation: %.255s",
                        m->shared->holder[0] != '\0' ? m->shared->holder : "one without name");
     if (passed_on && j->step == CFR_ROTATION_REST)
@@ -153,8 +158,7 @@ void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_st
                        j->old[0] != '\0' ? "; kept is the old key " : "", j->old);
     stuck = m->broken.code != 0 || cfr_rotator_is_refused(m) ||
             (m->error.code != 0 && j->step != CFR_ROTATION_MINTED) ||
-            (j->step == CFR_ROTATION_VERIFIED && !facts.pending && !facts.new_published &&
-             !cfr_rotator_shared_is_followed(m->shared));
+            (j->step == CFR_ROTATION_VERIFIED && !facts.pending && !facts.new_published && !is_followed(m));
     *out = (struct cfr_api_status_mint){
         .state = cfr_rotation_state(j, m->failed || stuck),
         .step = cfr_rotation_step_name(j->step),

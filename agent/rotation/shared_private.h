@@ -69,10 +69,10 @@ struct cfr_rotator_shared {
     bool wake;                     /* there is news for which a start is wanted */
 };
 
-/* Another agent goes on with the rotation that is under way. False for NULL, too. */
+/* Another agent goes on with the rotation that is under way. */
 static inline bool cfr_rotator_shared_is_followed(const struct cfr_rotator_shared *s)
 {
-    return s != NULL && s->known && !s->holds && s->there != CFR_ROTATION_REST;
+    return s->known && !s->holds && s->there != CFR_ROTATION_REST;
 }
 
 /* ---- shared_call.c ---- */
