@@ -4,6 +4,8 @@ import base64
 import json
 import urllib.error
 
+import pytest
+
 from conftest import eventually
 
 SECONDS = 25  # less than the minute between two looks without a watch
@@ -72,15 +74,23 @@ def test_a_role_that_names_its_objects_is_enough(space, agent_factory, cloud_fac
     assert "watch of" not in agent.log, agent.log
 
 
-def test_a_namespace_that_appears_late(space, agent_factory, cloud_factory):
-    late = f"{space.name}-late"
+@pytest.fixture
+def late(space):
+    """A namespace that does not exist, and rights for it, which only rights for all of them are; they end with the test."""
+    name = f"{space.name}-late"
     rbac = "/apis/rbac.authorization.k8s.io/v1"
-    space.kube.request("POST", rbac + "/clusterroles", {"metadata": {"name": late}, "rules": [
+    space.kube.request("POST", rbac + "/clusterroles", {"metadata": {"name": name}, "rules": [
         {"apiGroups": [""], "resources": ["secrets"], "verbs": VERBS},
-        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"], "resourceNames": [late]}]})
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"], "resourceNames": [name]}]})
     space.kube.request("POST", rbac + "/clusterrolebindings", {
-        "metadata": {"name": late}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": late},
+        "metadata": {"name": name}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
         "subjects": [{"kind": "User", "name": "robot", "apiGroup": "rbac.authorization.k8s.io"}]})
+    yield name
+    space.kube.request("DELETE", f"{rbac}/clusterrolebindings/{name}")
+    space.kube.request("DELETE", f"{rbac}/clusterroles/{name}")
+
+
+def test_a_namespace_that_appears_late(space, late, agent_factory, cloud_factory):
     agent = start(agent_factory, cloud_factory, secret(space, "late", namespace=late))
     eventually(lambda: (agent.status().get("deliveries") or [{}])[0].get("runs_failed", 0) >= 2, lambda: agent.log, 90)
     space.kube.request("POST", "/api/v1/namespaces", {"metadata": {"name": late}})
