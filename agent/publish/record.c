@@ -102,7 +102,7 @@ static void write_lists(struct cfr_writer *w, const struct cfr_publish_record *r
     cfr_writer_close(w);
 }
 
-static void write_key(struct cfr_writer *w, const struct cfr_publish_record_key *key)
+static void write_key(struct cfr_writer *w, const struct cfr_publish_minted *key)
 {
     cfr_writer_object(w, "key");
     cfr_writer_string(w, "id", cfr_view_of(key->id));
@@ -336,9 +336,9 @@ int cfr_publish_record_set_key(struct cfr_publish_record *r, const struct cfr_pu
     r->key = minted != NULL ? malloc(sizeof *r->key + n) : NULL;
     if (r->key == NULL)
         return minted != NULL ? cfr_err_nomem(err) : 0;
-    r->key->number = minted->number;
-    r->key->minted_s = minted->minted_s;
-    memcpy(r->key->id, minted->id, n);
+    /* Its id is behind it, in the same block. */
+    *r->key = *minted;
+    r->key->id = memcpy(r->key + 1, minted->id, n);
     return 0;
 }
 

@@ -11,13 +11,6 @@
 
 #define CFR_PUBLISH_RECORD_REASONS_MAX 64
 
-/* A long-lived key that was made. */
-struct cfr_publish_record_key {
-    uint64_t number;
-    int64_t minted_s;
-    char id[];
-};
-
 /* Zero-initialised is empty; heap members are freed by cfr_publish_record_free. */
 struct cfr_publish_record {
     uint64_t generation; /* last published, 0 = none */
@@ -30,7 +23,7 @@ struct cfr_publish_record {
     int64_t token_expires_s;
     uint64_t token_mark; /* fingerprint of the token: FNV-1a of header and claims, not of the signature */
     char *identity;
-    struct cfr_publish_record_key *key; /* that is published; NULL = what is published is none, or it is not known */
+    struct cfr_publish_minted *key; /* that is published, with its id; NULL = it is no such key, or not known */
     /* Lists with room for what was asked of cfr_publish_record_fit, which owns them: most credentials have one target.
      */
     struct cfr_file_fingerprint *targets; /* as each was published; zero: not known */

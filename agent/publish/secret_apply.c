@@ -253,7 +253,7 @@ static int add_previous(struct cfr_delivery_object *t, struct cfr_view body, str
     return cfr_k8s_secret_apply_check(&o, err);
 }
 
-/* Another agent that shares the rotation is ahead, and this one is about to be told of the key, too: once that agent
+/* Another agent that shares the rotation is ahead, and this one is about to learn of the key, too: once that agent
  * has published it everywhere or, if it ended before, another one has. */
 static bool is_just_behind(struct cfr_delivery_object *t, int rc)
 {

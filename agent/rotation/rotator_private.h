@@ -35,7 +35,7 @@ struct cfr_rotator_waiter {
     bool wanted;
 };
 
-/* The key that the waiter was given, or told that it is published. */
+/* The key that the waiter was given, or that was reported to it as published. */
 struct cfr_rotator_given {
     char id[CFR_ROTATION_ID_MAX]; /* "" = none */
     int64_t minted_s;
@@ -85,7 +85,8 @@ struct cfr_rotator_store {
     bool (*may_change)(const struct cfr_rotator *m);
     /* Another key than the one that this agent publishes is the published one. */
     bool (*lags)(struct cfr_rotator *m);
-    /* A waiter has come. AGAIN: what this agent publishes is lost to it. True if its secret is not to be had again. */
+    /* A waiter has come. AGAIN: what this agent publishes is lost to it. True if its secret is not available any more.
+     */
     bool (*start)(struct cfr_rotator *m, bool again);
     /* What was given is published. True if it is the new key, whose step is this agent's to take. */
     bool (*published)(struct cfr_rotator *m);

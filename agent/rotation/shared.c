@@ -539,7 +539,7 @@ static bool may_go_on(struct cfr_rotator *m)
     return false;
 }
 
-/* Whether the secret of the published key is to be had again is known once the Secret was read. */
+/* Whether the secret of the published key is still available is known once the Secret was read. */
 static bool on_start(struct cfr_rotator *m, bool again)
 {
     struct cfr_rotator_shared *s = m->shared;

@@ -177,8 +177,9 @@ void cfr_worker_rotation_published(struct cfr_worker *w)
 {
     struct cfr_publish_minted given;
 
-    /* What has arrived may be an earlier key, while a target here cannot take the new one. */
-    if (w->record.key != NULL && cfr_rotator_fresh(w->rotator, &given) && strcmp(given.id, w->record.key->id) != 0)
+    /* What has arrived may be the key before (that of `with`, where it was passed on), while a target here cannot take
+     * the new one. */
+    if (cfr_rotator_fresh(w->rotator, &given) && (w->record.key == NULL || strcmp(given.id, w->record.key->id) != 0))
         return;
     /* Until the cluster holds it, too, the pending secret stays, and the old key's grace does not begin. */
     if (cfr_publish_secret_pending(w->delivery))

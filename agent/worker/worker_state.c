@@ -86,7 +86,7 @@ void cfr_worker_wake(struct cfr_worker *w)
 
 void cfr_worker_set_issued(struct cfr_worker *w)
 {
-    const struct cfr_publish_record_key *key =
+    const struct cfr_publish_minted *key =
         w->config->mint != NULL && w->config->mint->state != NULL ? w->record.key : NULL;
 
     cfr_hook_set_issued(w->hooks, key != NULL ? key->number : 0,

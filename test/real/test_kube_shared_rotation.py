@@ -242,7 +242,7 @@ def test_both_publish_the_key_and_the_follower_learns_of_it_by_its_watch(pair, p
     known = len(place.asked())
     held = place.hold("retiring")
     rotate(holder, "drill")
-    # Each change is looked at as the watch tells of it; a minute has not passed since the last one.
+    # Each change is looked at as the watch reports it; a minute has not passed since the last one.
     eventually(lambda: key_of(other) not in (None, first), lambda: f"{place.asked()}\n{other.log}", SECONDS)
     eventually(lambda: held.holder is not None, lambda: holder.log, SECONDS)
     assert step(place, SECRET) == "published" and key_of(other) == key_of(holder)

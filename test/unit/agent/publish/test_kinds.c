@@ -200,19 +200,27 @@ static void publishes_nothing_if_one_does_not_fit(void **state)
     cfr_publish_record_free(&record);
 }
 
-static void a_kind_does_not_need_what_it_cannot_do(void **state)
+static struct cfr_publisher *open_after_work(struct cfr_publish_record *record)
 {
-    struct cfr_publish_record record = {.generation = 12, .target_count = 3};
-    struct cfr_publisher_crew crew = {0};
+    static struct cfr_publisher_crew crew;
     struct cfr_publisher_outcome out;
     struct cfr_publisher *p;
     struct cfr_err err = {0};
 
-    (void)state;
     toy.size = 5;
-    assert_int_equal(
-        cfr_test_work(&credential, CFR_PUBLISHER_RECOVER | CFR_PUBLISHER_RETIRE, NULL, &record, &out, &err), 0);
+    assert_int_equal(cfr_test_work(&credential, CFR_PUBLISHER_RECOVER | CFR_PUBLISHER_RETIRE, NULL, record, &out, &err),
+                     0);
     assert_int_equal(cfr_publisher_open(&credential, &crew, cfr_test_work_done, NULL, &p, &err), 0);
+    return p;
+}
+
+static void a_kind_does_not_need_what_it_cannot_do(void **state)
+{
+    struct cfr_publish_record record = {.generation = 12, .target_count = 3};
+    struct cfr_publisher *p = open_after_work(&record);
+    struct cfr_err err = {0};
+
+    (void)state;
     assert_int_equal(cfr_publisher_verify(p, &record, &err), 0);
     assert_int_equal(cfr_publisher_newest(p), 12);
     assert_int_equal(cfr_publisher_time_ns(p), 0);
@@ -244,16 +252,10 @@ static void a_kind_does_not_need_what_it_cannot_do(void **state)
 static void which_key_is_held_is_on_record(void **state)
 {
     struct cfr_publish_record record = {.generation = 12, .target_count = 3};
-    struct cfr_publisher_crew crew = {0};
-    struct cfr_publisher_outcome out;
-    struct cfr_publisher *p;
+    struct cfr_publisher *p = open_after_work(&record);
     struct cfr_err err = {0};
 
     (void)state;
-    toy.size = 5;
-    assert_int_equal(
-        cfr_test_work(&credential, CFR_PUBLISHER_RECOVER | CFR_PUBLISHER_RETIRE, NULL, &record, &out, &err), 0);
-    assert_int_equal(cfr_publisher_open(&credential, &crew, cfr_test_work_done, NULL, &p, &err), 0);
     cfr_publisher_found(p, &record);
     record.delivered_count = 1;
     record.delivered[0] = 12;
