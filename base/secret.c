@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+/* From here on a secret has pages of its own: they move when it grows, where a copy would be there twice. */
+#define PAGES_FROM 262144
 
 void cfr_secret_wipe(void *p, size_t n)
 {
@@ -15,6 +19,23 @@ void cfr_secret_wipe(void *p, size_t n)
 void cfr_secret_init(struct cfr_secret *s, size_t limit)
 {
     *s = (struct cfr_secret){.limit = limit};
+}
+
+static void release(struct cfr_secret *s)
+{
+    cfr_secret_wipe(s->p, s->cap);
+    if (s->cap >= PAGES_FROM)
+        (void)munmap(s->p, s->cap);
+    else
+        free(s->p);
+}
+
+static char *moved_pages(struct cfr_secret *s, size_t cap)
+{
+    char *p = s->cap >= PAGES_FROM ? mremap(s->p, s->cap, cap, MREMAP_MAYMOVE)
+                                   : mmap(NULL, cap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return p != MAP_FAILED ? p : NULL;
 }
 
 static int grow(struct cfr_secret *s, size_t need, struct cfr_err *err)
@@ -29,13 +50,14 @@ static int grow(struct cfr_secret *s, size_t need, struct cfr_err *err)
     if (cap - 1 > s->limit)
         cap = s->limit + 1;
     /* Not realloc: it may move the bytes and leave the old copy behind. */
-    p = malloc(cap);
+    p = cap >= PAGES_FROM ? moved_pages(s, cap) : malloc(cap);
     if (p == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory for %zu bytes", cap);
-    if (s->len != 0)
-        memcpy(p, s->p, s->len);
-    cfr_secret_wipe(s->p, s->cap);
-    free(s->p);
+    if (s->cap < PAGES_FROM) {
+        if (s->len != 0)
+            memcpy(p, s->p, s->len);
+        release(s);
+    }
     s->p = p;
     s->cap = cap;
     s->p[s->len] = '\0';
@@ -84,8 +106,7 @@ void cfr_secret_clear(struct cfr_secret *s)
 
 void cfr_secret_free(struct cfr_secret *s)
 {
-    cfr_secret_wipe(s->p, s->cap);
-    free(s->p);
+    release(s);
     *s = (struct cfr_secret){.limit = s->limit};
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The only type that may own secret bytes: bounded, grown without realloc, wiped over its whole capacity. Pure.
+/* The only type that may own secret bytes: bounded, grown without realloc (a large one by moving its pages), wiped over
+ * its whole capacity. Pure.
  * Memory: the caller owns it and calls cfr_secret_free in every case; others borrow a view. Errors: CFR_E_LIMIT,
  * CFR_E_NOMEM; the secret is then unchanged. Limits: each secret's own, set at its start. */
 #ifndef CFR_BASE_SECRET_H

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a Secret of 1 MiB and an answer of 4 MiB may cost: never twice the memory that the agent has at rest."""
+"""What a Secret of 1 MiB and an answer of 4 MiB may cost: a Secret or a token's answer never the memory that the agent has at
+rest, the answers about a target in the cluster not much more than they are long."""
 import http.server
 import json
 import os
@@ -57,9 +58,10 @@ class Peak:
             f.write("5")
         self.rest_kb = memory_kb(agent, "VmRSS")
 
-    def check(self):
+    def check(self, more_kb=None):
         most = memory_kb(self.agent, "VmHWM")
-        assert most < 2 * self.rest_kb, f"{most} KiB, at rest {self.rest_kb} KiB"
+        limit = self.rest_kb + (self.rest_kb if more_kb is None else more_kb)
+        assert most < limit, f"{most} KiB, at rest {self.rest_kb} KiB"
 
 
 @pytest.mark.parametrize("pass_on", [False, True])
@@ -84,7 +86,7 @@ class ApiServer(http.server.ThreadingHTTPServer):
 
     def __init__(self, answer):
         super().__init__(("127.0.0.1", 0), ApiHandler)
-        self.answer, self.asked = answer, 0
+        self.answer, self.asked, self.released = answer, 0, threading.Event()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
 
@@ -96,6 +98,7 @@ class ApiHandler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.released.wait(30)
         self.send_response(201 if self.command == "POST" else 200)
         self.send_header("Content-Type", "application/json")
         # Without a length, so that it is not refused by that alone.
@@ -134,8 +137,13 @@ def api(tmp_path):
 
     yield make
     for one in made:
+        one.released.set()
         one.shutdown()
         one.server_close()
+
+
+# A target's Secret is looked at (2 MiB at most) while it is listed (4 MiB), and what the list says is as long again once it is parsed.
+TARGET_KB = (2 + 4 + 4 + 1) * 1024
 
 
 @pytest.mark.parametrize("use", ["token", "secret"])
@@ -151,6 +159,7 @@ def test_a_large_answer_of_an_api_server(agent_factory, shared_cloud, api, name,
                                                              "keys": [{"name": "j", "format": "json"}]}}))
     agent.start()
     peak = Peak(agent)
+    server.released.set()
     eventually(lambda: server.asked >= 2, lambda: agent.log)
     agent.status()
-    peak.check()
+    peak.check(TARGET_KB if use == "secret" else None)

@@ -119,6 +119,32 @@ static void short_memory_leaves_the_secret_as_it_was(void **state)
     cfr_secret_free(&s);
 }
 
+static void a_large_one_grows_and_may_start_again(void **state)
+{
+    enum { LINES = 60000 };
+    const size_t line = strlen(MARK);
+    struct cfr_secret s;
+    struct cfr_secret other;
+    struct cfr_err err = {0};
+
+    (void)state;
+    cfr_secret_init(&s, LINES * line);
+    cfr_secret_init(&other, LINES * line);
+    heap_watch(MARK);
+    for (int i = 0; i < LINES; i++)
+        assert_int_equal(cfr_secret_append_str(&s, MARK, &err), 0);
+    assert_int_equal(cfr_secret_append_str(&s, "x", &err), CFR_E_LIMIT);
+    for (size_t i = 0; i < LINES; i++)
+        assert_memory_equal(s.p + i * line, MARK, line);
+    assert_int_equal(s.p[s.len], '\0');
+    cfr_secret_move(&other, &s);
+    assert_int_equal(cfr_secret_append_str(&s, MARK, &err), 0);
+    cfr_secret_free(&s);
+    cfr_secret_free(&other);
+    assert_int_equal(heap_leaks, 0);
+    heap_watch(NULL);
+}
+
 static void reserve_clear_and_move(void **state)
 {
     struct cfr_secret a;
@@ -241,6 +267,7 @@ int main(void)
         cmocka_unit_test(the_watch_itself_sees_a_leak),
         cmocka_unit_test(the_limit_holds_and_leaves_the_secret_as_it_was),
         cmocka_unit_test(short_memory_leaves_the_secret_as_it_was),
+        cmocka_unit_test(a_large_one_grows_and_may_start_again),
         cmocka_unit_test(reserve_clear_and_move),
         cmocka_unit_test(json_and_percent),
         cmocka_unit_test(escapes_each_byte_at_each_place),
