@@ -55,8 +55,8 @@ run() {
     CFR_KUBE="$kube/bin" CFR_CONSUMERS="$consumers" CFR_CONTAINERS="$containers" CFR_CREDFRESH="$build/agent/credfresh" \
         CFR_TREE="$systemd/tree" CFR_PACKAGES="$systemd/packages" \
         CFR_LOCALCLOUD="$build/test/localcloud/credfresh-localcloud" \
-        CFR_WITNESS="$build/test/witness/credfresh-witness" PYTHONDONTWRITEBYTECODE=1 \
-        /usr/bin/python3 -m pytest -q -rs -p no:cacheprovider "$@" || status=1
+        CFR_WITNESS="$build/test/witness/credfresh-witness" \
+        sh tools/pytest.sh "$@" || status=1
 }
 
 # have_kube PART COMMAND...: has the COMMANDs of Kubernetes.

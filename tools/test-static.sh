@@ -18,7 +18,7 @@ if command -v dpkg-shlibdeps >/dev/null && command -v file >/dev/null; then
 else
     echo "static: SKIPPED reproducible packages: dpkg-dev and file are not installed"
 fi
-export CFR_STATIC="$PWD/build/static" CFR_CREDFRESH="$PWD/build/static/credfresh" PYTHONDONTWRITEBYTECODE=1 \
+export CFR_STATIC="$PWD/build/static" CFR_CREDFRESH="$PWD/build/static/credfresh" \
     CFR_LOCALCLOUD="$build/test/localcloud/credfresh-localcloud" CFR_WITNESS="$build/test/witness/credfresh-witness" \
     CFR_WORKERS="$build/test/consumer/workers" CFR_AWS_CLIENT="$build/test/consumer/aws_client"
 logs=$CFR_STATIC/tests
@@ -28,9 +28,10 @@ export logs
 status=0
 ls test/integ/test_*.py test/real/test_static.py | xargs -P "$((2 * $(nproc)))" -I FILE sh -c '
     log=$logs/$(basename FILE .py).log
-    if /usr/bin/python3 -m pytest -q -rs -p no:cacheprovider FILE >"$log" 2>&1; then
+    if sh tools/pytest.sh FILE >"$log" 2>&1; then
         echo "static: FILE: $(tail -n 1 "$log")"
         grep "^SKIPPED" "$log" || true
+        ! grep -q "^pytest: " "$log" || cat "$log"
     else
         cat "$log"
         echo "static: FAILED FILE"
