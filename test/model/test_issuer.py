@@ -17,7 +17,7 @@ def search(directory, claim, broken=None, store=False):
         pytest.skip("spin is not installed")
     flags = ([f"-DBREAK_{broken}"] if broken else []) + (["-DSTORE"] if store else [])
     subprocess.run(["spin", "-a", *flags, str(MODEL)], cwd=directory, check=True, capture_output=True)
-    subprocess.run(["cc", "-O1", "-w", "-DNFAIR=4", "-o", "pan", "pan.c"], cwd=directory, check=True)
+    subprocess.run(["cc", "-O0", "-w", "-DNFAIR=4", "-o", "pan", "pan.c"], cwd=directory, check=True)
     fair = ["-f"] if claim == "ends" else []
     said = subprocess.run(["./pan", "-a", *fair, "-m1000000", "-N", claim], cwd=directory, check=True, capture_output=True,
                           text=True, timeout=120).stdout
