@@ -184,27 +184,38 @@ static json_t *at_version(json_t *object, uint64_t version)
     return copy;
 }
 
+static void put_change(const struct watch *w, json_t *event, struct lc_buf *out)
+{
+    json_t *before = json_object_get(event, "before");
+    json_t *after = json_object_get(event, "after");
+    bool was = selects(&w->ask, before);
+    bool is = selects(&w->ask, after);
+    json_t *object = NULL;
+
+    if ((was || is) && strcmp(lc_kube_text(event, "resource"), w->ask.resource) == 0 &&
+        (w->ask.namespace_name[0] == '\0' || strcmp(lc_kube_text(event, "namespace"), w->ask.namespace_name) == 0)) {
+        object = at_version(is ? after : before, (uint64_t)json_integer_value(json_object_get(event, "version")));
+        put_event(out, !was ? "ADDED" : is ? "MODIFIED" : "DELETED", shown(&w->ask, object));
+        json_decref(object);
+    }
+}
+
 /* What happened since then; the lock is held. */
 static void put_news(struct watch *w, struct lc_buf *out)
 {
+    size_t first = json_array_size(w->kube->history);
     json_t *event = NULL;
-    size_t index = 0;
 
-    json_array_foreach(w->kube->history, index, event)
-    {
-        uint64_t version = (uint64_t)json_integer_value(json_object_get(event, "version"));
-        json_t *before = json_object_get(event, "before");
-        json_t *after = json_object_get(event, "after");
-        bool was = selects(&w->ask, before);
-        bool is = selects(&w->ask, after);
-        json_t *object = at_version(is ? after : before, version);
-
-        if (version > w->version && (was || is) && strcmp(lc_kube_text(event, "resource"), w->ask.resource) == 0 &&
-            (w->ask.namespace_name[0] == '\0' ||
-             strcmp(lc_kube_text(event, "namespace"), w->ask.namespace_name) == 0)) {
-            put_event(out, !was ? "ADDED" : is ? "MODIFIED" : "DELETED", shown(&w->ask, object));
+    /* Many watches look often, and mostly nothing has happened. */
+    while (first > 0) {
+        event = json_array_get(w->kube->history, first - 1);
+        if ((uint64_t)json_integer_value(json_object_get(event, "version")) <= w->version) {
+            break;
         }
-        json_decref(object);
+        first--;
+    }
+    for (size_t i = first; i < json_array_size(w->kube->history); i++) {
+        put_change(w, json_array_get(w->kube->history, i), out);
     }
     w->version = w->kube->version;
 }
