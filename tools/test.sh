@@ -1,18 +1,20 @@
 #!/bin/sh
-# Every test. Sets itself up on a fresh Debian 12 or 13. Stages: dev, asan, lint, valgrind, static, bench, real, sdk.
+# Every test. Sets itself up on a fresh Debian 12 or 13. Stages: dev, fault, asan, lint, valgrind, static, bench, real, sdk.
 #   sh tools/test.sh            all stages
 #   sh tools/test.sh dev lint   these only
+# dev is what a change is tried with, in four minutes; fault is the rest of that build's tests: the models' whole state spaces, a
+# kill at each step, soaks, lost power.
 #   sh tools/test.sh fuzz       each fuzz target for CFR_FUZZ_SECONDS (60): about 40 minutes, and so no part of all stages
 # CFR_REAL=1 lets the real stage build what it lacks (an API server, ten minutes); CFR_REQUIRE_REAL=1 makes a skip fail.
 # lint and valgrind only compute and the tests mostly wait, so these two run next to the other stages; their output is
 # printed when those are done.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- dev asan lint valgrind static bench real sdk
+[ $# -gt 0 ] || set -- dev fault asan lint valgrind static bench real sdk
 for stage in "$@"; do
     case $stage in
-    dev | asan | lint | valgrind | static | bench | real | sdk | fuzz) ;;
-    *) echo "test.sh: unknown stage \"$stage\": use dev, asan, lint, valgrind, static, bench, real, sdk or fuzz" >&2; exit 2 ;;
+    dev | fault | asan | lint | valgrind | static | bench | real | sdk | fuzz) ;;
+    *) echo "test.sh: unknown stage \"$stage\": use dev, fault, asan, lint, valgrind, static, bench, real, sdk or fuzz" >&2; exit 2 ;;
     esac
 done
 sh tools/setup.sh build test
@@ -38,14 +40,17 @@ build() {
     cmake --build --preset "$1" -j "$jobs" | tail -n 1
 }
 
-# Most tests wait for something most of the time. What failed is run once more by itself and is named: beside others a small
-# machine may be slow for a moment, and a defect is there again.
+# run_tests PRESET OPTION...: most tests wait for something most of the time. What failed is run once more by itself and is
+# named: beside others a small machine may be slow for a moment, and a defect is there again.
 run_tests() {
-    ctest --preset "$1" -j "$((3 * jobs))" --timeout 400 && return
-    begin "$1: what failed, once more by itself"
-    ctest --preset "$1" --rerun-failed --stop-on-failure --timeout 400
+    preset=$1
+    shift
+    ctest --preset "$preset" -j "$((6 * jobs))" --timeout 400 "$@" && return
+    begin "$preset: what failed, once more by itself"
+    ctest --preset "$preset" --rerun-failed --stop-on-failure --timeout 400
 }
 
+fault='^(fault|model)_'
 logs=$(mktemp -d)
 computing=
 stop() {
@@ -55,7 +60,7 @@ stop() {
 trap stop EXIT
 
 # 1. What the stages share is built first: valgrind and static use the programs of dev, lint those of asan.
-if wanted dev "$@" || wanted valgrind "$@" || wanted static "$@" || wanted bench "$@" || wanted real "$@" || wanted sdk "$@"; then
+if wanted dev "$@" || wanted fault "$@" || wanted valgrind "$@" || wanted static "$@" || wanted bench "$@" || wanted real "$@" || wanted sdk "$@"; then
     begin "build dev"
     build dev
 fi
@@ -82,12 +87,18 @@ if wanted lint "$@" || wanted valgrind "$@"; then
 fi
 
 # 3. What waits runs in the foreground, one stage after another.
-for stage in dev asan; do
-    if wanted "$stage" "$@"; then
-        begin "$stage"
-        run_tests "$stage"
-    fi
-done
+if wanted dev "$@"; then
+    begin dev
+    run_tests dev --exclude-regex "$fault"
+fi
+if wanted fault "$@"; then
+    begin fault
+    run_tests dev --tests-regex "$fault"
+fi
+if wanted asan "$@"; then
+    begin asan
+    run_tests asan
+fi
 if wanted static "$@"; then
     begin static
     sh tools/test-static.sh build/dev
