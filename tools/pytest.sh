@@ -9,5 +9,5 @@ trap 'rm -rf "$cache"' EXIT
 code=$?
 # 1: tests failed; anything else is no matter of time.
 [ $code = 1 ] || exit $code
-echo "pytest: what failed, once more by itself:"
+echo "pytest: what failed, once more by itself"
 /usr/bin/python3 -m pytest -v -rs -o cache_dir="$cache" --last-failed --exitfirst "$@"

@@ -26,7 +26,7 @@ rm -rf "$logs"
 mkdir -p "$logs"
 export logs
 status=0
-ls test/integ/test_*.py test/real/test_static.py | xargs -P "$((2 * $(nproc)))" -I FILE sh -c '
+ls test/integ/test_*.py test/real/test_static.py | xargs -P "$((6 * $(nproc)))" -I FILE sh -c '
     log=$logs/$(basename FILE .py).log
     if sh tools/pytest.sh FILE >"$log" 2>&1; then
         echo "static: FILE: $(tail -n 1 "$log")"
