@@ -63,7 +63,7 @@ def test_a_key_made_by_hand_while_an_answer_is_lost(agent, kind):
 
 def test_a_lost_key_and_one_made_by_hand(agent):
     """Nothing tells which is which: both are put aside, but one of another creator. None of it stands in the way."""
-    start(agent, [GOOGLE], settle="6s")
+    start(agent, [GOOGLE], settle="10s")
     lose(agent, GOOGLE, {"kind": "truncate", "bytes": 40})
     wait_step(agent, GOOGLE, "lost")
     other, mine = (GOOGLE.make(agent.cloud, who) for who in ("other", "demo"))

@@ -90,7 +90,7 @@ class Case:
             return (key not in ("", but) and step(self.kube, self.secret) == "rest" and set(keys_of(self.cloud, self.user)) == {key}
                     and all(key_of(agent) == key for agent in agents) and self.delivered() == key)
 
-        eventually(done, self.said, 90, pause_s=0.2)
+        eventually(done, self.said, 90, pause_s=0.3)
         return current(self.kube, self.secret)
 
     def be_late(self, action):
