@@ -40,12 +40,14 @@ build() {
     cmake --build --preset "$1" -j "$jobs" | tail -n 1
 }
 
-# run_tests PRESET OPTION...: most tests wait for something most of the time. What failed is run once more by itself and is
-# named: beside others a small machine may be slow for a moment, and a defect is there again.
+# run_tests PRESET EACH OPTION...: EACH tests at once for each processor: most tests wait for something most of the time. What
+# failed is run once more by itself and is named: beside others a small machine may be slow for a moment, and a defect is there
+# again.
 run_tests() {
     preset=$1
-    shift
-    ctest --preset "$preset" -j "$((6 * jobs))" --timeout 400 "$@" && return
+    each=$2
+    shift 2
+    ctest --preset "$preset" -j "$((each * jobs))" --timeout 400 "$@" && return
     # By name: the numbers that --rerun-failed goes by are those of the tests that were chosen.
     failed=$(sed 's/^[0-9]*://' "build/$preset/Testing/Temporary/LastTestsFailed.log" | paste -s -d '|')
     begin "$preset: what failed, once more by itself: $failed"
@@ -91,15 +93,15 @@ fi
 # 3. What waits runs in the foreground, one stage after another.
 if wanted dev "$@"; then
     begin dev
-    run_tests dev --exclude-regex "$fault"
+    run_tests dev 6 --exclude-regex "$fault"
 fi
 if wanted fault "$@"; then
     begin fault
-    run_tests dev --tests-regex "$fault"
+    run_tests dev 3 --tests-regex "$fault"
 fi
 if wanted asan "$@"; then
     begin asan
-    run_tests asan
+    run_tests asan 6
 fi
 if wanted static "$@"; then
     begin static
