@@ -191,6 +191,7 @@ class Site:
         for name in ("former", "removed"):
             (agent.state / f"{name}+mint.json").write_text(JOURNAL)
         Mounted(agent.dir / "root").put(ROOT_KEY)
+        self.cloud.admin("/service/iam", {"admins": ["arn:aws:iam::*:user/admin"], "users": ["robot", "other"]})
         self.cloud.fault(kind="error", code="AccessDenied", status=403, count=-1, match={"action": "CreateAccessKey"})
         request = {"service_account": "demo", "namespace": "default", "kubeconfig": self.cloud.ready["kubeconfig"]}
         return [
@@ -208,6 +209,11 @@ class Site:
                                                  "endpoint": self.cloud.sts.rstrip("/") + "/iam"},
                                          "with": "root", "verify": False},
              "publish": {"directory": str(agent.dir / "out-removed"),
+                         "files": [{"name": "credentials", "format": "aws-credentials"}]}},
+            {"name": "passed", "mint": {"aws": {"user_name": "other", "regions": ["us-east-1"], "ca_file": self.cloud.ca,
+                                                "endpoint": self.cloud.sts.rstrip("/") + "/iam"},
+                                        "with": "root", "or": "pass_on"},
+             "publish": {"directory": str(agent.dir / "out-passed"),
                          "files": [{"name": "credentials", "format": "aws-credentials"}]}},
             {"name": "kept", "mint": {"aws": {"user_name": "robot", "regions": ["us-east-1"]}, "with": "demo"},
              "publish": {"directory": str(agent.dir / "out-kept"),
@@ -373,7 +379,8 @@ def test_every_other_alert_fires_at_its_trouble(site):
             ("refused", "CredfreshRefreshRefused"), ("refused", "CredfreshRefreshFailing"), ("skewed", "CredfreshClockSkew"),
             ("hooked", "CredfreshHookFailing"), ("behind", "CredfreshConsumerBehind"), ("applied", "CredfreshSecretBehind"),
             ("stalled", "CredfreshTokenNotRenewed"), ("asked", "CredfreshTokenRequested"),
-            ("kept", "CredfreshRotationFailing"), ("removed", "CredfreshKeyRefused"), ("former", "CredfreshKeysForgotten")]:
+            ("kept", "CredfreshRotationFailing"), ("removed", "CredfreshKeyRefused"), ("passed", "CredfreshKeyPassedOn"),
+            ("former", "CredfreshKeysForgotten")]:
         site.prometheus.wait(alert, instance=one.address, credential=credential)
     site.prometheus.wait("CredfreshServiceCAFailing", instance=one.address)
     site.prometheus.wait("CredfreshCredentialMissing", credential="refused", severity="critical")
