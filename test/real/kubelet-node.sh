@@ -48,7 +48,8 @@ mkdir -p /var/lib/kubelet /var/lib/containerd /var/log /run/containerd
 mount --bind /var/lib/kubelet /var/lib/kubelet
 mount --make-rshared /var/lib/kubelet
 
-# restrict_oom_score_adj: where root may not lower it. native: works on every file system.
+# restrict_oom_score_adj: where root may not lower it. native: works on every file system. The network's folder is made where
+# it is missing, which /etc, read-only here, does not allow.
 cat >/run/containerd.toml <<'END'
 version = 2
 root = "/var/lib/containerd"
@@ -59,6 +60,8 @@ address = "/run/containerd/containerd.sock"
 sandbox_image = "localhost/pause:test"
 restrict_oom_score_adj = true
 disable_apparmor = true
+[plugins."io.containerd.grpc.v1.cri".cni]
+conf_dir = "/run/cni/net.d"
 [plugins."io.containerd.grpc.v1.cri".containerd]
 snapshotter = "native"
 END
