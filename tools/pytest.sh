@@ -1,6 +1,7 @@
 #!/bin/sh
 # pytest.sh ARGUMENT...: pytest with these arguments, without bytecode and cache in the tree. What failed is run once more by
-# itself and is named: beside other tests a small machine may be slow for a moment, and a defect is there again. A test that needs those before it in its file fails again.
+# itself and is named: beside other tests a small machine may be slow for a moment, and a defect is there again. A test that
+# needs those before it in its file fails again.
 set -eu
 export PYTHONDONTWRITEBYTECODE=1
 cache=$(mktemp -d)
