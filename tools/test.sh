@@ -3,7 +3,7 @@
 #   sh tools/test.sh            all stages
 #   sh tools/test.sh dev lint   these only
 #   sh tools/test.sh fuzz       each fuzz target for CFR_FUZZ_SECONDS (60): about 40 minutes, and so no part of all stages
-# dev is what a change is tried with, in five minutes; fault is the rest of that build's tests: the models' whole state spaces, a
+# dev is what a change is tried with, in four minutes; fault is the rest of that build's tests: the models' whole state spaces, a
 # kill at each step, soaks, lost power.
 # CFR_REAL=1 lets the real stage build what it lacks (an API server, ten minutes); CFR_REQUIRE_REAL=1 makes a skip fail.
 # lint and valgrind only compute and the tests mostly wait, so these two run next to the other stages; their output is
@@ -93,15 +93,15 @@ fi
 # 3. What waits runs in the foreground, one stage after another.
 if wanted dev "$@"; then
     begin dev
-    run_tests dev 6 --exclude-regex "$fault"
+    run_tests dev 8 --exclude-regex "$fault"
 fi
 if wanted fault "$@"; then
     begin fault
-    run_tests dev 3 --tests-regex "$fault"
+    run_tests dev 4 --tests-regex "$fault"
 fi
 if wanted asan "$@"; then
     begin asan
-    run_tests asan 6
+    run_tests asan 8
 fi
 if wanted static "$@"; then
     begin static
