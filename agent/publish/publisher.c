@@ -1,41 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* The file work of one credential: target by target, here or in a child. */
-#include "agent/publish/publisher.h"
-
-#include "agent/loop/errand.h"
-#include "agent/publish/target_private.h"
+#include "agent/publish/publisher_private.h"
 #include "files/route.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define WORKING_MAX    4                     /* children at a time, and */
-#define CHILDREN_MAX   64                    /* with those that wait for something slow: */
-#define SLOW_MS        50                    /* since then */
-#define CROWD          8                     /* that wait: what others would bring meanwhile only takes memory */
-#define GENERATION_MAX UINT64_C(10000000000) /* of what is found in a directory that others may write to */
-
-/* One target after work at it. Values only: a child hands it over. */
-struct seen {
-    struct cfr_err err;  /* of the work */
-    struct cfr_err look; /* why nothing complete is there */
-    bool changed;
-    bool known; /* it was looked at */
-    uint64_t hash;
-    uint64_t current;
-    struct cfr_file_fingerprint mark;
-    int64_t renamed_ns;
-    char key[CFR_PUBLISH_KEY_MAX];
-};
+#define WORKING_MAX  4  /* children at a time, and */
+#define CHILDREN_MAX 64 /* with those that wait for something slow: */
+#define SLOW_MS      50 /* since then */
+#define CROWD        8  /* that wait: what others would bring meanwhile only takes memory */
 
 /* What is under way. */
-struct work {
+struct cfr_publish_work {
     unsigned what;
     struct cfr_publish_job job;
     struct cfr_target_content *contents[CFR_CONFIG_TARGETS_MAX];
@@ -47,22 +24,7 @@ struct work {
     bool slow;                 /* and it waits for something */
     int64_t slow_boot_ms;
     int64_t deadline_boot_ms;
-    struct seen seen[]; /* of each target */
-};
-
-struct slot {
-    struct cfr_errand *hanging; /* was killed and has not ended; NULL = none */
-    struct seen *seen;          /* what the last work saw; kept only where we cannot look ourselves */
-};
-
-struct cfr_publisher {
-    const struct cfr_config_credential *config;
-    struct cfr_publisher_crew *crew;
-    struct cfr_publisher *next; /* in the crew's queue */
-    cfr_publisher_fn *done;
-    void *ctx;
-    struct work *work; /* NULL = none */
-    struct slot slots[];
+    struct cfr_publish_seen seen[]; /* of each target */
 };
 
 static void advance(struct cfr_publisher *p);
@@ -163,36 +125,7 @@ static void leave_crew(struct cfr_publisher *p)
 
 /* ---- one target ---- */
 
-static void look_at(const struct cfr_target *t, struct seen *seen)
-{
-    char path[CFR_TARGET_PATH_MAX];
-    const char *name;
-    struct stat st;
-    int dir_fd;
-    int rc = 0;
-
-    seen->known = true;
-    if (t->ops->current != NULL)
-        rc = t->ops->current(t, &seen->current, &seen->look);
-    if (rc == 0 && t->ops->look != NULL)
-        rc = t->ops->look(t, &seen->mark, &seen->look);
-    seen->look.code = rc;
-    if (t->ops->read_key != NULL && t->credential->mint != NULL)
-        t->ops->read_key(t, seen->key);
-    if (t->ops->renamed != NULL)
-        t->ops->renamed(t->config, path);
-    else
-        (void)snprintf(path, sizeof path, "%s", cfr_publish_path(t->config));
-    /* A rename changes its change time. */
-    dir_fd = cfr_path_open_parent(path, false, &name, NULL);
-    if (dir_fd < 0)
-        return;
-    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        seen->renamed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
-    (void)close(dir_fd);
-}
-
-static void work_at(const struct cfr_target *t, const struct work *work, struct seen *seen)
+static void work_at(const struct cfr_target *t, const struct cfr_publish_work *work, struct cfr_publish_seen *seen)
 {
     int rc = 0;
 
@@ -214,7 +147,7 @@ static void work_at(const struct cfr_target *t, const struct work *work, struct 
     /* What failed first may have been made good. */
     seen->err.code = rc;
     if (!t->ops->is_remote)
-        look_at(t, seen);
+        cfr_publish_look_at(t, seen);
 }
 
 /* ---- in a child ---- */
@@ -222,31 +155,26 @@ static void work_at(const struct cfr_target *t, const struct work *work, struct 
 /* Given as they are at the fork: the configuration and the work are not freed under it. */
 struct errand_of {
     struct cfr_target target;
-    struct work *work;
+    struct cfr_publish_work *work;
 };
 
 static void work_as_told(void *ctx, void *result)
 {
     const struct errand_of *e = ctx;
-    struct seen *seen = result;
+    struct cfr_publish_seen *seen = result;
 
     seen->hash = e->work->seen[e->target.index].hash;
     work_at(&e->target, e->work, seen);
 }
 
-static bool is_directory(const struct cfr_target *t)
-{
-    return t->ops->current != NULL;
-}
-
 static void run_errand(void *ctx, void *result)
 {
     struct errand_of *e = ctx;
-    struct seen *seen = result;
+    struct cfr_publish_seen *seen = result;
     struct cfr_route route;
 
     e->work->job.may_wait = true;
-    cfr_route_find(cfr_publish_path(e->target.config), is_directory(&e->target), true, &route);
+    cfr_route_find(cfr_publish_path(e->target.config), cfr_publish_is_directory(&e->target), true, &route);
     if (!route.foreign || geteuid() != 0) {
         work_as_told(ctx, result);
         return;
@@ -260,28 +188,17 @@ static void run_errand(void *ctx, void *result)
             (unsigned)route.uid);
 }
 
-/* We may not even look at it, because it may not answer. */
-static bool lies_remote(const struct cfr_target *t)
-{
-    struct cfr_route route;
-
-    if (t->ops->is_remote)
-        return false;
-    cfr_route_find(cfr_publish_path(t->config), is_directory(t), false, &route);
-    return route.storage == CFR_ROUTE_REMOTE || route.blocked;
-}
-
 static bool needs_child(const struct cfr_target *t, unsigned what)
 {
     struct cfr_route route;
 
-    cfr_route_find(cfr_publish_path(t->config), is_directory(t), false, &route);
+    cfr_route_find(cfr_publish_path(t->config), cfr_publish_is_directory(t), false, &route);
     if (route.storage == CFR_ROUTE_REMOTE || route.blocked)
         return true;
     return what != CFR_PUBLISHER_LOOK && (route.storage != CFR_ROUTE_MEMORY || (route.foreign && geteuid() == 0));
 }
 
-static void fail_hanging(const struct cfr_target *t, struct seen *seen)
+static void fail_hanging(const struct cfr_target *t, struct cfr_publish_seen *seen)
 {
     seen->known = true;
     (void)cfr_err_set(
@@ -293,7 +210,7 @@ static void fail_hanging(const struct cfr_target *t, struct seen *seen)
 }
 
 /* True if a child of an earlier work still hangs there. */
-static bool hangs(struct slot *slot)
+static bool hangs(struct cfr_publish_slot *slot)
 {
     if (slot->hanging == NULL)
         return false;
@@ -307,8 +224,8 @@ static bool hangs(struct slot *slot)
 /* Begins a child for target T. False if there is none: SEEN says why, or it waits for its turn. */
 static bool start_errand(struct cfr_publisher *p, const struct cfr_target *t)
 {
-    struct work *work = p->work;
-    struct seen *seen = &work->seen[t->index];
+    struct cfr_publish_work *work = p->work;
+    struct cfr_publish_seen *seen = &work->seen[t->index];
     struct errand_of e = {*t, work};
 
     if (hangs(&p->slots[t->index])) {
@@ -334,9 +251,9 @@ static bool start_errand(struct cfr_publisher *p, const struct cfr_target *t)
 /* ---- all targets ---- */
 
 /* False if a lock is held, which a child may wait for. */
-static bool work_here(const struct cfr_target *t, const struct work *work, struct seen *seen)
+static bool work_here(const struct cfr_target *t, const struct cfr_publish_work *work, struct cfr_publish_seen *seen)
 {
-    const struct seen before = *seen;
+    const struct cfr_publish_seen before = *seen;
 
     work_at(t, work, seen);
     if (!t->ops->locks || seen->err.code != CFR_E_TIMEOUT)
@@ -359,7 +276,7 @@ static bool keeps_back(const struct cfr_publisher *p)
 /* Goes on with the next targets, until a child is under way, or all are done. */
 static void advance(struct cfr_publisher *p)
 {
-    struct work *work = p->work;
+    struct cfr_publish_work *work = p->work;
 
     while (!work->ended) {
         struct cfr_target t;
@@ -386,13 +303,13 @@ static void advance(struct cfr_publisher *p)
 /* True if it has ended, or was given up. */
 static bool take_errand(struct cfr_publisher *p, struct cfr_now now)
 {
-    struct work *work = p->work;
-    struct seen *seen = &work->seen[work->index];
+    struct cfr_publish_work *work = p->work;
+    struct cfr_publish_seen *seen = &work->seen[work->index];
     struct cfr_target t = cfr_publish_target(p->config, work->index);
 
     switch (cfr_errand_look(work->errand)) {
     case CFR_ERRAND_DONE:
-        *seen = *(const struct seen *)cfr_errand_result(work->errand);
+        *seen = *(const struct cfr_publish_seen *)cfr_errand_result(work->errand);
         break;
     case CFR_ERRAND_FAILED:
         (void)cfr_err_set(&seen->err, CFR_E_INTERNAL, "%s: the process that writes there was killed",
@@ -438,14 +355,14 @@ static void free_work(struct cfr_publisher *p)
 /* A grant that does not fit one target changes none. */
 static int render_all(struct cfr_publisher *p, struct cfr_err *err)
 {
-    struct work *work = p->work;
+    struct cfr_publish_work *work = p->work;
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < p->config->publish.count; i++) {
         struct cfr_target t = cfr_publish_target(p->config, i);
 
         /* The previous values of a key are read, too: where that may keep us waiting, its child renders. */
-        if (p->config->mint == NULL || !lies_remote(&t))
+        if (p->config->mint == NULL || !cfr_publish_lies_remote(&t))
             rc = cfr_publish_target_render(&t, &work->job.render, &work->contents[i], err);
     }
     return rc;
@@ -497,7 +414,7 @@ static const struct cfr_file_fingerprint never = {.inode = 1, .size = 1, .mtime_
 
 static void note(struct cfr_publisher *p, size_t i, struct cfr_publish_record *record)
 {
-    const struct seen *seen = &p->work->seen[i];
+    const struct cfr_publish_seen *seen = &p->work->seen[i];
     struct cfr_target t = cfr_publish_target(p->config, i);
 
     if ((p->work->what & CFR_PUBLISHER_PUBLISH) != 0) {
@@ -508,7 +425,7 @@ static void note(struct cfr_publisher *p, size_t i, struct cfr_publish_record *r
         else if (t.ops->look != NULL && seen->look.code == 0 && !t.ops->is_remote)
             record->targets[i] = seen->mark;
     }
-    if (!seen->known || !lies_remote(&t))
+    if (!seen->known || !cfr_publish_lies_remote(&t))
         return;
     if (p->slots[i].seen == NULL)
         p->slots[i].seen = malloc(sizeof *seen);
@@ -518,11 +435,11 @@ static void note(struct cfr_publisher *p, size_t i, struct cfr_publish_record *r
 
 void cfr_publisher_finish(struct cfr_publisher *p, struct cfr_publish_record *record, struct cfr_publisher_outcome *out)
 {
-    struct work *work = p->work;
+    struct cfr_publish_work *work = p->work;
 
     *out = (struct cfr_publisher_outcome){.work = work->what};
     for (size_t i = 0; i < p->config->publish.count; i++) {
-        const struct seen *seen = &work->seen[i];
+        const struct cfr_publish_seen *seen = &work->seen[i];
 
         note(p, i, record);
         out->changed = out->changed || seen->changed;
@@ -563,145 +480,4 @@ void cfr_publisher_close(struct cfr_publisher *p)
         free(p->slots[i].seen);
     }
     free(p);
-}
-
-/* ---- what is there ---- */
-
-/* What is at target I: what the last work saw, or what is there now. False for one that is not on this machine. */
-static bool see(const struct cfr_publisher *p, size_t i, struct seen *out)
-{
-    struct cfr_target t = cfr_publish_target(p->config, i);
-
-    *out = (struct seen){.known = false};
-    if (t.ops->is_remote)
-        return false;
-    if (!lies_remote(&t))
-        look_at(&t, out);
-    else if (p->slots[i].seen != NULL)
-        *out = *p->slots[i].seen;
-    else
-        (void)cfr_err_set(&out->look, CFR_E_MISSING, "%s has not been looked at yet", cfr_publish_path(t.config));
-    return true;
-}
-
-bool cfr_publisher_is_remote(const struct cfr_publisher *p)
-{
-    for (size_t i = 0; i < p->config->publish.count; i++) {
-        struct cfr_target t = cfr_publish_target(p->config, i);
-
-        if (lies_remote(&t))
-            return true;
-    }
-    return false;
-}
-
-/* True also if nothing is on record, as by an older version. */
-static bool is_as(const struct cfr_file_fingerprint *remembered, const struct cfr_file_fingerprint *now)
-{
-    bool known = remembered->inode != 0 || remembered->size != 0 || remembered->mtime_ns != 0;
-
-    return !known ||
-           (now->inode == remembered->inode && now->size == remembered->size && now->mtime_ns == remembered->mtime_ns);
-}
-
-static int verify_target(const struct cfr_publisher *p, size_t i, const struct cfr_publish_record *record,
-                         struct cfr_err *err)
-{
-    struct cfr_target t = cfr_publish_target(p->config, i);
-    struct seen seen;
-
-    if (!see(p, i, &seen))
-        return 0;
-    if (seen.look.code != 0)
-        return cfr_err_set(err, seen.look.code, "%s", seen.look.text);
-    /* A publish that did not change this target has left it at an earlier generation. */
-    if (t.ops->current != NULL && (seen.current == 0 || seen.current > record->generation))
-        return cfr_err_set(err, CFR_E_MISSING, "%s does not hold generation %" PRIu64, cfr_publish_path(t.config),
-                           record->generation);
-    if (t.ops->look != NULL && !is_as(&record->targets[i], &seen.mark))
-        return cfr_err_set(err, CFR_E_MISSING, "%s was changed by another program", cfr_publish_path(t.config));
-    return 0;
-}
-
-int cfr_publisher_verify(const struct cfr_publisher *p, const struct cfr_publish_record *record, struct cfr_err *err)
-{
-    int rc = 0;
-
-    if (record->target_count != p->config->publish.count)
-        return cfr_err_set(err, CFR_E_MISSING, "the targets have changed");
-    for (size_t i = 0; rc == 0 && i < p->config->publish.count; i++)
-        rc = verify_target(p, i, record, err);
-    return rc;
-}
-
-void cfr_publisher_found(const struct cfr_publisher *p, struct cfr_publish_record *record)
-{
-    struct seen seen;
-
-    for (size_t i = 0; i < p->config->publish.count; i++)
-        record->targets[i] = see(p, i, &seen) && seen.look.code == 0 ? seen.mark : (struct cfr_file_fingerprint){0};
-    record->target_count = p->config->publish.count;
-}
-
-/* REMOTE: how many targets before it are not on this machine. */
-static bool holds_key(const struct cfr_publisher *p, size_t i, size_t remote, const struct cfr_publish_record *record,
-                      const char *id)
-{
-    struct cfr_target t = cfr_publish_target(p->config, i);
-    struct seen seen;
-
-    if (t.ops->read_key != NULL)
-        return see(p, i, &seen) && seen.look.code == 0 && strcmp(seen.key, id) == 0;
-    if (record->key == NULL || strcmp(record->key->id, id) != 0)
-        return false;
-    return t.ops->is_remote ? remote < record->delivered_count && record->delivered[remote] == record->generation
-                            : verify_target(p, i, record, NULL) == 0;
-}
-
-bool cfr_publisher_holds_key(const struct cfr_publisher *p, const struct cfr_publish_record *record, const char *id)
-{
-    size_t remote = 0;
-
-    for (size_t i = 0; i < p->config->publish.count; i++) {
-        if (id[0] == '\0' || !holds_key(p, i, remote, record, id))
-            return false;
-        remote += cfr_publish_target(p->config, i).ops->is_remote;
-    }
-    return p->config->publish.count != 0;
-}
-
-bool cfr_publisher_holds_made_key(const struct cfr_publisher *p)
-{
-    struct seen seen;
-
-    for (size_t i = 0; i < p->config->publish.count; i++) {
-        if (see(p, i, &seen) && seen.look.code == 0 && seen.key[0] != '\0')
-            return true;
-    }
-    return false;
-}
-
-uint64_t cfr_publisher_newest(const struct cfr_publisher *p)
-{
-    uint64_t newest = 0;
-    struct seen seen;
-
-    for (size_t i = 0; i < p->config->publish.count; i++) {
-        /* A greater one is not ours: another user wants us to run out of numbers. */
-        if (see(p, i, &seen) && seen.current > newest && seen.current <= GENERATION_MAX)
-            newest = seen.current;
-    }
-    return newest;
-}
-
-int64_t cfr_publisher_time_ns(const struct cfr_publisher *p)
-{
-    int64_t newest_ns = 0;
-    struct seen seen;
-
-    for (size_t i = 0; i < p->config->publish.count; i++) {
-        if (see(p, i, &seen) && seen.renamed_ns > newest_ns)
-            newest_ns = seen.renamed_ns;
-    }
-    return newest_ns;
 }

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* What is at the targets of one credential, and whether that is what was published. */
+#include "agent/publish/publisher_private.h"
+#include "files/route.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GENERATION_MAX UINT64_C(10000000000) /* of what is found in a directory that others may write to */
+
+void cfr_publish_look_at(const struct cfr_target *t, struct cfr_publish_seen *seen)
+{
+    char path[CFR_TARGET_PATH_MAX];
+    const char *name;
+    struct stat st;
+    int dir_fd;
+    int rc = 0;
+
+    seen->known = true;
+    if (t->ops->current != NULL)
+        rc = t->ops->current(t, &seen->current, &seen->look);
+    if (rc == 0 && t->ops->look != NULL)
+        rc = t->ops->look(t, &seen->mark, &seen->look);
+    seen->look.code = rc;
+    if (t->ops->read_key != NULL && t->credential->mint != NULL)
+        t->ops->read_key(t, seen->key);
+    if (t->ops->renamed != NULL)
+        t->ops->renamed(t->config, path);
+    else
+        (void)snprintf(path, sizeof path, "%s", cfr_publish_path(t->config));
+    /* A rename changes its change time. */
+    dir_fd = cfr_path_open_parent(path, false, &name, NULL);
+    if (dir_fd < 0)
+        return;
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        seen->renamed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+    (void)close(dir_fd);
+}
+
+bool cfr_publish_lies_remote(const struct cfr_target *t)
+{
+    struct cfr_route route;
+
+    if (t->ops->is_remote)
+        return false;
+    cfr_route_find(cfr_publish_path(t->config), cfr_publish_is_directory(t), false, &route);
+    return route.storage == CFR_ROUTE_REMOTE || route.blocked;
+}
+
+/* What is at target I: what the last work saw, or what is there now. False for one that is not on this machine. */
+static bool see(const struct cfr_publisher *p, size_t i, struct cfr_publish_seen *out)
+{
+    struct cfr_target t = cfr_publish_target(p->config, i);
+
+    *out = (struct cfr_publish_seen){.known = false};
+    if (t.ops->is_remote)
+        return false;
+    if (!cfr_publish_lies_remote(&t))
+        cfr_publish_look_at(&t, out);
+    else if (p->slots[i].seen != NULL)
+        *out = *p->slots[i].seen;
+    else
+        (void)cfr_err_set(&out->look, CFR_E_MISSING, "%s has not been looked at yet", cfr_publish_path(t.config));
+    return true;
+}
+
+bool cfr_publisher_is_remote(const struct cfr_publisher *p)
+{
+    for (size_t i = 0; i < p->config->publish.count; i++) {
+        struct cfr_target t = cfr_publish_target(p->config, i);
+
+        if (cfr_publish_lies_remote(&t))
+            return true;
+    }
+    return false;
+}
+
+/* True also if nothing is on record, as by an older version. */
+static bool is_as(const struct cfr_file_fingerprint *remembered, const struct cfr_file_fingerprint *now)
+{
+    bool known = remembered->inode != 0 || remembered->size != 0 || remembered->mtime_ns != 0;
+
+    return !known ||
+           (now->inode == remembered->inode && now->size == remembered->size && now->mtime_ns == remembered->mtime_ns);
+}
+
+static int verify_target(const struct cfr_publisher *p, size_t i, const struct cfr_publish_record *record,
+                         struct cfr_err *err)
+{
+    struct cfr_target t = cfr_publish_target(p->config, i);
+    struct cfr_publish_seen seen;
+
+    if (!see(p, i, &seen))
+        return 0;
+    if (seen.look.code != 0)
+        return cfr_err_set(err, seen.look.code, "%s", seen.look.text);
+    /* A publish that did not change this target has left it at an earlier generation. */
+    if (t.ops->current != NULL && (seen.current == 0 || seen.current > record->generation))
+        return cfr_err_set(err, CFR_E_MISSING, "%s does not hold generation %" PRIu64, cfr_publish_path(t.config),
+                           record->generation);
+    if (t.ops->look != NULL && !is_as(&record->targets[i], &seen.mark))
+        return cfr_err_set(err, CFR_E_MISSING, "%s was changed by another program", cfr_publish_path(t.config));
+    return 0;
+}
+
+int cfr_publisher_verify(const struct cfr_publisher *p, const struct cfr_publish_record *record, struct cfr_err *err)
+{
+    int rc = 0;
+
+    if (record->target_count != p->config->publish.count)
+        return cfr_err_set(err, CFR_E_MISSING, "the targets have changed");
+    for (size_t i = 0; rc == 0 && i < p->config->publish.count; i++)
+        rc = verify_target(p, i, record, err);
+    return rc;
+}
+
+void cfr_publisher_found(const struct cfr_publisher *p, struct cfr_publish_record *record)
+{
+    struct cfr_publish_seen seen;
+
+    for (size_t i = 0; i < p->config->publish.count; i++)
+        record->targets[i] = see(p, i, &seen) && seen.look.code == 0 ? seen.mark : (struct cfr_file_fingerprint){0};
+    record->target_count = p->config->publish.count;
+}
+
+/* REMOTE: how many targets before it are not on this machine. */
+static bool holds_key(const struct cfr_publisher *p, size_t i, size_t remote, const struct cfr_publish_record *record,
+                      const char *id)
+{
+    struct cfr_target t = cfr_publish_target(p->config, i);
+    struct cfr_publish_seen seen;
+
+    if (t.ops->read_key != NULL)
+        return see(p, i, &seen) && seen.look.code == 0 && strcmp(seen.key, id) == 0;
+    if (record->key == NULL || strcmp(record->key->id, id) != 0)
+        return false;
+    return t.ops->is_remote ? remote < record->delivered_count && record->delivered[remote] == record->generation
+                            : verify_target(p, i, record, NULL) == 0;
+}
+
+bool cfr_publisher_holds_key(const struct cfr_publisher *p, const struct cfr_publish_record *record, const char *id)
+{
+    size_t remote = 0;
+
+    for (size_t i = 0; i < p->config->publish.count; i++) {
+        if (id[0] == '\0' || !holds_key(p, i, remote, record, id))
+            return false;
+        remote += cfr_publish_target(p->config, i).ops->is_remote;
+    }
+    return p->config->publish.count != 0;
+}
+
+bool cfr_publisher_holds_made_key(const struct cfr_publisher *p)
+{
+    struct cfr_publish_seen seen;
+
+    for (size_t i = 0; i < p->config->publish.count; i++) {
+        if (see(p, i, &seen) && seen.look.code == 0 && seen.key[0] != '\0')
+            return true;
+    }
+    return false;
+}
+
+uint64_t cfr_publisher_newest(const struct cfr_publisher *p)
+{
+    uint64_t newest = 0;
+    struct cfr_publish_seen seen;
+
+    for (size_t i = 0; i < p->config->publish.count; i++) {
+        /* A greater one is not ours: another user wants us to run out of numbers. */
+        if (see(p, i, &seen) && seen.current > newest && seen.current <= GENERATION_MAX)
+            newest = seen.current;
+    }
+    return newest;
+}
+
+int64_t cfr_publisher_time_ns(const struct cfr_publisher *p)
+{
+    int64_t newest_ns = 0;
+    struct cfr_publish_seen seen;
+
+    for (size_t i = 0; i < p->config->publish.count; i++) {
+        if (see(p, i, &seen) && seen.renamed_ns > newest_ns)
+            newest_ns = seen.renamed_ns;
+    }
+    return newest_ns;
+}
