@@ -140,6 +140,11 @@ struct cfr_worker {
 /* What has to wait until the targets have been looked at. */
 void cfr_worker_begin(struct cfr_worker *w);
 
+/* worker_acquire.c */
+/* Looks at the source and goes on from what it holds: SENT, GRANTED or ADOPT; FAILED; NONE where a turn, or work at the
+ * targets, has to be waited for. */
+enum cfr_event cfr_worker_acquire(struct cfr_worker *w);
+
 /* worker_events.c */
 /* Gives the lifecycle EVENT and does what it says, until nothing follows; then sets the timer. Called by what the loop
  * calls, never by an action. CFR_EVENT_NONE sets the timer alone. */
