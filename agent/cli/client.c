@@ -16,17 +16,31 @@
 #define CALL_TIMEOUT_MS 10000
 #define ANSWER_MAX      33554432
 
-char *cfr_cli_socket(const struct cfr_cli_options *o)
+int cfr_cli_find_socket(const struct cfr_cli_options *o, char **out, struct cfr_err *err)
 {
-    char *path = NULL;
+    struct cfr_err why = {0};
 
     cfr_json_setup();
-    if (o->socket != NULL)
-        return strdup(o->socket);
-    path = cfr_config_socket(o->config);
-    if (path == NULL && o->config_given)
-        cfr_cli_complain("cannot read %s; trying %s", o->config, CFR_DEFAULT_SOCKET);
-    return path != NULL ? path : strdup(CFR_DEFAULT_SOCKET);
+    *out = NULL;
+    if (o->socket == NULL && cfr_config_socket(o->config, out, &why) == 0)
+        return 0;
+    if (o->socket == NULL && o->config_given)
+        return cfr_err_set(err, why.code, "%s; thus it is not known which agent to ask: name its socket with -s",
+                           why.text);
+    *out = strdup(o->socket != NULL ? o->socket : CFR_DEFAULT_SOCKET);
+    return *out != NULL ? 0 : cfr_err_nomem(err);
+}
+
+char *cfr_cli_socket(const struct cfr_cli_options *o, int *status)
+{
+    struct cfr_err err = {0};
+    char *path;
+
+    if (cfr_cli_find_socket(o, &path, &err) != 0) {
+        cfr_cli_complain("%s", err.text);
+        *status = err.code == CFR_E_NOMEM ? CFR_EXIT_FAILED : CFR_EXIT_CONFIG;
+    }
+    return path;
 }
 
 struct call {

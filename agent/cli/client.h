@@ -14,8 +14,12 @@ struct cfr_cli_answer {
     struct cfr_secret text;
 };
 
-/* The socket by -s, $CREDFRESH_SOCKET, the configuration file where there is one, or the default. Heap. */
-char *cfr_cli_socket(const struct cfr_cli_options *o);
+/* The socket by -s, $CREDFRESH_SOCKET, the configuration file where there is one, or the default: *OUT, which the
+ * caller frees. What -c or $CREDFRESH_CONFIG names has to say it: the errors of cfr_config_socket; another agent is not
+ * asked in its place. */
+int cfr_cli_find_socket(const struct cfr_cli_options *o, char **out, struct cfr_err *err);
+/* The same; on failure it complains, sets *STATUS to the exit status, and returns NULL. */
+char *cfr_cli_socket(const struct cfr_cli_options *o, int *status);
 /* One request; blocks up to 10 s. BODY may be NULL. CFR_E_MISSING (no socket), CFR_E_NET (nothing listens), CFR_E_PERM.
  */
 int cfr_cli_call(const char *socket, const char *method, const char *path, const char *body, struct cfr_cli_answer *out,

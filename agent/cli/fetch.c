@@ -40,14 +40,13 @@ static char *token_socket(const char *path)
     return found;
 }
 
-/* Heap; NULL when memory is short. */
-static char *find_socket(const struct cfr_cli_options *o)
+/* Heap; NULL with ERR. */
+static char *find_socket(const struct cfr_cli_options *o, struct cfr_err *err)
 {
-    char *control = o->socket != NULL ? strdup(o->socket) : cfr_config_socket(o->config);
+    char *control;
     char *token;
 
-    if (control == NULL)
-        control = strdup(CFR_DEFAULT_SOCKET);
+    (void)cfr_cli_find_socket(o, &control, err);
     /* Not to be seen counts as not to be used: its directory is closed to others. */
     if (o->socket != NULL || control == NULL || access(control, W_OK) == 0 || errno != EACCES)
         return control;
@@ -86,13 +85,13 @@ int cfr_cli_fetch(const struct cfr_cli_options *o, const char *name, int64_t end
                   int *status, struct cfr_err *err)
 {
     struct timespec pause = {0, STEP_MS * 1000000L};
-    char *socket = find_socket(o);
+    char *socket = find_socket(o, err);
     char path[128];
 
     *out = (struct cfr_grant){0};
-    *status = CFR_EXIT_FAILED;
+    *status = err->code == CFR_E_NOMEM ? CFR_EXIT_FAILED : CFR_EXIT_CONFIG;
     if (socket == NULL)
-        return cfr_err_nomem(err);
+        return err->code;
     (void)snprintf(path, sizeof path, "/v1/token/%s", name);
     while (ask_once(socket, path, out, status, err) && cfr_clock_now().boot_ms < end_boot_ms) {
         *err = (struct cfr_err){0};

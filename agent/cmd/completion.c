@@ -23,7 +23,7 @@ static bool names_of_agent(struct cfr_cli_options o)
     bool known = false;
 
     o.config_given = false; /* no message about a file that cannot be read */
-    socket = cfr_cli_socket(&o);
+    (void)cfr_cli_find_socket(&o, &socket, &err);
     if (socket != NULL)
         known = cfr_cli_call_within(NAMES_LIMIT_MS, socket, "GET", "/v1/credentials", NULL, &answer, &err) == 0;
     list = cfr_json_get(answer.json, "credentials");

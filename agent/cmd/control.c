@@ -134,9 +134,9 @@ int cfr_cmd_rotate(const struct cfr_cli_options *o)
         cfr_cli_complain("rotate takes names, or --all");
         return CFR_EXIT_USAGE;
     }
-    socket = cfr_cli_socket(o);
+    socket = cfr_cli_socket(o, &status);
     if (socket == NULL)
-        return CFR_EXIT_FAILED;
+        return status;
     status = o->all ? rotate_all(socket, o->reason) : check_names(o, socket);
     for (int i = 0; i < o->arg_count && status != CFR_EXIT_REFUSED && status != CFR_EXIT_NO_AGENT; i++) {
         int one = rotate_one(socket, o->args[i], o->reason, false);
@@ -150,13 +150,13 @@ int cfr_cmd_rotate(const struct cfr_cli_options *o)
 /* POSTs to PATH; any other status than WANTED is an error that begins with REFUSED. */
 static int post(const struct cfr_cli_options *o, const char *path, int wanted, const char *refused)
 {
-    char *socket = cfr_cli_socket(o);
+    int status = CFR_EXIT_OK;
+    char *socket = cfr_cli_socket(o, &status);
     struct cfr_cli_answer answer = {0};
     struct cfr_err err = {0};
-    int status = CFR_EXIT_OK;
 
     if (socket == NULL)
-        return CFR_EXIT_FAILED;
+        return status;
     if (cfr_cli_call(socket, "POST", path, "", &answer, &err) != 0) {
         status = report(&err);
     } else if (answer.status != wanted) {
@@ -252,12 +252,15 @@ int cfr_cmd_wait(const struct cfr_cli_options *o)
 {
     int64_t end_ms = boot_ms() + (o->timeout_ms >= 0 ? o->timeout_ms : WAIT_DEFAULT_MS);
     struct timespec pause = {0, WAIT_STEP_MS * 1000000L};
-    char *socket = cfr_cli_socket(o);
+    int status = CFR_EXIT_OK;
+    char *socket = cfr_cli_socket(o, &status);
     struct waited w = {0};
     struct cfr_err err = {0};
     bool good = false;
 
-    while (socket != NULL && !(good = wait_once(o, socket, &w, &err)) && !w.unknown && !w.refused && boot_ms() < end_ms)
+    if (socket == NULL)
+        return status;
+    while (!(good = wait_once(o, socket, &w, &err)) && !w.unknown && !w.refused && boot_ms() < end_ms)
         (void)nanosleep(&pause, NULL);
     free(socket);
     if (good)

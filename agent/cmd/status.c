@@ -198,12 +198,12 @@ static int watch(struct view_of_status *v)
 
 int cfr_cmd_status(const struct cfr_cli_options *o)
 {
-    char *socket = cfr_cli_socket(o);
+    int status = CFR_EXIT_OK;
+    char *socket = cfr_cli_socket(o, &status);
     struct view_of_status v = {.o = o, .socket = socket, .terminal = isatty(STDOUT_FILENO) == 1};
-    int status;
 
     if (socket == NULL)
-        return CFR_EXIT_FAILED;
+        return status;
     if (o->json && (o->failed || o->arg_count != 0)) {
         cfr_cli_complain("status: --json prints the whole answer: leave out %s", o->failed ? "--failed" : "the names");
         status = CFR_EXIT_USAGE;

@@ -20,7 +20,6 @@
 
 #define DIRECTORY_MODE  0755
 #define FILES_MODE      0600
-#define SOCKET_NAME     "control.sock"
 #define SOCKET_PATH_MAX 107
 #define LARGE_BYTES     65536
 
@@ -48,14 +47,14 @@ static void default_socket(struct cfr_config *config, struct cfr_config_diagnost
 
     if (config->control_socket != NULL || config->state_dir == NULL)
         return;
-    cfr_str_addf(&path, "%s/" SOCKET_NAME, config->state_dir);
+    cfr_str_addf(&path, "%s/" CFR_CONFIG_SOCKET_NAME, config->state_dir);
     if (path.failed)
         ps->nomem = true;
     else if (path.len > SOCKET_PATH_MAX)
         cfr_config_diagnostics_add(ps, config->node.line,
                                    "control_socket: by default it is %s in state_dir, which is longer than the %d "
                                    "bytes that a socket can have; write a shorter path",
-                                   SOCKET_NAME, SOCKET_PATH_MAX);
+                                   CFR_CONFIG_SOCKET_NAME, SOCKET_PATH_MAX);
     config->control_socket = path.p;
 }
 
@@ -277,56 +276,4 @@ int cfr_config_load(const char *path, const char *(*env)(const char *), struct c
     if (large)
         (void)malloc_trim(0);
     return rc;
-}
-
-/* The text of a key of the whole file, or an empty view. */
-static struct cfr_view top_text(const struct cfr_yaml *doc, const char *key)
-{
-    const struct cfr_yaml_node *root = cfr_yaml_root(doc);
-    const struct cfr_yaml_node *value = root->kind == CFR_YAML_MAP ? cfr_yaml_get(root, key, NULL) : NULL;
-
-    return value != NULL && value->kind == CFR_YAML_SCALAR ? value->text : (struct cfr_view){NULL, 0};
-}
-
-static char *socket_in(const struct cfr_yaml *doc)
-{
-    struct cfr_view path = top_text(doc, "control_socket");
-    struct cfr_view dir = top_text(doc, "state_dir");
-    struct cfr_str made = {.limit = 4096};
-
-    if (path.n != 0)
-        return cfr_str_dup(path);
-    if (dir.n == 0)
-        dir = cfr_view_of(cfr_field_find(&cfr_config_table, cfr_view_of("state_dir"))->fallback);
-    cfr_str_add(&made, dir);
-    cfr_str_addz(&made, "/" SOCKET_NAME);
-    return made.p;
-}
-
-static char *environment_socket(void)
-{
-    const char *dir = getenv("CREDFRESH_STATE_DIR");
-    struct cfr_str made = {.limit = 4096};
-
-    if (dir == NULL || dir[0] == '\0')
-        dir = cfr_field_find(&cfr_config_table, cfr_view_of("state_dir"))->fallback;
-    cfr_str_addf(&made, "%s/" SOCKET_NAME, dir);
-    return made.p;
-}
-
-char *cfr_config_socket(const char *path)
-{
-    struct cfr_secret content;
-    struct cfr_yaml *doc = NULL;
-    char *found = NULL;
-    int line;
-
-    if (path == NULL)
-        return environment_socket();
-    cfr_secret_init(&content, CFR_CONFIG_FILE_MAX);
-    if (cfr_file_read(path, &content, NULL) == 0 && cfr_yaml_parse(cfr_secret_view(&content), &doc, &line, NULL) == 0)
-        found = socket_in(doc);
-    cfr_yaml_free(doc);
-    cfr_secret_free(&content);
-    return found;
 }

@@ -364,9 +364,11 @@ bool cfr_config_has_default(const struct cfr_config_credential *c, const char *k
 int cfr_config_load(const char *path, const char *(*env)(const char *), struct cfr_config **out, struct cfr_str *all,
                     struct cfr_err *err);
 void cfr_config_free(struct cfr_config *config);
-/* The control socket that the file at PATH (NULL: the environment) names, heap; NULL if FILE cannot be read as YAML.
- * Looks at nothing else, so that an agent can be asked while its file has a mistake. Blocks on disk. */
-char *cfr_config_socket(const char *path);
+/* The control socket that the file at PATH (NULL: the environment) names: *OUT, which the caller frees. Looks at
+ * nothing else, so that an agent can be asked while its file has a mistake: of a file that is no YAML it takes the
+ * lines that say where the socket is, if they are clear. CFR_E_CONFIG with path and line if they are not, or if there
+ * is nothing in the file; the errors of cfr_file_read; CFR_E_NOMEM. Blocks on disk. */
+int cfr_config_socket(const char *path, char **out, struct cfr_err *err);
 
 struct cfr_config_credential *cfr_config_at(const struct cfr_config *config, size_t index);
 struct cfr_config_credential *cfr_config_find(const struct cfr_config *config, const char *name);

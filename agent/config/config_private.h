@@ -5,6 +5,8 @@
 
 #include "agent/config/config.h"
 
+#define CFR_CONFIG_SOCKET_NAME "control.sock" /* in state_dir */
+
 /* As cfr_config_load, from memory, without looking at files, users and groups. */
 int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(const char *), struct cfr_config **out,
                      struct cfr_str *all, struct cfr_err *err);

@@ -128,6 +128,9 @@ def test_3(agent, tmp_path):
     for command in ["run"], ["once"], ["check"], ["exec", "--", "true"], ["get", "aws", "demo"]:
         done = run(command[0], "-c", agent.config_path, *command[1:])
         is_documented(done, 3, "the configuration has errors")
+    for command in ["status"], ["wait"], ["reload"], ["rotate", "demo"], ["quit"]:
+        done = run(command[0], "-c", tmp_path / "none.yaml", *command[1:])
+        is_documented(done, 3, "or the file that is named does not say which agent to ask")
     if not os.path.exists("/etc/credfresh/credfresh.yaml"):
         is_documented(run("once"), 3, "Or there is no file, and the environment defines no credential")
         is_documented(run("once", env={"AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/demo"}), 3, "or an incomplete one")

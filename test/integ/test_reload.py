@@ -262,3 +262,38 @@ def test_another_token_file_is_watched(agent):
 def test_nobody_to_ask(agent):
     done = agent.run("reload")
     assert done.returncode == 5 and "no agent" in done.stderr
+
+
+def as_yaml(agent):
+    """The configuration, as people write it, without the last line, which is the credentials."""
+    return f"version: 1\nstate_dir: {agent.state} # of this agent\n"
+
+
+@pytest.mark.parametrize("command", ["reload", "status", "wait"])
+def test_a_mistake_in_the_file_does_not_lead_to_another_agent(agent, command):
+    agent.start()
+    agent.wait_generation(1)
+    agent.config_path.write_text(as_yaml(agent) + "credentials:\n\t- name: demo\n")
+    done = agent.run(command)
+    if command == "reload":
+        assert done.returncode == 6 and f"{agent.config_path}:4" in done.stderr, done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+    assert agent.generation() == 1
+
+
+@pytest.mark.parametrize("content,line", [("version: 1\nstate_dir /run/elsewhere\ncredentials: []\n", 3),
+                                          ("version: 1\n\tstate_dir: /run/elsewhere\n", 2),
+                                          ("version: 1\nstate_dir: /run/else where\ncredentials: [\n", None),
+                                          ("", None), ("# nothing\n", None), ("just words\n", None), (None, None)])
+@pytest.mark.parametrize("command", ["reload", "quit", "status", "wait", "rotate", "get"])
+def test_another_agent_is_not_asked(agent, command, content, line):
+    """What -c names has to say which agent is meant; that with the default socket is not asked in its place."""
+    if content is None:
+        agent.config_path.unlink()
+    else:
+        agent.config_path.write_text(content)
+    done = agent.run(command, *{"rotate": ["demo"], "get": ["aws", "demo"]}.get(command, []))
+    assert done.returncode == 3, (done.returncode, done.stderr)
+    assert f"{agent.config_path}:{line}: " in done.stderr if line else str(agent.config_path) in done.stderr, done.stderr
+    assert command == "get" or "name its socket with -s" in done.stderr, done.stderr
