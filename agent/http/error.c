@@ -58,6 +58,31 @@ bool cfr_http_is_lookup_open(const struct cfr_http_transfer *t)
     return t->looked_up && found_us == 0;
 }
 
+static const char *describe_proxy(const struct cfr_http_transfer *t)
+{
+    return t->own_proxy ? "" : "; see https_proxy and no_proxy";
+}
+
+/* The proxy that could not be reached, into OUT: libcurl's words name the host and port that it tried, and from version
+ * 8 on the server and "via" its proxy. False if it tried the server itself. */
+static bool find_dead_proxy(const struct cfr_http_transfer *t, char *out, size_t size)
+{
+    static const char begin[] = "Failed to connect to ";
+    const char *at = t->may_proxy ? strstr(t->words, begin) : NULL;
+    const char *via = at != NULL ? strstr(at, " via ") : NULL;
+    char host[256];
+    char port[8];
+
+    if (via != NULL && sscanf(via, " via %255[^ ]", host) == 1) {
+        (void)snprintf(out, size, "%s", host);
+        return true;
+    }
+    if (at == NULL || sscanf(at + sizeof begin - 1, "%255[^ ] port %7[0-9]", host, port) != 2)
+        return false;
+    (void)snprintf(out, size, strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
+    return strcmp(out, t->target) != 0;
+}
+
 static int explain_timeout(const struct cfr_http_transfer *t, struct cfr_err *err)
 {
     curl_off_t connected_us = 0;
@@ -69,13 +94,9 @@ static int explain_timeout(const struct cfr_http_transfer *t, struct cfr_err *er
                            "%s: the name servers have not answered within %ld ms; check DNS and /etc/resolv.conf",
                            t->target, ms);
     if (connected_us == 0)
-        return cfr_err_set(err, CFR_E_TIMEOUT, "%s: no connection within %ld ms", t->target, ms);
+        return cfr_err_set(err, CFR_E_TIMEOUT, "%s: no connection%s within %ld ms%s", t->target,
+                           t->may_proxy ? ", to it or to its proxy," : "", ms, t->may_proxy ? describe_proxy(t) : "");
     return cfr_err_set(err, CFR_E_TIMEOUT, "%s: no complete answer within %ld ms", t->target, (long)t->timeout_ms);
-}
-
-static const char *describe_proxy(const struct cfr_http_transfer *t)
-{
-    return t->own_proxy ? "" : "; see https_proxy and no_proxy";
 }
 
 static int explain_connect(const struct cfr_http_transfer *t, struct cfr_err *err)
@@ -83,6 +104,7 @@ static int explain_connect(const struct cfr_http_transfer *t, struct cfr_err *er
     curl_off_t connected_us = 0;
     long errnum = 0;
     long proxy = 0;
+    char dead[280];
 
     /* With TLS 1.3 the server's verdict on a client certificate comes after the handshake. */
     if (strstr(t->words, "alert") != NULL)
@@ -90,10 +112,17 @@ static int explain_connect(const struct cfr_http_transfer *t, struct cfr_err *er
                            t->words);
     (void)curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &errnum);
     (void)curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy);
+    if (proxy == 407)
+        return cfr_err_set(err, CFR_E_DENIED,
+                           "%s: a proxy requires a user and password (status 407): write them into the proxy's URL%s",
+                           t->target, t->own_proxy ? "" : ", or name this server in no_proxy");
     if (proxy != 0 && proxy / 100 != 2)
         return cfr_err_set(err, CFR_E_NET, "%s: the proxy refuses to connect (status %ld)%s", t->target, proxy,
                            describe_proxy(t));
     (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+    if (errnum != 0 && connected_us == 0 && find_dead_proxy(t, dead, sizeof dead))
+        return cfr_err_set(err, CFR_E_NET, "%s: cannot connect to the proxy %s: %s%s", t->target, dead,
+                           strerror((int)errnum), describe_proxy(t));
     if (errnum != 0)
         return cfr_err_set(err, CFR_E_NET, "%s: %s: %s", t->target,
                            connected_us == 0 ? "cannot connect" : "the connection broke", strerror((int)errnum));

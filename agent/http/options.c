@@ -257,6 +257,11 @@ static unsigned set_trust(CURL *e, const struct cfr_http_transfer *t, const stru
     return bad | curl_easy_setopt(e, CURLOPT_KEYPASSWD, "");
 }
 
+static bool is_never_proxied(const struct cfr_http_request *r, const struct cfr_http_target *to)
+{
+    return r->direct || r->unix_socket != NULL || to->link_local || (to->loopback && r->proxy == NULL);
+}
+
 static unsigned set_proxy(CURL *e, const struct cfr_http_transfer *t, const struct cfr_http_request *r,
                           const struct cfr_http_target *to, const char *no_proxy)
 {
@@ -265,7 +270,7 @@ static unsigned set_proxy(CURL *e, const struct cfr_http_transfer *t, const stru
 
     bad |= set_blob(e, CURLOPT_PROXY_CAINFO_BLOB, t->proxy_ca.bytes);
     bad |= curl_easy_setopt(e, CURLOPT_PROXY_CAPATH, NULL);
-    if (r->direct || r->unix_socket != NULL || to->link_local || (to->loopback && r->proxy == NULL))
+    if (is_never_proxied(r, to))
         return bad | curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
     if (r->proxy == NULL)
         return bad | curl_easy_setopt(e, CURLOPT_NOPROXY, no_proxy);
@@ -359,6 +364,7 @@ int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r
     cfr_secret_init(&t->kept, CFR_HTTP_HEAD_MAX);
     t->keep_header = r->keep_header;
     t->own_proxy = r->proxy != NULL;
+    t->may_proxy = !is_never_proxied(r, to) && (r->proxy != NULL || has_proxy());
     t->timeout_ms = r->timeout_ms;
     /* All values are valid for libcurl, so the only possible error is a lack of memory. */
     if (set_callbacks(t) != 0 || set_proxy(t->easy, t, r, to, no_proxy) != 0 || set_limits(t->easy, r) != 0 ||

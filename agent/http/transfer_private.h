@@ -41,6 +41,7 @@ struct cfr_http_transfer {
     char *host; /* heap: the Host header where the URL has the certificate's name instead; else NULL */
     struct curl_slist *connect_to; /* and where to connect then */
     bool own_proxy;                /* not the environment's */
+    bool may_proxy;                /* there is a proxy that may apply */
     const char *keep_header;
     struct cfr_secret kept; /* the value of that header */
     int64_t timeout_ms;

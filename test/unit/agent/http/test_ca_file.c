@@ -205,6 +205,43 @@ static void test_proxy_from_the_environment(void **state)
     (void)unsetenv("no_proxy");
 }
 
+/* The error text names who refuses: the proxy, not the server behind it. */
+static void test_proxy_that_does_not_serve(void **state)
+{
+    static const char *const dead = "http://127.0.0.1:1";
+    char proxy[64];
+    struct cfr_http *h;
+    struct cfr_http_request r = get("https://sts.example.invalid/");
+    struct got g;
+
+    (void)state;
+    (void)snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", srv.proxy);
+    assert_int_equal(setenv("https_proxy", proxy, 1), 0);
+    h = engine();
+    g = fetch(h, &r);
+    assert_int_equal(g.error, CFR_E_DENIED);
+    assert_has(g.err, "sts.example.invalid:443: a proxy requires a user and password (status 407): write them into the "
+                      "proxy's URL, or name this server in no_proxy");
+    assert_int_equal(setenv("https_proxy", dead, 1), 0);
+    g = fetch(h, &r);
+    assert_int_equal(g.error, CFR_E_NET);
+    assert_has(g.err, "sts.example.invalid:443: cannot connect to the proxy 127.0.0.1:1: Connection refused; see "
+                      "https_proxy and no_proxy");
+    r.proxy = dead;
+    g = fetch(h, &r);
+    assert_has(g.err, "cannot connect to the proxy 127.0.0.1:1: Connection refused");
+    assert_lacks(g.err, "no_proxy");
+    /* The server itself. */
+    r.proxy = NULL;
+    r.direct = true;
+    r.url = "http://127.0.0.1:1/";
+    r.plain_http = true;
+    g = fetch(h, &r);
+    assert_has(g.err, "127.0.0.1:1: cannot connect: Connection refused");
+    cfr_http_close(h);
+    (void)unsetenv("https_proxy");
+}
+
 static int fetch_in_an_empty_root(void)
 {
     struct cfr_http *h = engine();
@@ -245,6 +282,7 @@ int main(void)
         cmocka_unit_test(test_connections_are_kept_per_ca),
         cmocka_unit_test(test_changed_ca_file_counts_at_once),
         cmocka_unit_test(test_proxy_from_the_environment),
+        cmocka_unit_test(test_proxy_that_does_not_serve),
         cmocka_unit_test(test_without_proc),
     };
 
