@@ -259,11 +259,13 @@ int cfr_daemon_confine_check(const struct cfr_daemon_sandbox *s, const struct cf
     uint64_t missing = capabilities_for(next) & s->had & ~s->kept;
 
     for (int i = 0; i < CFR_PARTS; i++) {
-        bool off = s->parts[i].on && !is_wanted(next, (enum cfr_daemon_part)i);
+        bool wanted = is_wanted(next, (enum cfr_daemon_part)i);
+        /* What this machine cannot do is no reason to refuse. */
+        bool given_up = !s->parts[i].on && s->why[i].code == CFR_E_CONFIG;
 
-        if (off)
-            return cfr_err_set(err, CFR_E_CONFIG, "sandbox.%s cannot be turned off while the agent runs: restart it",
-                               names[i]);
+        if (s->parts[i].on ? !wanted : wanted && given_up)
+            return cfr_err_set(err, CFR_E_CONFIG, "sandbox.%s cannot be turned %s while the agent runs: restart it",
+                               names[i], wanted ? "on" : "off");
     }
     if (missing != 0)
         return cfr_err_set(err, CFR_E_CONFIG, "%s: the agent gave up the capability for it at its start: restart it",

@@ -97,4 +97,17 @@ def test_a_reload_cannot_ask_for_what_was_given_up(agent, tmp_path):
     # What is turned off stays on until then.
     agent.configure(agent.credential(), sandbox={"seccomp": False})
     code, answer = agent.request("POST", "/v1/reload")
-    assert code == 400
+    assert code == 400 and "sandbox.seccomp cannot be turned off while the agent runs" in json.dumps(answer)
+
+
+@pytest.mark.parametrize("next_sandbox", [{"seccomp": True, "landlock": False}, {"landlock": False}])
+def test_a_reload_cannot_turn_a_part_on(agent, next_sandbox):
+    """It would be believed to be on."""
+    off = {"seccomp": False, "landlock": False}
+    agent.configure(agent.credential(), sandbox=off).start()
+    agent.wait_state("fresh")
+    agent.configure(agent.credential(), sandbox=next_sandbox)
+    code, answer = agent.request("POST", "/v1/reload")
+    assert code == 400 and "sandbox.seccomp cannot be turned on while the agent runs: restart it" in json.dumps(answer)
+    agent.configure(agent.credential(), sandbox=off, keep_previous="20m")
+    assert agent.request("POST", "/v1/reload")[0] == 200
