@@ -64,7 +64,7 @@ static bool write_env(const struct cfr_sdk_env *e, struct cfr_str *out)
 
         if (v->from_file) {
             cfr_cli_complain("%s is left out: it is to be the content of %s, a secret, which is read when the program "
-                             "starts: use `credfresh exec`, or --format sh",
+                             "starts: use --format sh",
                              v->name, v->value);
             whole = false;
         } else if (v->value[strspn(v->value, PLAIN)] != '\0') {

@@ -203,6 +203,7 @@ def test_env_file_has_no_secret(tmp_path):
     assert done.returncode == 1
     assert done.stdout == f"IDENTITY_ENDPOINT={URL}/msi/token\nAZURE_CLIENT_ID={CLIENT}\n"
     assert "IDENTITY_HEADER is left out" in done.stderr and "s3cret" not in done.stderr
+    assert "use --format sh" in done.stderr and "exec" not in done.stderr
     done = ask(configure(tmp_path / "c.yaml", AWS, None, CONTAINER), "demo", "--format", "env")
     assert done.returncode == 0
     assert "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=/run/auth\n" in done.stdout
