@@ -364,6 +364,9 @@ bool cfr_config_has_default(const struct cfr_config_credential *c, const char *k
 int cfr_config_load(const char *path, const char *(*env)(const char *), struct cfr_config **out, struct cfr_str *all,
                     struct cfr_err *err);
 void cfr_config_free(struct cfr_config *config);
+/* True if a process can listen on A or on B, but not on both: they are the same, or have one port, and one of them is
+ * every address. Both are addresses and ports as in `listen`. */
+bool cfr_config_listen_clashes(const char *a, const char *b);
 /* The control socket that the file at PATH (NULL: the environment) names: *OUT, which the caller frees. Looks at
  * nothing else, so that an agent can be asked while its file has a mistake: of a file that is no YAML it takes the
  * lines that say where the socket is, if they are clear. CFR_E_CONFIG with path and line if they are not, or if there

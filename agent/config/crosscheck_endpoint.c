@@ -19,6 +19,27 @@ static const char *name_of(const struct cfr_config_endpoint *e)
     return e->listen != NULL ? e->listen : "without address";
 }
 
+static bool is_every(const char *listen)
+{
+    static const char *const hosts[] = {":", "0.0.0.0:", "[::]:"};
+
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        if (strncmp(listen, hosts[i], strlen(hosts[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool cfr_config_listen_clashes(const char *a, const char *b)
+{
+    const char *port_a = strrchr(a, ':');
+    const char *port_b = strrchr(b, ':');
+
+    if (strcmp(a, b) == 0)
+        return true;
+    return port_a != NULL && port_b != NULL && strcmp(port_a, port_b) == 0 && (is_every(a) || is_every(b));
+}
+
 static void check_addresses(const struct cfr_config *config, struct cfr_config_diagnostics *ps)
 {
     for (size_t i = 0; i < config->endpoints.count; i++) {
@@ -26,14 +47,15 @@ static void check_addresses(const struct cfr_config *config, struct cfr_config_d
 
         if (e->listen == NULL)
             continue;
-        if (config->listen != NULL && strcmp(config->listen, e->listen) == 0)
+        if (config->listen != NULL && cfr_config_listen_clashes(config->listen, e->listen))
             cfr_config_diagnostics_add(ps, e->node.line,
-                                       "endpoint %s: listen: is also where health and metrics are; choose another port",
-                                       e->listen);
+                                       "endpoint %s: listen: is also where health and metrics are (%s); choose another "
+                                       "port",
+                                       e->listen, config->listen);
         for (size_t k = 0; k < i; k++) {
             const struct cfr_config_endpoint *before = cfr_config_endpoint_at(config, k);
 
-            if (before->listen != NULL && strcmp(before->listen, e->listen) == 0)
+            if (before->listen != NULL && cfr_config_listen_clashes(before->listen, e->listen))
                 cfr_config_diagnostics_add(
                     ps, e->node.line,
                     "endpoint %s: listen: another endpoint has it, on line %d; put the shapes of both into one, or "

@@ -174,6 +174,24 @@ static struct cfr_daemon_listener *find(const struct cfr_daemon_endpoints *e, co
     return NULL;
 }
 
+int cfr_daemon_endpoints_explain_taken(const struct cfr_config *now, const char *where, struct cfr_err *err)
+{
+    const char *ours = now->listen != NULL && cfr_config_listen_clashes(now->listen, where) ? now->listen : NULL;
+
+    for (size_t i = 0; ours == NULL && i < now->endpoints.count; i++) {
+        const char *listen = cfr_config_endpoint_at(now, i)->listen;
+
+        if (listen != NULL && cfr_config_listen_clashes(listen, where))
+            ours = listen;
+    }
+    if (err->code != CFR_E_CONFLICT || ours == NULL)
+        return err->code;
+    return cfr_err_set(err, CFR_E_CONFLICT,
+                       "cannot listen on %s: the agent itself listens on %s as long as it runs with the old "
+                       "configuration: restart it",
+                       where, ours);
+}
+
 static int plan_one(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *p, const char *where,
                     const struct cfr_config_endpoint *c, struct cfr_err *err)
 {
@@ -186,6 +204,8 @@ static int plan_one(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *p
         rc = open_listener(e, where, c, connections_each(listeners), &l, err);
     else if (c != NULL && c->from.count != 0 && l->from_count == 0)
         rc = set_reach(l, CFR_HTTPD_LINK, err); /* others are refused until the plan is taken */
+    if (rc != 0 && c != NULL && p->config != e->agent->config)
+        rc = cfr_daemon_endpoints_explain_taken(e->agent->config, where, err);
     if (rc == 0)
         p->items[p->count++] = l;
     return rc;

@@ -15,6 +15,9 @@ struct cfr_endpoints_plan; /* listeners that are open already, and not in use ye
 int cfr_daemon_endpoints_open(struct cfr_daemon *a, struct cfr_daemon_endpoints **out, struct cfr_err *err);
 /* NULL is allowed. */
 void cfr_daemon_endpoints_close(struct cfr_daemon_endpoints *e);
+/* Where ERR is that WHERE is taken, and it is an address of NOW that takes it: puts that into ERR. Returns ERR's code.
+ */
+int cfr_daemon_endpoints_explain_taken(const struct cfr_config *now, const char *where, struct cfr_err *err);
 /* Opens what NEXT wants and E has not, and makes the files that clients must show the content of. On error all is as
  * before, but for such files. */
 int cfr_daemon_endpoints_prepare(struct cfr_daemon_endpoints *e, const struct cfr_config *next,

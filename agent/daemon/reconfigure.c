@@ -144,10 +144,13 @@ static bool same_process(const struct cfr_config_exit *a, const struct cfr_confi
 static int swap_health(struct cfr_daemon *a, const struct cfr_config *next, struct cfr_httpd_server **fresh,
                        struct cfr_err *err)
 {
+    int rc;
+
     *fresh = NULL;
     if (next->listen == NULL || same_text(next->listen, a->config->listen))
         return 0;
-    return cfr_httpd_open_tcp(next->listen, cfr_daemon_on_health, a, fresh, err);
+    rc = cfr_httpd_open_tcp(next->listen, cfr_daemon_on_health, a, fresh, err);
+    return rc == 0 ? 0 : cfr_daemon_endpoints_explain_taken(a->config, next->listen, err);
 }
 
 static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *err)

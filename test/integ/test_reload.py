@@ -236,6 +236,30 @@ def test_the_listen_address_moves(agent):
     assert answers(first) and agent.generation() == 1 and len(agent.cloud.exchanges()) == 1
 
 
+def test_an_address_that_the_agent_has_itself(agent):
+    """It is no other process's, and a restart cures it."""
+    health, port = free_port(), free_port()
+    served = {"ec2_imds": {"credential": "demo"}}
+    agent.configure(listen=f"127.0.0.1:{health}", endpoints=[{"listen": f"127.0.0.1:{port}", **served}]).start()
+    agent.wait_generation(1)
+    for listen, endpoint, taken in ((f":{health}", f"127.0.0.1:{port}", f"127.0.0.1:{health}"),
+                                    (f"127.0.0.1:{port}", f"127.0.0.1:{health}", f"127.0.0.1:{port}")):
+        agent.configure(listen=listen, endpoints=[{"listen": endpoint, **served}])
+        done = agent.run("reload")
+        assert done.returncode == 6 and f"the agent itself listens on {taken}" in done.stderr, done.stderr
+        assert f"cannot listen on {listen}: " in done.stderr and "restart it" in done.stderr
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        agent.configure(listen=f"127.0.0.1:{other.getsockname()[1]}", endpoints=[{"listen": f"127.0.0.1:{port}", **served}])
+        done = agent.run("reload")
+    assert done.returncode == 6 and "another process listens there" in done.stderr, done.stderr
+    agent.stop()
+    agent.configure(listen=f":{port}", endpoints=[{"listen": f"127.0.0.1:{port}", **served}])
+    done = agent.run("check")
+    assert done.returncode == 3 and f"listen: is also where health and metrics are (:{port})" in done.stdout, done.stdout
+
+
 def test_the_log_changes(agent):
     agent.start()
     agent.wait_generation(1)

@@ -198,7 +198,8 @@ static void test_addresses(void **state)
         {LISTEN("127.0.0.1:65536"), NO_PORT("65536")},
         {LISTEN("\"127.0.0.1:\""), NO_PORT("")},
         {"listen: 127.0.0.1:9911\n" HEAD AWS AT OF_A,
-         "f:6: endpoint 127.0.0.1:9911: listen: is also where health and metrics are; choose another port\n"},
+         "f:6: endpoint 127.0.0.1:9911: listen: is also where health and metrics are (127.0.0.1:9911); choose "
+         "another port\n"},
         {HEAD AWS AT OF_A "  - listen: 127.0.0.1:9911\n    ec2_imds: {credential: a}\n",
          "f:7: endpoint 127.0.0.1:9911: listen: another endpoint has it, on line 5; put the shapes of both into one, "
          "or choose "
