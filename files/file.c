@@ -130,10 +130,11 @@ int cfr_file_overwrite(int dir_fd, const struct cfr_file *file, struct cfr_err *
                (errno == ENOSPC || errno == EDQUOT)) {
         /* A full disk is noticed before the old content is touched. */
         rc = cfr_err_sys(err, errno, "cannot write %s", file->name);
+    } else if (set_owner_and_mode(fd, file) != 0) {
+        /* First, so that nobody sees the new content who must not, and a refusal leaves the old one. */
+        rc = cfr_err_sys(err, errno, "cannot set the mode or owner of %s", file->name);
     } else if (write_all(fd, file->content) != 0 || ftruncate(fd, (off_t)file->content.n) != 0) {
         rc = cfr_err_sys(err, errno, "cannot write %s in place", file->name);
-    } else if (set_owner_and_mode(fd, file) != 0) {
-        rc = cfr_err_sys(err, errno, "cannot set the mode or owner of %s", file->name);
     } else {
         rc = cfr_path_sync(fd, file->name, err);
     }

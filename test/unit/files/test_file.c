@@ -233,6 +233,29 @@ static void overwrite_keeps_the_inode(void **state)
 
 #define SCRATCH_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* The mode is set first: who may not set it changes nothing, and nobody reads the new content by the old mode. */
+static void overwrite_that_may_not_set_the_mode_changes_nothing(void **state)
+{
+    struct cfr_file file = file_of("f", "SECRET", 0600);
+    int status = 0;
+    pid_t child;
+
+    (void)state;
+    if (getuid() != 0)
+        skip();
+    put(in("f"), "old");
+    assert_int_equal(chmod(in("f"), 0666), 0);
+    assert_int_equal(fchmod(dir_fd, 0755), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(setresuid(65534, 65534, 65534) == 0 && cfr_file_overwrite(dir_fd, &file, &err) == CFR_E_PERM ? 0 : 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_string_equal(get(in("f")), "old");
+    assert_int_equal(mode_of(in("f")), 0666);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +269,7 @@ int main(void)
         SCRATCH_TEST(wipe_never_overwrites_what_somebody_else_has),
         SCRATCH_TEST(mark_tells_which_file_it_is),
         SCRATCH_TEST(overwrite_keeps_the_inode),
+        SCRATCH_TEST(overwrite_that_may_not_set_the_mode_changes_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
