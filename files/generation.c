@@ -52,29 +52,51 @@ static int check_names(const struct cfr_generation *g, struct cfr_err *err)
     return 0;
 }
 
-static int open_directory(struct attempt *a)
+/* Opens G's directory, or makes it. Returns the descriptor or an error. */
+static int open_directory(const struct cfr_generation *g, bool *made, struct cfr_err *err)
 {
-    const struct cfr_generation *g = a->g;
     struct cfr_err first = {0};
     const char *name;
+    int fd = cfr_path_open_dir(g->directory, false, 0, &first);
     int parent;
     int rc;
 
-    a->dir_fd = cfr_path_open_dir(g->directory, false, 0, &first);
-    if (a->dir_fd >= 0)
-        return 0;
-    if (a->dir_fd != CFR_E_MISSING)
-        return cfr_err_set(a->err, first.code, "%s", first.text);
-    parent = cfr_path_open_parent(g->directory, true, &name, a->err);
+    *made = false;
+    if (fd >= 0)
+        return fd;
+    if (fd != CFR_E_MISSING)
+        return cfr_err_set(err, first.code, "%s", first.text);
+    parent = cfr_path_open_parent(g->directory, true, &name, err);
     if (parent < 0)
         return parent;
-    rc = cfr_path_make_dir(parent, name, g->directory_mode, g->uid, g->gid, a->err);
+    rc = cfr_path_make_dir(parent, name, g->directory_mode, g->uid, g->gid, err);
     (void)close(parent);
     if (rc != 0)
-        return cfr_err_prefix(a->err, "%s", g->directory);
-    a->made_directory = true;
-    a->dir_fd = cfr_path_open_dir(g->directory, false, 0, a->err);
-    return a->dir_fd < 0 ? a->dir_fd : 0;
+        return cfr_err_prefix(err, "%s", g->directory);
+    *made = true;
+    return cfr_path_open_dir(g->directory, false, 0, err);
+}
+
+int cfr_generation_make(const struct cfr_generation *g, struct cfr_err *err)
+{
+    bool made;
+    int fd = open_directory(g, &made, err);
+
+    if (fd < 0)
+        return fd;
+    (void)close(fd);
+    return 0;
+}
+
+/* Only root writes with the rights of another user. */
+static int check_owner(const struct cfr_generation *g, struct cfr_err *err)
+{
+    if (g->uid == CFR_FILE_KEEP_ID || geteuid() == 0 || g->uid == geteuid())
+        return 0;
+    return cfr_err_set(err, CFR_E_PERM,
+                       "%s: only root can publish in a directory that it gives to another user: leave its `owner` out, "
+                       "and let that user in by `group` and `directory_mode`",
+                       g->directory);
 }
 
 /* *OURS: it is a link that was published before. */
@@ -341,7 +363,11 @@ int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct
     *changed = false;
     if (rc != 0)
         return rc;
-    rc = open_directory(&a);
+    rc = check_owner(g, err);
+    if (rc == 0) {
+        a.dir_fd = open_directory(g, &a.made_directory, err);
+        rc = a.dir_fd < 0 ? a.dir_fd : 0;
+    }
     for (size_t i = 0; rc == 0 && i < g->file_count; i++)
         rc = check_visible(&a, i);
     if (rc == 0) {

@@ -27,11 +27,14 @@ struct cfr_generation {
     bool differs;    /* the caller knows that the current generation differs, so it is not read */
 };
 
+/* Makes the directory alone, with its owner, group and mode, if it is not there. */
+int cfr_generation_make(const struct cfr_generation *g, struct cfr_err *err);
 /* Publishes the set in one step (rename of ..data). *CHANGED is false, and no generation is made, if the
  * current one already has the same files, modes and owners (visible links that were removed are made again). On error
  * the published generation stays and nothing else is left. CFR_E_CONFLICT, naming the path, if a name that is needed is
  * taken by an entry that is not ours. Generations older than the previous one are wiped; a failure of this, or of
- * anything else after the swap, is not reported, and cfr_generation_recover makes up for it. */
+ * anything else after the swap, is not reported, and cfr_generation_recover makes up for it. CFR_E_PERM if the
+ * directory is given to another user, and we are neither that user nor root. */
 int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct cfr_err *err);
 /* Removes what a crash left: unfinished generations, ..data_tmp, dangling visible links; and all but the
  * newest previous generation. A missing DIRECTORY is no error. If ..data is not ours nothing is removed:

@@ -9,6 +9,7 @@
 #include "agent/http/client.h"
 #include "files/file.h"
 #include "files/format/format.h"
+#include "files/path.h"
 #include "rotation/provider.h"
 
 #include <string.h>
@@ -432,6 +433,30 @@ static void walk_ca_files(struct ca_walk *w, const struct cfr_table *table, cons
     }
 }
 
+/* Files in a directory that is given to a user are written with that user's rights, who can give none away. */
+static void check_file_owners(const struct cfr_config_credential *c, struct cfr_config_diagnostics *ps)
+{
+    for (size_t i = 0; i < c->publish.count; i++) {
+        const struct cfr_config_publish *t = (const struct cfr_config_publish *)c->publish.items + i;
+        struct cfr_err none = {0};
+        uid_t owner;
+        uid_t uid;
+
+        if (t->directory == NULL || t->owner == NULL || cfr_path_uid(t->owner, &owner, &none) != 0 || owner == 0)
+            continue;
+        for (size_t k = 0; k < t->files.count; k++) {
+            const struct cfr_config_file *f = (const struct cfr_config_file *)t->files.items + k;
+
+            if (f->owner != NULL && cfr_path_uid(f->owner, &uid, &none) == 0 && uid != owner)
+                cfr_config_diagnostics_add(ps, f->node.line,
+                                           "credential %s: publish.files: owner: files in a directory that belongs to "
+                                           "%s can belong to nobody else; leave `owner` out here, or that of the "
+                                           "directory",
+                                           c->name, t->owner);
+        }
+    }
+}
+
 void cfr_config_check_files(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
     struct ca_walk walk = {.ps = problems};
@@ -440,6 +465,7 @@ void cfr_config_check_files(const struct cfr_config *config, struct cfr_config_d
     for (size_t i = 0; i < config->credentials.count && !problems->nomem; i++) {
         walk.credential = cfr_config_at(config, i)->name;
         walk_ca_files(&walk, &cfr_config_credential_table, cfr_config_at(config, i));
+        check_file_owners(cfr_config_at(config, i), problems);
     }
     walk.kind = cfr_config_image_table.name;
     for (size_t i = 0; i < config->image_credentials.count && !problems->nomem; i++) {

@@ -6,8 +6,11 @@
 
 #define DOC_FORMAT "What is written. The formats are listed at the end of this page."
 #define DOC_MODE   "Permission bits, octal and in quotes. Neither world-writable nor setuid, setgid or sticky."
-#define DOC_OWNER  "User name or number that owns it. Default: the user that credfresh runs as."
-#define DOC_GROUP  "Group name or number that owns it. Default: the group that credfresh runs as."
+#define DOC_OWNER                                                                                                      \
+    "User name or number that owns it. Default: the user that credfresh runs as; in a directory with an `owner`, "     \
+    "that "                                                                                                            \
+    "one, and no other."
+#define DOC_GROUP "Group name or number that owns it. Default: the group that credfresh runs as."
 #define DOC_TOKEN_PATH                                                                                                 \
     "With formats aws-config, azure-env and gcp-external-account: where the consumer's SDK finds the token that it "   \
     "exchanges by itself, such as the path of a projected volume. azure-env and gcp-external-account default to the "  \
@@ -200,7 +203,8 @@ static const struct cfr_field publish_fields[] = {
      .doc = CFR_DOC("Permission bits of `directory`, octal and in quotes. Default: \"0755\", so that consumers of "
                     "other groups reach the files that their own modes let them read.")},
     {FIELD(owner, STRING), .min = 1, .max = 256,
-     .doc = CFR_DOC("User name or number that owns `directory`. Default: the user that credfresh runs as.")},
+     .doc = CFR_DOC("User name or number that owns `directory`, and whose files are in it. Only root can give it to "
+                    "another user. Default: the user that credfresh runs as.")},
     {FIELD(group, STRING), .min = 1, .max = 256,
      .doc = CFR_DOC("Group name or number that owns `directory`. Default: the group that credfresh runs as.")},
     {FIELD(files, LIST), .table = &member_table, .min = 1, .max = CFR_CONFIG_FILES_MAX,

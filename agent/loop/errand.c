@@ -141,12 +141,14 @@ void cfr_errand_reap(void)
 
 /* From root to another user the kernel drops the capabilities. Without the right to it, as in a container that was left
  * none, we are no more than any user. */
-static void become(uid_t uid)
+static void become(uid_t uid, const struct cfr_errand_gids *more)
 {
     gid_t groups[GROUPS_MAX];
     gid_t gid = NO_GROUP;
     size_t count = cfr_path_groups(uid, &gid, groups, GROUPS_MAX);
 
+    for (size_t i = 0; i < more->count && count < GROUPS_MAX; i++)
+        groups[count++] = more->gids[i];
     if (setgroups(count, groups) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0) {
         if (errno != EPERM)
             _exit(1);
@@ -155,14 +157,14 @@ static void become(uid_t uid)
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-bool cfr_errand_as(uid_t uid, cfr_errand_fn *work, void *ctx, void *result)
+bool cfr_errand_as(uid_t uid, const struct cfr_errand_gids *more, cfr_errand_fn *work, void *ctx, void *result)
 {
     pid_t parent = getpid();
     pid_t pid = fork();
     int status = 0;
 
     if (pid == 0) {
-        become(uid);
+        become(uid, more);
         /* Afterwards, because a change of the user clears it. */
         leave_parent(parent);
         work(ctx, result);

@@ -39,9 +39,17 @@ void cfr_errand_close(struct cfr_errand *e);
 /* After SIGCHLD: reaps those that have ended since they were closed. */
 void cfr_errand_reap(void);
 
-/* In an errand: calls WORK in a child with the rights of UID alone (its groups by /etc/passwd and /etc/group, no
- * capabilities) and waits for its end. Where we may not take another user's rights, it is called with ours. False if it
- * broke down. */
-bool cfr_errand_as(uid_t uid, cfr_errand_fn *work, void *ctx, void *result);
+#define CFR_ERRAND_GIDS_MAX 64
+
+/* Groups of a user beside those by /etc/passwd and /etc/group. */
+struct cfr_errand_gids {
+    gid_t gids[CFR_ERRAND_GIDS_MAX];
+    size_t count;
+};
+
+/* In an errand: calls WORK in a child with the rights of UID alone (its groups by /etc/passwd and /etc/group, and MORE;
+ * no capabilities) and waits for its end. Where we may not take another user's rights, it is called with ours. False if
+ * it broke down. */
+bool cfr_errand_as(uid_t uid, const struct cfr_errand_gids *more, cfr_errand_fn *work, void *ctx, void *result);
 
 #endif

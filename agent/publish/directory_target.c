@@ -121,6 +121,15 @@ static uint64_t hash_of(const struct cfr_target_content *content)
     return h != 0 ? h : 1;
 }
 
+static int make_directory(const struct cfr_target *t, struct cfr_err *err)
+{
+    struct cfr_generation set = {.directory = t->config->directory,
+                                 .directory_mode = (mode_t)t->config->directory_mode};
+    int rc = cfr_publish_content_ids(t->config->owner, t->config->group, &set.uid, &set.gid, err);
+
+    return rc != 0 ? rc : cfr_generation_make(&set, err);
+}
+
 static int publish_directory(const struct cfr_target *t, const struct cfr_publish_job *job,
                              struct cfr_target_content *content, uint64_t *hash, bool *changed, struct cfr_err *err)
 {
@@ -211,6 +220,7 @@ const struct cfr_target_ops cfr_publish_directory = {
     .path = path_of_directory,
     .renamed = name_link,
     .render = render_directory,
+    .make = make_directory,
     .publish = publish_directory,
     .recover = recover_directory,
     .look = look_at,

@@ -3,7 +3,9 @@
 #include "agent/publish/publisher_private.h"
 #include "files/route.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define WORKING_MAX  4  /* children at a time, and */
@@ -167,19 +169,73 @@ static void work_as_told(void *ctx, void *result)
     work_at(&e->target, e->work, seen);
 }
 
+/* True if root gives the directory T to another user: whose files are in it from the first generation on. */
+static bool is_given(const struct cfr_target *t)
+{
+    struct cfr_err none = {0};
+    uid_t uid;
+    gid_t gid;
+
+    return t->ops->make != NULL && t->config->owner != NULL && geteuid() == 0 &&
+           cfr_publish_content_ids(t->config->owner, NULL, &uid, &gid, &none) == 0 && uid != 0;
+}
+
+static void add_gid(const char *group, struct cfr_errand_gids *gids)
+{
+    struct cfr_err none = {0};
+    uid_t uid;
+    gid_t gid;
+
+    if (group != NULL && gids->count < CFR_ERRAND_GIDS_MAX &&
+        cfr_publish_content_ids(NULL, group, &uid, &gid, &none) == 0)
+        gids->gids[gids->count++] = gid;
+}
+
+/* The groups that the configuration gives T's files to. Only in a directory that its owner cannot take out of the way:
+ * elsewhere a link of theirs could lead to where one of the groups may write. */
+static void find_gids(const struct cfr_target *t, struct cfr_errand_gids *gids)
+{
+    char above[CFR_TARGET_PATH_MAX];
+    struct cfr_route route;
+    char *slash;
+
+    if (!is_given(t))
+        return;
+    (void)snprintf(above, sizeof above, "%s", cfr_publish_path(t->config));
+    slash = strrchr(above, '/');
+    if (slash == NULL || slash == above)
+        return;
+    *slash = '\0';
+    cfr_route_find(above, true, true, &route);
+    if (route.foreign || route.blocked)
+        return;
+    add_gid(t->config->group, gids);
+    for (size_t i = 0; i < t->config->files.count; i++)
+        add_gid(cfr_publish_file_at(&t->config->files, i)->group, gids);
+}
+
 static void run_errand(void *ctx, void *result)
 {
     struct errand_of *e = ctx;
     struct cfr_publish_seen *seen = result;
+    struct cfr_errand_gids gids = {.count = 0};
+    const char *path = cfr_publish_path(e->target.config);
     struct cfr_route route;
 
     e->work->job.may_wait = true;
-    cfr_route_find(cfr_publish_path(e->target.config), cfr_publish_is_directory(&e->target), true, &route);
+    cfr_route_find(path, cfr_publish_is_directory(&e->target), true, &route);
+    if (!route.foreign && (e->work->what & CFR_PUBLISHER_PUBLISH) != 0 && is_given(&e->target)) {
+        seen->err.code = e->target.ops->make(&e->target, &seen->err);
+        if (seen->err.code != 0)
+            return;
+        cfr_route_find(path, true, true, &route);
+    }
     if (!route.foreign || geteuid() != 0) {
         work_as_told(ctx, result);
         return;
     }
-    if (!cfr_errand_as(route.uid, work_as_told, ctx, result))
+    find_gids(&e->target, &gids);
+    if (!cfr_errand_as(route.uid, &gids, work_as_told, ctx, result))
         (void)cfr_err_set(&seen->err, CFR_E_INTERNAL, "the process that writes with the rights of user %u broke down",
                           (unsigned)route.uid);
     if (seen->err.code == CFR_E_PERM)
@@ -195,7 +251,8 @@ static bool needs_child(const struct cfr_target *t, unsigned what)
     cfr_route_find(cfr_publish_path(t->config), cfr_publish_is_directory(t), false, &route);
     if (route.storage == CFR_ROUTE_REMOTE || route.blocked)
         return true;
-    return what != CFR_PUBLISHER_LOOK && (route.storage != CFR_ROUTE_MEMORY || (route.foreign && geteuid() == 0));
+    return what != CFR_PUBLISHER_LOOK &&
+           (route.storage != CFR_ROUTE_MEMORY || (route.foreign && geteuid() == 0) || is_given(t));
 }
 
 static void fail_hanging(const struct cfr_target *t, struct cfr_publish_seen *seen)

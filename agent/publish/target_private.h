@@ -59,6 +59,8 @@ struct cfr_target_ops {
     /* Fills OUT (zeroed) with what is to be published. Changes nothing. Never NULL. */
     int (*render)(const struct cfr_target *t, const struct cfr_publish_render *job, struct cfr_target_content *out,
                   struct cfr_err *err);
+    /* Makes the directory that the target is, with the owner, group and mode of the configuration. NULL: it is none. */
+    int (*make)(const struct cfr_target *t, struct cfr_err *err);
     /* Publishes it in one step. *HASH is of what was published last, 0 if that is not known; it is brought up to date,
      * if the kind has one. *CHANGED (false): something was written. Never NULL. */
     int (*publish)(const struct cfr_target *t, const struct cfr_publish_job *job, struct cfr_target_content *content,

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import ROLE, eventually, needs_namespace
+from conftest import AS_NOBODY, CREDFRESH, ROLE, eventually, let_others_in, needs_namespace
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -190,25 +190,62 @@ def test_two_targets_have_the_same(agent):
 
 
 @root_only
+def dress(path):
+    st = path.stat()
+    return mode(path), st.st_uid, st.st_gid
+
+
 def test_modes_and_owners(agent):
-    publishing(agent, [
+    """The same at each publish, not only where everything is made."""
+    let_others_in(agent.dir)
+    agent.configure(agent.credential(keep_previous="1s", publish=[
         {"directory": str(agent.out), "directory_mode": "0750", "owner": "daemon", "group": "1234", "files": [
-            {"name": "a", "format": "token", "mode": "0400", "owner": "nobody", "group": "daemon"},
-            {"name": "b", "format": "token", "mode": "0644", "owner": "4321"},
+            {"name": "a", "format": "token", "mode": "0400", "owner": "1", "group": "4321"},
+            {"name": "b", "format": "token", "mode": "0640", "group": "1234"},
             {"name": "c", "format": "token"}]},
-        {"file": {"path": str(agent.dir / "single"), "format": "token", "mode": "0440", "group": "1234"}}])
-    once(agent)
+        {"directory": str(agent.dir / "ours"), "group": "1234", "files": [
+            {"name": "a", "format": "token", "mode": "0400", "owner": "nobody", "group": "daemon"},
+            {"name": "b", "format": "token", "mode": "0644", "owner": "4321"}]},
+        {"file": {"path": str(agent.dir / "single"), "format": "token", "mode": "0440", "group": "1234"}}])).start()
+    for generation in 1, 2, 3:
+        agent.wait_generation(generation)
+        agent.wait_state("fresh")
+        assert dress(agent.out) == ("0o750", 1, 1234)
+        assert dress((agent.out / "..data").resolve()) == ("0o750", 1, 1234)
+        assert dress(agent.out / "a") == ("0o400", 1, 4321)
+        assert dress(agent.out / "b") == ("0o640", 1, 1234)
+        assert dress(agent.out / "c")[:2] == ("0o600", 1)
+        assert dress(agent.dir / "ours") == ("0o755", 0, 1234)
+        assert dress(agent.dir / "ours/a") == ("0o400", 65534, 1)
+        assert dress(agent.dir / "ours/b") == ("0o644", 4321, 0)
+        assert dress(agent.dir / "single") == ("0o440", 0, 1234)
+        eventually(lambda: len([d for d in agent.out.iterdir() if d.name.startswith("..2")]) == 1,
+                   "the end of the previous generation:\n" + agent.log)
+        agent.cloud.admin("/volume/demo/renew", {})
+    assert " warn " not in agent.log and " error " not in agent.log, agent.log
 
-    def dress(path):
-        st = path.stat()
-        return mode(path), st.st_uid, st.st_gid
 
-    assert dress(agent.out) == ("0o750", 1, 1234)
-    assert dress((agent.out / "..data").resolve()) == ("0o750", 1, 1234)
-    assert dress(agent.out / "a") == ("0o400", 65534, 1)
-    assert dress(agent.out / "b") == ("0o644", 4321, 0)
-    assert dress(agent.out / "c") == ("0o600", 0, 0)
-    assert dress(agent.dir / "single") == ("0o440", 0, 1234)
+def test_an_owner_that_a_given_directory_cannot_have(agent):
+    publishing(agent, [{"directory": str(agent.out), "owner": "daemon", "files": [
+        {"name": "a", "format": "token", "owner": "1"}, {"name": "b", "format": "token", "owner": "nobody"}]}])
+    done = agent.run("check")
+    assert done.returncode == 3 and done.stdout.count("can belong to nobody else") == 1, done.stdout
+
+
+def test_only_root_gives_a_directory_away(agent):
+    """Also with the right to change owners: what it gave away is closed to it."""
+    let_others_in(agent.dir)
+    place, source = agent.dir / "place", agent.dir / "token"
+    for made in place, agent.state:
+        made.mkdir(mode=0o700)
+        os.chown(made, 65534, 65534)
+    source.write_text(agent.cloud.token())
+    source.chmod(0o644)
+    agent.configure(agent.credential(exchange=None, token={"file": str(source)}, publish={
+        "directory": str(place / "out"), "owner": "daemon", "files": [{"name": "a", "format": "token"}]}))
+    done = subprocess.run([*AS_NOBODY, CREDFRESH, "once", "-c", agent.config_path, "--timeout", "2s"], capture_output=True, text=True)
+    assert done.returncode == 4 and "only root can publish in a directory that it gives to another user" in done.stderr
+    assert not (place / "out").exists()
 
 
 # ---- the token itself ----
