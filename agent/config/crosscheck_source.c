@@ -13,6 +13,7 @@
 #include "rotation/provider.h"
 
 #include <string.h>
+#include <unistd.h>
 
 void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
@@ -433,6 +434,28 @@ static void walk_ca_files(struct ca_walk *w, const struct cfr_table *table, cons
     }
 }
 
+/* The agent reads the files of a rotated key again: which key is published, and what its value was before. Only root
+ * can that once they are another user's. */
+static void check_minted_owners(const struct cfr_config_credential *c, struct cfr_config_diagnostics *ps)
+{
+    for (size_t i = 0; c->mint != NULL && geteuid() != 0 && i < c->publish.count; i++) {
+        const struct cfr_config_publish *t = (const struct cfr_config_publish *)c->publish.items + i;
+
+        for (size_t k = 0; t->directory != NULL && k < t->files.count; k++) {
+            const struct cfr_config_file *f = (const struct cfr_config_file *)t->files.items + k;
+            struct cfr_err none = {0};
+            uid_t uid;
+
+            if (f->owner != NULL && cfr_path_uid(f->owner, &uid, &none) == 0 && uid != geteuid())
+                cfr_config_diagnostics_add(ps, f->node.line,
+                                           "credential %s: publish.files: owner: the files of a rotated key are read "
+                                           "again by the agent, and only root can read those of another user: leave "
+                                           "`owner` out, and let that user in by `group` and `mode`",
+                                           c->name);
+        }
+    }
+}
+
 /* Files in a directory that is given to a user are written with that user's rights, who can give none away. */
 static void check_file_owners(const struct cfr_config_credential *c, struct cfr_config_diagnostics *ps)
 {
@@ -466,6 +489,7 @@ void cfr_config_check_files(const struct cfr_config *config, struct cfr_config_d
         walk.credential = cfr_config_at(config, i)->name;
         walk_ca_files(&walk, &cfr_config_credential_table, cfr_config_at(config, i));
         check_file_owners(cfr_config_at(config, i), problems);
+        check_minted_owners(cfr_config_at(config, i), problems);
     }
     walk.kind = cfr_config_image_table.name;
     for (size_t i = 0; i < config->image_credentials.count && !problems->nomem; i++) {

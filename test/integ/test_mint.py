@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Rotation of long-lived keys: AWS access keys at the local cloud, whose IAM has the limits and delays of the real one."""
 import json
+import subprocess
 import threading
 
 import pytest
 from botocore.exceptions import ClientError
 
-from conftest import eventually, read_text
+from conftest import AS_NOBODY, CREDFRESH, eventually, let_others_in, read_text
 from minting import (IAM, admin, call, clean_up, cloud, configured as agent, iam_cloud, keys_of, mint_of, minted,  # noqa: F401
                      published_key, wait_complete)
 
@@ -321,3 +322,15 @@ def test_a_foreign_key_is_warned_of_at_the_first_mint(agent):
     agent.wait_generation(2, "robot")
     wait_complete(agent)
     assert mint_of(agent)["waits_for"] is None and list(keys_of(agent.cloud)) == [published_key(agent)]
+
+
+def test_files_that_the_agent_could_not_read_again(agent):
+    """Without root's rights: it would miss the key that is published, and make another one."""
+    one = minted(agent)
+    one["publish"]["files"][0]["owner"] = "1234"
+    agent.configure(one, admin(agent))
+    let_others_in(agent.dir)
+    agent.config_path.chmod(0o644)
+    done = subprocess.run([*AS_NOBODY, CREDFRESH, "once", "-c", agent.config_path], capture_output=True, text=True)
+    assert done.returncode == 3 and "the files of a rotated key are read again by the agent" in done.stderr, done.stderr
+    assert agent.run("check").returncode == 0 and not keys_of(agent.cloud)
