@@ -71,7 +71,8 @@ const struct cfr_rotation_provider *cfr_config_mint_provider(const struct cfr_co
                                                              const void **provider_config)
 {
     *provider_config = c->provider.config;
-    return c->provider.variant.row;
+    /* Of a configuration with a mistake there may be the key alone. */
+    return c->provider.config != NULL ? c->provider.variant.row : NULL;
 }
 
 void cfr_config_mint_subject(const struct cfr_config_mint *c, char out[CFR_ROTATION_SUBJECT_MAX])

@@ -47,11 +47,26 @@ static void what_cannot_be_passed_on(void **state)
     all_refused(cases, COUNT(cases));
 }
 
+/* Two with one `with` are compared, also where one of them says nothing of its keys. */
+static void a_provider_of_the_wrong_kind(void **state)
+{
+    static const struct refusal cases[] = {
+        {HEAD SECRET KEY("aws: nonsense") PUB "  - name: backup\n    mint: {with: admin, " AWS
+                                              "}\n    publish: {directory: /e, files: [{name: t, format: json}]}\n",
+         "f:6: credential robot: mint.aws: a mapping is wanted here, not text; write `user_name: ...` below it, "
+         "indented\n"},
+    };
+
+    (void)state;
+    all_refused(cases, COUNT(cases));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_key_of_the_administrator),
         cmocka_unit_test(what_cannot_be_passed_on),
+        cmocka_unit_test(a_provider_of_the_wrong_kind),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
