@@ -200,8 +200,10 @@ static const struct cfr_field publish_fields[] = {
      .doc = CFR_DOC("A directory in the layout of a Kubernetes volume: `NAME` is a link to `..data/NAME`, and `..data` "
                     "a link that is swapped. No other program may write there.")},
     {FIELD(directory_mode, MODE),
-     .doc = CFR_DOC("Permission bits of `directory`, octal and in quotes. Default: \"0755\", so that consumers of "
-                    "other groups reach the files that their own modes let them read.")},
+     .doc = CFR_DOC("Permission bits of `directory`, octal and in quotes, where credfresh makes it, and of each "
+                    "generation in it; a directory that is there keeps its own, and its owner and group. Default: "
+                    "\"0755\", so that consumers of other groups reach the files that their own modes let them "
+                    "read.")},
     {FIELD(owner, STRING), .min = 1, .max = 256,
      .doc = CFR_DOC("User name or number that owns `directory`, and whose files are in it. Only root can give it to "
                     "another user. Default: the user that credfresh runs as.")},
