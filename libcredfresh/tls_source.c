@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Verifies the set of a directory, once for each change and again when its certificate becomes valid. */
+/* Verifies the set of a directory, once for each change and again when the time may have made it valid. */
 #include "tls_source.h"
 
 #include <stdio.h>
@@ -43,6 +43,7 @@ static enum cfl_tls_event verify_snapshot(struct cfl_tls_source *source, const s
     in->ca = file_of(snapshot, source->ca_name);
     *said = (struct cfl_tls_verdict){0, ""};
     source->again_s = 0;
+    source->verified_s = in->now_s;
     said->code = cfl_tls_set_make(&set, in, said->text, sizeof said->text);
     if (said->code == CREDFRESH_E_NOMEM)
         source->again_s = in->now_s + 1;
@@ -58,6 +59,11 @@ static enum cfl_tls_event verify_snapshot(struct cfl_tls_source *source, const s
     return CFL_TLS_TAKEN;
 }
 
+static bool same_verdict(const struct cfl_tls_verdict *a, const struct cfl_tls_verdict *b)
+{
+    return a->code == b->code && strcmp(a->text, b->text) == 0;
+}
+
 /* True if there is something about the directory that was not said before. */
 static bool hear_watch(struct cfl_tls_source *source)
 {
@@ -70,7 +76,14 @@ static bool hear_watch(struct cfl_tls_source *source)
     source->watch_said.code = status.error;
     if (status.error != 0)
         (void)snprintf(source->watch_said.text, sizeof source->watch_said.text, "%s", status.error_text);
-    return status.error != 0 && (before.code != status.error || strcmp(before.text, source->watch_said.text) != 0);
+    return status.error != 0 && !same_verdict(&before, &source->watch_said);
+}
+
+/* A clock that was ahead refused what is valid by the corrected one. No timer rings for that: the watcher's regular
+ * check dispatches soon enough. */
+static bool was_ahead(const struct cfl_tls_source *source, int64_t now_s)
+{
+    return source->set_said.code == CREDFRESH_TLS_E_EXPIRED && now_s < source->verified_s;
 }
 
 enum cfl_tls_event cfl_tls_source_refresh(struct cfl_tls_source *source, SSL_CTX *trial, unsigned int flags,
@@ -80,15 +93,20 @@ enum cfl_tls_event cfl_tls_source_refresh(struct cfl_tls_source *source, SSL_CTX
     const struct credfresh_snapshot *snapshot = NULL;
     enum cfl_tls_event event = CFL_TLS_NOTHING;
     bool news = false;
+    bool back = was_ahead(source, now_s);
+    struct cfl_tls_verdict before = source->set_said;
 
     source->fresh = credfresh_dispatch(source->watch) > 0 || source->fresh;
     news = hear_watch(source);
-    if (source->fresh || (source->again_s != 0 && source->again_s <= now_s)) {
+    if (source->fresh || back || (source->again_s != 0 && source->again_s <= now_s)) {
+        back = back && !source->fresh;
         source->fresh = false;
         snapshot = credfresh_acquire(source->watch);
         if (snapshot != NULL)
             event = verify_snapshot(source, snapshot, &in);
         credfresh_release(snapshot);
+        if (back && event == CFL_TLS_REFUSED && same_verdict(&before, &source->set_said))
+            event = CFL_TLS_NOTHING;
     }
     return event == CFL_TLS_NOTHING && news ? CFL_TLS_REFUSED : event;
 }

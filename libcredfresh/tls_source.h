@@ -23,12 +23,14 @@ struct cfl_tls_source {
     struct cfl_tls_verdict set_said;   /* on its newest snapshot */
     bool fresh;                        /* there is a snapshot that was not verified yet */
     int64_t again_s;                   /* when the newest snapshot is to be verified again: 0 never */
+    int64_t verified_s;                /* when it was verified last */
 };
 
 /* Result of a refresh. */
 enum cfl_tls_event { CFL_TLS_NOTHING, CFL_TLS_TAKEN, CFL_TLS_REFUSED };
 
-/* Dispatches the watcher, and verifies the snapshot if it is new or due at NOW_S. */
+/* Dispatches the watcher, and verifies the snapshot if it is new or due at NOW_S, or if it had expired and the clock
+ * has been set back since. A verdict that is confirmed is CFL_TLS_NOTHING. */
 enum cfl_tls_event cfl_tls_source_refresh(struct cfl_tls_source *source, SSL_CTX *trial, unsigned int flags,
                                           int64_t now_s);
 /* The verdict on the directory if it is an error, else the one on the set. */

@@ -98,7 +98,8 @@ struct credfresh_tls_options {
 /* Reads and verifies the set and begins to follow it. 0 with *TLS, or a code with the error in TEXT ((NULL, 0) is
  * allowed) and *TLS NULL. Without CREDFRESH_TLS_WAIT an unusable set is an error. Files of one directory are verified
  * and used together; a bundle in its own ca_directory is verified alone, so that neither delays the other. A
- * certificate that is not valid yet is refused only while the one in use is valid. Blocks on disk. */
+ * certificate that is not valid yet is refused only while the one in use is valid. What expired by a clock that was
+ * ahead is verified again when the clock has been set back, at the next check. Blocks on disk. */
 CREDFRESH_API int credfresh_tls_open(struct credfresh_tls **tls, const struct credfresh_tls_options *options,
                                      char *text, size_t text_size);
 

@@ -2,6 +2,22 @@
 /* A context that follows a volume: sets used and refused, and existing connections unchanged. */
 #include "tls_pair.h"
 
+#include <time.h>
+
+static time_t clock_ahead_s;
+
+/* Takes the place of libc's, for the library too. */
+time_t time(time_t *now)
+{
+    struct timespec t;
+
+    MUST(clock_gettime(CLOCK_REALTIME, &t) == 0);
+    t.tv_sec += clock_ahead_s;
+    if (now != NULL)
+        *now = t.tv_sec;
+    return t.tv_sec;
+}
+
 struct world {
     struct volume volume;
     struct identity ca;
@@ -16,6 +32,7 @@ static int setup(void **state)
     struct identity own;
 
     MUST(w != NULL);
+    clock_ahead_s = 0;
     volume_make(&w->volume);
     w->ca = authority("first");
     w->other_ca = authority("second");
@@ -213,6 +230,46 @@ static void test_not_yet_valid(void **state)
     credfresh_tls_close(tls);
 }
 
+/* A rotation by a clock that is far ahead, which is then set right in two steps. */
+static void test_clock_set_back(void **state)
+{
+    struct world *w = *state;
+    struct credfresh_tls *tls = open_tls(&w->volume, "", 0);
+
+    publish_leaf(w, 102);
+    clock_ahead_s = 400 * (time_t)TLS_DAY_S;
+    until(tls, 1, 1);
+    assert_int_equal(status_of(tls).code, CREDFRESH_TLS_E_EXPIRED);
+    clock_ahead_s = 300 * (time_t)TLS_DAY_S;
+    assert_int_equal(credfresh_tls_dispatch(tls), 0);
+    assert_int_equal(status_of(tls).code, CREDFRESH_TLS_E_EXPIRED);
+    assert_int_equal(status_of(tls).refused, 1);
+    clock_ahead_s = 0;
+    assert_int_equal(credfresh_tls_dispatch(tls), 1);
+    assert_int_equal(status_of(tls).code, 0);
+    assert_int_equal(shake(credfresh_tls_ctx(tls), w->client, 0), 102);
+    credfresh_tls_close(tls);
+}
+
+/* The same for a bundle of its own, which was never in use before. */
+static void test_clock_set_back_bundle(void **state)
+{
+    struct world *w = *state;
+    struct credfresh_tls_options options = CREDFRESH_TLS_OPTIONS_INIT;
+    struct credfresh_tls *tls = NULL;
+
+    clock_ahead_s = 40000 * (time_t)TLS_DAY_S;
+    options.cert_name = "";
+    options.ca_directory = w->volume.path;
+    options.flags = CREDFRESH_TLS_WAIT;
+    assert_int_equal(credfresh_tls_open(&tls, &options, NULL, 0), 0);
+    assert_int_equal(status_of(tls).code, CREDFRESH_TLS_E_EXPIRED);
+    clock_ahead_s = 0;
+    assert_int_equal(credfresh_tls_dispatch(tls), 1);
+    assert_int_equal(status_of(tls).code, 0);
+    credfresh_tls_close(tls);
+}
+
 static void test_two_directories(void **state)
 {
     struct world *w = *state;
@@ -283,6 +340,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused_bundle, setup, teardown),
         cmocka_unit_test_setup_teardown(test_expired, setup, teardown),
         cmocka_unit_test_setup_teardown(test_not_yet_valid, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_clock_set_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_clock_set_back_bundle, setup, teardown),
         cmocka_unit_test_setup_teardown(test_two_directories, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wait, setup, teardown),
     };
