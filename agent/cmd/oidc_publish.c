@@ -209,14 +209,26 @@ static int drop_record(struct publishing *p, struct cfr_err *err)
     return cfr_oidc_issuer_set_not_uploaded(&p->d->issuer) ? cfr_oidc_store_save(p->d, err) : 0;
 }
 
+static void drop_record_after_error(struct publishing *p)
+{
+    struct cfr_err unsaved = {0};
+
+    if (drop_record(p, &unsaved) != 0)
+        cfr_cli_complain("%s", unsaved.text);
+}
+
+/* Another discovery document counts like another key set: it may lead verifiers to other keys. */
 static int look_at_store(struct publishing *p, struct cfr_err *err)
 {
-    int rc = call_store(p, &p->documents[0], false, err);
+    int rc = 0;
 
-    if (rc == 0 && !is_same(&p->documents[0]))
-        rc = drop_record(p, err);
-    for (size_t i = 1; rc == 0 && i < DOCUMENTS; i++)
+    for (size_t i = 0; rc == 0 && i < DOCUMENTS; i++) {
         rc = call_store(p, &p->documents[i], false, err);
+        if (rc == 0 && !is_same(&p->documents[i]))
+            rc = drop_record(p, err);
+        else if (rc == CFR_E_LIMIT) /* larger than any of ours */
+            drop_record_after_error(p);
+    }
     if (rc != 0 || p->o->oidc.replace)
         return rc;
     rc = check_issuer(p, &p->documents[1], err);
@@ -281,18 +293,14 @@ static int wait_for_url(struct publishing *p, struct document *d, struct cfr_err
         int64_t left_ms = p->end_boot_ms - cfr_clock_now().boot_ms;
         bool late = left_ms <= pause_ms;
 
+        if (rc == CFR_E_MISSING || rc == CFR_E_LIMIT)
+            drop_record_after_error(p);
         if (rc == 0 || (rc != CFR_E_MISSING && cfr_err_class(rc) == CFR_CLASS_LOCAL))
             return rc;
-        /* Of a URL that cannot be reached nothing is known until the time is up. */
-        if (rc == CFR_E_MISSING || late) {
-            struct cfr_err unsaved = {0};
-
-            if (drop_record(p, &unsaved) != 0)
-                cfr_cli_complain("%s", unsaved.text);
-        }
         if (late) {
             const struct cfr_err last = *err;
 
+            drop_record_after_error(p); /* of a URL that cannot be reached nothing is known until now */
             return cfr_err_set(err, CFR_E_TIMEOUT,
                                "%s. The store has the document: wait for the caches in front of it, and check that the "
                                "issuer's URL leads to the store and can be read by anyone; then publish again",

@@ -188,17 +188,27 @@ def not_switched(issuer):
     assert "run `credfresh oidc publish`" in issuer.refused("rotate")
 
 
-@pytest.mark.parametrize("why", ["conflict", "denied"])
+@pytest.mark.parametrize("why", ["conflict", "denied", "discovery", "too large"])
 def test_no_switch_after_a_publish_that_saw_other_keys_and_failed(make, why):
-    """Those are what verifiers read, whatever the journal says of an earlier upload."""
+    """Those are what verifiers read, whatever the journal says of an earlier upload. Another discovery document may lead
+    them to a set without the new key, and a document that is too large to be read is none of ours."""
     issuer = make("s3")
     old = both_published(issuer)
-    issuer.put(JWKS, old.replace(b'"kid":"', b'"kid":"x') if why == "conflict" else old)
-    if why == "denied":
+    good = issuer.there(JWKS)
+    if why == "discovery":
+        issuer.put(DISCOVERY, issuer.there(DISCOVERY).replace(JWKS.encode(), b"openid/v1/jwks"))
+    elif why == "too large":
+        issuer.put(JWKS, json.dumps({"keys": [{"kid": "x", "n": "y" * 70000}]}).encode())
+    else:
+        issuer.put(JWKS, old.replace(b'"kid":"', b'"kid":"x') if why == "conflict" else old)
+    if why in ("denied", "discovery"):
         issuer.cloud.fault(kind="status", status=403, match={"action": "objects.s3.put"}, count=1)
     done = issuer.publish()
     assert done.returncode == (6 if why == "conflict" else 1), done
     not_switched(issuer)
+    if why == "too large":
+        assert "larger than" in done.stderr
+        issuer.put(JWKS, good)  # as its owner does: what was found is not replaced unread
     issuer.published("--replace")
     assert "too recently" in issuer.refused("rotate")
     issuer.pass_time(600)
