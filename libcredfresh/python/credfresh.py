@@ -83,7 +83,8 @@ class Snapshot(dict):
 
 
 class Watcher:
-    """Follows DIRECTORY. One thread at a time may dispatch or wait; any thread may ask for changed() and snapshot()."""
+    """Follows DIRECTORY. One thread at a time may dispatch or wait; any thread may ask for changed() and snapshot().
+    After close() every other method raises ValueError, as those of a closed file do."""
 
     def __init__(self, directory, names=(), check_ms=0, poll_ms=0, poll_only=False):
         wanted = [os.fsencode(name) for name in names]
@@ -102,6 +103,11 @@ class Watcher:
         if handle:
             _library.credfresh_close(handle)
 
+    def _open_handle(self):
+        if not self._handle:  # to the library it would be a null pointer
+            raise ValueError("the watcher is closed")
+        return self._handle
+
     def __enter__(self):
         return self
 
@@ -109,16 +115,16 @@ class Watcher:
         self.close()
 
     def fileno(self):
-        return _library.credfresh_fd(self._handle)
+        return _library.credfresh_fd(self._open_handle())
 
     def dispatch(self):
         """True if there is a new snapshot. What keeps it from being read is in status()["error_text"]."""
-        return _library.credfresh_dispatch(self._handle) == 1
+        return _library.credfresh_dispatch(self._open_handle()) == 1
 
     def wait(self, timeout_s=None):
         """Waits for a snapshot that no earlier wait() has returned for; the first one counts. False when the time is up."""
         if not self.changed(self._waited):
-            code = _library.credfresh_wait(self._handle, -1 if timeout_s is None else int(timeout_s * 1000))
+            code = _library.credfresh_wait(self._open_handle(), -1 if timeout_s is None else int(timeout_s * 1000))
             if code < 0:
                 raise Error(code)
             if code == 0:
@@ -127,14 +133,14 @@ class Watcher:
         return True
 
     def after_fork(self):
-        return _library.credfresh_after_fork(self._handle) == 1
+        return _library.credfresh_after_fork(self._open_handle()) == 1
 
     def changed(self, sequence):
-        return _library.credfresh_changed(self._handle, sequence) == 1
+        return _library.credfresh_changed(self._open_handle(), sequence) == 1
 
     def snapshot(self):
         """The current Snapshot, or None."""
-        handle = _library.credfresh_acquire(self._handle)
+        handle = _library.credfresh_acquire(self._open_handle())
         if not handle:
             return None
         try:
@@ -144,7 +150,7 @@ class Watcher:
 
     def status(self):
         status = _Status(ctypes.sizeof(_Status))
-        code = _library.credfresh_status(self._handle, ctypes.byref(status))
+        code = _library.credfresh_status(self._open_handle(), ctypes.byref(status))
         if code != 0:
             raise Error(code)
         return {name: value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -76,10 +76,17 @@ with credfresh.Watcher(sys.argv[1], names=["token"]) as watcher:
         print(snapshot.generation, snapshot["token"].decode(), snapshot.expires, flush=True)
         if snapshot.generation == 20:
             break
+watcher.close()
+for method, arguments in ("fileno", ()), ("dispatch", ()), ("wait", (0,)), ("after_fork", ()), ("changed", (0,)), \
+        ("snapshot", ()), ("status", ()):
     try:
-        credfresh.Watcher("")
-    except credfresh.Error as error:
-        print(error.code, error)
+        print(method, getattr(watcher, method)(*arguments))
+    except ValueError as error:
+        assert str(error) == "the watcher is closed"
+try:
+    credfresh.Watcher("")
+except credfresh.Error as error:
+    print(error.code, error)
 """
 
 
