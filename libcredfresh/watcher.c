@@ -16,10 +16,14 @@
 #include <unistd.h>
 
 #define RETRY_MS 100
+/* In the number of a thread that only copies the status; numbers of threads are smaller. */
+#define STATUS_MARK UINT64_C(0x80000000)
+#define STATUS_NS   20000
 
 struct credfresh {
     struct cfl_core *core; /* the only member that other threads read, with user */
-    _Atomic uint64_t user; /* the thread that dispatches: its process's and its own number; 0 for none */
+    _Atomic uint64_t user; /* the thread that dispatches: its process's and its own number, perhaps with STATUS_MARK; 0
+                              for none */
     pid_t process;         /* whose descriptors these are */
     struct cfl_options options;
     struct cfl_events events;
@@ -34,15 +38,22 @@ static uint64_t myself(void)
     return (uint64_t)(uint32_t)getpid() << 32 | (uint32_t)syscall(SYS_gettid);
 }
 
-/* One thread at a time. What another thread of the parent was doing at a fork ends there: the child takes over. */
-static int enter(struct credfresh *w)
+/* One thread at a time. What another thread of the parent was doing at a fork ends there: the child takes over. The
+ * copy of a status is waited for, asleep, so that a thread of lower priority can finish it; a dispatch is not. */
+static int enter(struct credfresh *w, uint64_t mark)
 {
     uint64_t me = myself();
     uint64_t now = 0;
 
-    while (!atomic_compare_exchange_weak_explicit(&w->user, &now, me, memory_order_acquire, memory_order_relaxed))
-        if (now != 0 && now >> 32 == me >> 32)
+    while (
+        !atomic_compare_exchange_weak_explicit(&w->user, &now, me | mark, memory_order_acquire, memory_order_relaxed)) {
+        if (now == 0 || now >> 32 != me >> 32)
+            continue;
+        if ((now & STATUS_MARK) == 0 || (now & ~STATUS_MARK) == me)
             return CREDFRESH_E_BUSY;
+        (void)nanosleep(&(struct timespec){0, STATUS_NS}, NULL);
+        now = 0;
+    }
     return 0;
 }
 
@@ -143,7 +154,7 @@ static int dispatch(struct credfresh *w)
 
 int credfresh_dispatch(struct credfresh *w)
 {
-    int rc = enter(w);
+    int rc = enter(w, 0);
 
     if (rc != 0)
         return rc;
@@ -154,7 +165,7 @@ int credfresh_dispatch(struct credfresh *w)
 
 int credfresh_after_fork(struct credfresh *w)
 {
-    int rc = enter(w);
+    int rc = enter(w, 0);
 
     if (rc != 0)
         return rc;
@@ -286,7 +297,7 @@ int credfresh_status(struct credfresh *w, struct credfresh_status *status)
 
     if (status->struct_size < offsetof(struct credfresh_status, looks))
         return CREDFRESH_E_INVALID;
-    rc = enter(w);
+    rc = enter(w, STATUS_MARK);
     if (rc != 0 && atomic_load_explicit(&w->user, memory_order_relaxed) != myself())
         return rc;
     describe(w, &s);

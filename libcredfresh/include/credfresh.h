@@ -46,7 +46,7 @@ CREDFRESH_API const char *credfresh_version(void);
 #define CREDFRESH_E_LIMIT     (-5) /* more files or bytes than the limits, or no descriptor left */
 #define CREDFRESH_E_UNSTABLE  (-6) /* it kept changing during the read; the read is repeated shortly */
 #define CREDFRESH_E_IO        (-7) /* any other failure of the system */
-#define CREDFRESH_E_BUSY      (-8) /* another thread is using the watcher, or this call came from within its callback */
+#define CREDFRESH_E_BUSY      (-8) /* another thread dispatches, or this call came from within the watcher's callback */
 #define CREDFRESH_E_HELD      (-9) /* CREDFRESH_HELD_MAX older snapshots are still held and not released */
 #define CREDFRESH_E_NO_EXPIRY (-10) /* it has no expiry */
 

@@ -101,10 +101,48 @@ static void test_no_reader_sees_a_mixture(void **state)
     credfresh_close(watcher);
 }
 
+static void *ask_status(void *unused)
+{
+    struct credfresh_status s = {.struct_size = sizeof s};
+
+    while (!atomic_load(&ended)) {
+        if (credfresh_status(watcher, &s) == CREDFRESH_E_BUSY)
+            atomic_fetch_add(&busy, 1);
+        atomic_fetch_add(&reads, 1);
+        (void)usleep(20);
+    }
+    return unused;
+}
+
+/* Those that ask are not refused for each other, and a thread that dispatches is not refused for them. */
+static void test_status_of_other_threads(void **state)
+{
+    pthread_t threads[2];
+
+    (void)state;
+    atomic_store(&ended, false);
+    atomic_store(&busy, 0);
+    atomic_store(&reads, 0);
+    update(volume_make(), 1, (const char *const[]){"a", "1 ", NULL});
+    watcher = follow(in("volume"), NULL);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_status, NULL), 0);
+    while (atomic_load(&reads) < 5000)
+        (void)usleep(100);
+    assert_int_equal(atomic_load(&busy), 0);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(credfresh_wait(watcher, 0), 0);
+    atomic_store(&ended, true);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    credfresh_close(watcher);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_no_reader_sees_a_mixture, scratch_make_fast, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_status_of_other_threads, scratch_make_fast, scratch_remove),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
