@@ -3,6 +3,7 @@
 #include "pki/oidc_issuer.h"
 
 #include "base/time.h"
+#include "pki/key_private.h"
 #include "pki/oidc_issuer_private.h"
 
 #include <stdlib.h>
@@ -112,6 +113,20 @@ int cfr_oidc_issuer_next_with(struct cfr_oidc_issuer *issuer, struct cfr_view pe
     if (rc == 0)
         issuer->phase = CFR_OIDC_ISSUER_PUBLISHING;
     return rc;
+}
+
+int cfr_oidc_issuer_check_next(struct cfr_oidc_issuer *issuer, struct cfr_view pem, struct cfr_err *err)
+{
+    char kid[CFR_KEY_KID_MAX];
+    int rc = cfr_key_kid(pem, kid, err);
+
+    if (rc != 0 || strcmp(kid, issuer->other.kid) == 0)
+        return rc;
+    return cfr_err_set(
+        err, CFR_E_CONFLICT,
+        "the key %s is for the next rotation: an interrupted step was completed now, and the rotation to "
+        "the key %s is under way",
+        kid, issuer->other.kid);
 }
 
 bool cfr_oidc_issuer_is_intent(const struct cfr_oidc_issuer *issuer)

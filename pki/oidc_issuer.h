@@ -90,6 +90,9 @@ int cfr_oidc_issuer_next(struct cfr_oidc_issuer *issuer, int64_t now_s, struct c
 /* From STEADY, where the cluster keeps the keys: the next one is PEM, public. CFR_E_CONFLICT in another phase, or if it
  * is the present one; CFR_E_CONFIG as for cfr_oidc_issuer_begin_with. */
 int cfr_oidc_issuer_next_with(struct cfr_oidc_issuer *issuer, struct cfr_view pem, struct cfr_err *err);
+/* After the completion of an interrupted step: CFR_E_CONFLICT if the key PEM is not the one of the rotation under way,
+ * CFR_E_CONFIG if it is no key. */
+int cfr_oidc_issuer_check_next(struct cfr_oidc_issuer *issuer, struct cfr_view pem, struct cfr_err *err);
 /* The files of the intention are written, at NOW_S. */
 void cfr_oidc_issuer_done(struct cfr_oidc_issuer *issuer, int64_t now_s);
 /* Files of the phase were found missing or changed: the new key of PUBLISHED is not known to verifiers, whatever was

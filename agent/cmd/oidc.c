@@ -311,6 +311,16 @@ static int confirm(struct cfr_oidc_store *d, struct cfr_err *err)
     return rc != 0 ? rc : cfr_oidc_store_save(d, err);
 }
 
+/* After the completion of an interrupted step. That step may have been about another key than the one that is given. */
+static int resume(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
+{
+    if (o->public_key == NULL)
+        return 0;
+    return d->issuer.phase == CFR_OIDC_ISSUER_PUBLISHED
+               ? import_key(o->public_key, cfr_oidc_issuer_check_next, &d->issuer, err)
+               : step(o, d, err);
+}
+
 static int rotate(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
 {
     bool resumed;
@@ -332,8 +342,9 @@ static int rotate(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d
                          d->issuer.web_root);
     if (rc == 0 && o->confirm)
         return resumed || changed ? not_yet(o, err) : confirm(d, err);
-    /* What an earlier run began was this step. */
-    return rc != 0 || resumed ? rc : step(o, d, err);
+    if (rc != 0)
+        return rc;
+    return resumed ? resume(o, d, err) : step(o, d, err);
 }
 
 /* ---- publish ---- */

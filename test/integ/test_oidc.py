@@ -460,6 +460,27 @@ def test_a_cluster_that_keeps_its_keys(issuer, tmp_path):
     assert "PRIVATE" not in (issuer.dir / "issuer.json").read_text() and not (issuer.dir / "signing.key").exists()
 
 
+def test_a_cluster_that_made_another_key_after_an_interruption(issuer, tmp_path):
+    """The interrupted step is completed; the key that it was not about is never taken for published."""
+    first, second, third = (make_public(tmp_path, name) for name in ("first", "second", "third"))
+    issuer.init("--public-key", str(first), "--settle", "0s")
+    issuer.good("rotate", "--public-key", str(second))
+    two = issuer.status()["other"]
+    path = issuer.dir / "issuer.json"
+    for key, refused in (third, True), (second, False):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "phase": "publishing"}))
+        if refused:
+            assert two in issuer.refused("rotate", "--public-key", str(key))
+        else:
+            issuer.good("rotate", "--public-key", str(key))
+        assert (issuer.status()["phase"], issuer.status()["other"]) == ("published", two)
+    issuer.good("rotate", "--confirm")
+    issuer.pass_time(25 * HOUR)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "phase": "retiring"}))
+    issuer.good("rotate", "--public-key", str(third))  # the end of one rotation, and the beginning of this one
+    assert issuer.status()["phase"] == "published" and set(issuer.keys()) == {two, issuer.status()["other"]}
+
+
 def test_a_cluster_that_switched_too_early(issuer, tmp_path):
     """As OpenShift does when its key is deleted: that is a fact, which is warned of and counted."""
     issuer.init("--public-key", str(make_public(tmp_path, "first")))
