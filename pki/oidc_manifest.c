@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAME_MAX_BYTES   256
-#define ACCOUNT_PART_MAX 253
-#define FILES_COMMON     5
+#define NAME_MAX_BYTES 256
+#define ACCOUNT_MAX    235 /* with a prefix and .json it is a file's name */
+/* Between a namespace and a name, where / cannot be: neither may have one, so that no two accounts share a file. */
+#define SEPARATOR    "_"
+#define FILES_COMMON 5
 
 /* ---- the inputs ---- */
 
@@ -30,7 +32,7 @@ static bool is_account(const char *text)
     size_t name = text[space] == '/' ? strspn(text + space + 1, plain) : 0;
 
     return space != 0 && space <= 63 && name != 0 && text[space + 1] != '.' && strstr(text, "..") == NULL &&
-           name <= ACCOUNT_PART_MAX && text[space + 1 + name] == '\0';
+           text[space + 1 + name] == '\0';
 }
 
 int cfr_oidc_manifest_check(const struct cfr_oidc_manifest_input *in, struct cfr_err *err)
@@ -44,6 +46,9 @@ int cfr_oidc_manifest_check(const struct cfr_oidc_manifest_input *in, struct cfr
         if (!is_account(in->service_accounts[i]))
             return cfr_err_set(err, CFR_E_CONFIG, "\"%.80s\" is no service account: write NAMESPACE/NAME",
                                in->service_accounts[i]);
+        if (strlen(in->service_accounts[i]) > ACCOUNT_MAX)
+            return cfr_err_set(err, CFR_E_CONFIG, "\"%.80s...\" has more than %d characters: no file can have its name",
+                               in->service_accounts[i], ACCOUNT_MAX);
     }
     return 0;
 }
@@ -148,7 +153,7 @@ static const char *azure_audience(const struct cfr_oidc_manifest_input *in)
 static void write_azure(const struct cfr_oidc_manifest_input *in, const char *account, struct cfr_str *out)
 {
     cfr_str_addz(out, "{\"name\":\"");
-    add_account(out, account, "-");
+    add_account(out, account, SEPARATOR);
     cfr_str_addf(out, "\",\"issuer\":\"%s\",\"subject\":\"system:serviceaccount:", in->issuer->url);
     add_account(out, account, ":");
     cfr_str_addf(out, "\",\"audiences\":[\"%s\"]}\n", azure_audience(in));
@@ -188,7 +193,7 @@ static void add_aws_commands(const struct cfr_oidc_manifest_input *in, struct cf
         cfr_str_addz(
             out,
             "aws-trust)\n    : \"${AWS_ACCOUNT:?}\" \"${AWS_ROLE:?}\" \"${SERVICE_ACCOUNT:?NAMESPACE/NAME}\"\n"
-            "    file=aws-trust-$(printf %s \"$SERVICE_ACCOUNT\" | tr / -).json\n"
+            "    file=aws-trust-$(printf %s \"$SERVICE_ACCOUNT\" | tr / " SEPARATOR ").json\n"
             "    aws iam update-assume-role-policy --role-name \"$AWS_ROLE\" --policy-document \\\n"
             "        \"$(sed \"s/AWS_PARTITION/${AWS_PARTITION:-aws}/; s/AWS_ACCOUNT/$AWS_ACCOUNT/\" \"$file\")\"\n"
             "    ;;\n");
@@ -202,7 +207,7 @@ static void add_azure_commands(const struct cfr_oidc_manifest_input *in, struct 
     for (size_t i = 0; i < in->service_account_count; i++) {
         cfr_str_addz(out, "    az identity federated-credential create --resource-group \"$AZURE_RESOURCE_GROUP\" \\\n"
                           "        --identity-name \"$AZURE_IDENTITY\" --name '");
-        add_account(out, in->service_accounts[i], "-");
+        add_account(out, in->service_accounts[i], SEPARATOR);
         cfr_str_addf(out, "' --issuer '%s' \\\n        --subject 'system:serviceaccount:", in->issuer->url);
         add_account(out, in->service_accounts[i], ":");
         cfr_str_addf(out, "' --audiences '%s'\n", azure_audience(in));
@@ -210,7 +215,7 @@ static void add_azure_commands(const struct cfr_oidc_manifest_input *in, struct 
     cfr_str_addz(out, "    ;;\nazure-app)\n    : \"${AZURE_APP:?}\"\n");
     for (size_t i = 0; i < in->service_account_count; i++) {
         cfr_str_addz(out, "    az ad app federated-credential create --id \"$AZURE_APP\" --parameters @azure-");
-        add_account(out, in->service_accounts[i], "-");
+        add_account(out, in->service_accounts[i], SEPARATOR);
         cfr_str_addz(out, ".json\n");
     }
     cfr_str_addz(out, "    ;;\n");
@@ -267,7 +272,7 @@ static void name_of_account(const char *prefix, const char *account, char name[N
 {
     size_t n = strcspn(account, "/");
 
-    (void)snprintf(name, NAME_MAX_BYTES, "%s-%.*s-%.150s.json", prefix, (int)n, account, account + n + 1);
+    (void)snprintf(name, NAME_MAX_BYTES, "%s-%.*s" SEPARATOR "%s.json", prefix, (int)n, account, account + n + 1);
 }
 
 bool cfr_oidc_manifest_write(const struct cfr_oidc_manifest_input *in, size_t n, char name[256], struct cfr_str *out,

@@ -50,7 +50,7 @@ def test_the_files(issuer):
     names = write(issuer, "--offline", *OPENSHIFT, *ACCOUNTS).splitlines()
     assert {name.rpartition("/")[2] for name in names} == {path.name for path in issuer.out.iterdir()} == {
         "cluster-authentication-02-config.yaml", "aws-oidc-provider.json", "gcp-pool-provider.json", "keys.json", "tell.sh",
-        "azure-images-registry.json", "azure-apps-web.json", "aws-trust-images-registry.json", "aws-trust-apps-web.json"}
+        "azure-images_registry.json", "azure-apps_web.json", "aws-trust-images_registry.json", "aws-trust-apps_web.json"}
     assert write(issuer, "--offline", *OPENSHIFT, *ACCOUNTS) == ""
     assert (issuer.out / "cluster-authentication-02-config.yaml").read_text() == f"""apiVersion: config.openshift.io/v1
 kind: Authentication
@@ -64,11 +64,11 @@ spec:
     assert documents["gcp-pool-provider.json"] == {
         "oidc": {"issuerUri": URL, "allowedAudiences": ["openshift"]},
         "attributeMapping": {"google.subject": "assertion.sub"}}
-    assert documents["azure-images-registry.json"] == {
-        "name": "images-registry", "issuer": URL, "subject": "system:serviceaccount:images:registry",
+    assert documents["azure-images_registry.json"] == {
+        "name": "images_registry", "issuer": URL, "subject": "system:serviceaccount:images:registry",
         "audiences": ["openshift"]}
     assert documents["keys.json"] == json.loads((DATA / "openshift/ccoctl/keys.json").read_text())  # and no x5c
-    trust = documents["aws-trust-apps-web.json"]["Statement"][0]
+    trust = documents["aws-trust-apps_web.json"]["Statement"][0]
     host = URL.removeprefix("https://")
     assert trust["Condition"] == {"StringEquals": {host + ":sub": "system:serviceaccount:apps:web", host + ":aud": "openshift"}}
 
@@ -76,7 +76,7 @@ spec:
 def test_the_usual_audiences(issuer):
     write(issuer, "--offline", *ACCOUNTS)
     assert json.loads((issuer.out / "aws-oidc-provider.json").read_text())["ClientIDList"] == ["sts.amazonaws.com"]
-    assert json.loads((issuer.out / "azure-apps-web.json").read_text())["audiences"] == ["api://AzureADTokenExchange"]
+    assert json.loads((issuer.out / "azure-apps_web.json").read_text())["audiences"] == ["api://AzureADTokenExchange"]
     assert "allowedAudiences" not in json.loads((issuer.out / "gcp-pool-provider.json").read_text())["oidc"]
 
 
@@ -91,10 +91,10 @@ def test_the_commands(issuer, tmp_path):
         "arn:aws:iam::123456789012:oidc-provider/" + URL.removeprefix("https://"))
     _, azure = tell(issuer, tmp_path, "azure", AZURE_RESOURCE_GROUP="rg", AZURE_IDENTITY="id")
     assert azure[0] == ["az", "identity", "federated-credential", "create", "--resource-group", "rg", "--identity-name", "id",
-                        "--name", "images-registry", "--issuer", URL, "--subject", "system:serviceaccount:images:registry",
+                        "--name", "images_registry", "--issuer", URL, "--subject", "system:serviceaccount:images:registry",
                         "--audiences", "openshift"] and len(azure) == 2
     _, app = tell(issuer, tmp_path, "azure-app", AZURE_APP="app")
-    assert [call[-1] for call in app] == ["@azure-images-registry.json", "@azure-apps-web.json"]
+    assert [call[-1] for call in app] == ["@azure-images_registry.json", "@azure-apps_web.json"]
     _, gcp = tell(issuer, tmp_path, "gcp", GCP_PROJECT="p", GCP_POOL="pool", GCP_PROVIDER="prov")
     assert gcp[1] == ["gcloud", "iam", "workload-identity-pools", "providers", "create-oidc", "prov", "--project=p",
                       "--location=global", "--workload-identity-pool=pool", "--issuer-uri=" + URL,
@@ -104,6 +104,23 @@ def test_the_commands(issuer, tmp_path):
     _, bind = tell(issuer, tmp_path, "gcp-bind", GCP_PROJECT_NUMBER="1", GCP_POOL="pool", GCP_SERVICE_ACCOUNT="a@b")
     assert [call[-1].rpartition("/")[2] for call in bind] == ["system:serviceaccount:images:registry",
                                                               "system:serviceaccount:apps:web"]
+
+
+def test_accounts_that_differ_by_a_dash(issuer, tmp_path):
+    """Each has its own file, and a role is opened to the account that was asked for."""
+    pair = ["team-a/b", "team/a-b"]
+    write(issuer, "--offline", *(word for account in pair for word in ("--service-account", account)))
+    for account in pair:
+        _, ((*_, policy),) = tell(issuer, tmp_path, "aws-trust", AWS_ACCOUNT="123456789012", AWS_ROLE="r", SERVICE_ACCOUNT=account)
+        assert "system:serviceaccount:" + account.replace("/", ":") in policy
+    _, app = tell(issuer, tmp_path, "azure-app", AZURE_APP="app")
+    made = [json.loads((issuer.out / call[-1].removeprefix("@")).read_text()) for call in app]
+    assert len({item["name"] for item in made}) == 2
+    assert [item["subject"] for item in made] == ["system:serviceaccount:" + account.replace("/", ":") for account in pair]
+    longest = "ns/" + "n" * 232
+    write(issuer, "--offline", "--service-account", longest)
+    assert tell(issuer, tmp_path, "aws-trust", AWS_ACCOUNT="1", AWS_ROLE="r", SERVICE_ACCOUNT=longest)[0].returncode == 0
+    assert all((issuer.out / call[-1][1:]).exists() for call in tell(issuer, tmp_path, "azure-app", AZURE_APP="app")[1])
 
 
 def test_what_the_commands_need(issuer, tmp_path):
@@ -141,7 +158,8 @@ def test_the_thumbprint_of_the_server(shared_cloud, tmp_path):
 def test_what_cannot_be_written(issuer):
     for words, says in [(["--service-account", "registry"], "NAMESPACE/NAME"), (["--service-account", "a/b;c"], "NAMESPACE/NAME"),
                         (["--service-account", "../b"], "NAMESPACE/NAME"), (["--audience", "a'b"], "one word"),
-                        (["--audience", "a b"], "one word")]:
+                        (["--audience", "a b"], "one word"),
+                        (["--service-account", "ns/" + "n" * 233], "more than 235 characters")]:
         done = issuer.run("manifests", "--offline", "--output", str(issuer.out), *words)
         assert done.returncode == 2 and says in done.stderr, (words, done)
     assert not issuer.out.exists()
