@@ -68,7 +68,7 @@ _credfresh_command()
         arguments=''
         ;;
     oidc)
-        options='--config --json --timeout --audience --name --offline --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --claims-supported --certificates --to --ca-file --output --service-account --replace --confirm --continue --help'
+        options='--config --json --timeout --audience --name --offline --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --claims-supported --certificates --to --ca-file --output --service-account --replace --confirm --continue --recount --help'
         arguments='init|rotate|publish|manifests|status'
         ;;
     reference)

@@ -180,6 +180,7 @@ complete -c credfresh -n '__credfresh_is oidc' -l service-account -x -d 'a servi
 complete -c credfresh -n '__credfresh_is oidc' -l replace -d 'replace keys that are not known here, or documents of another issuer'
 complete -c credfresh -n '__credfresh_is oidc' -l confirm -d 'every signer uses the new key now'
 complete -c credfresh -n '__credfresh_is oidc' -l continue -d 'continue a rotation, but start none'
+complete -c credfresh -n '__credfresh_is oidc' -l recount -d 'begin a waiting time again, if the clock was ahead at the last step'
 complete -c credfresh -n '__credfresh_is oidc' -s h -l help -d 'print this command\'s usage'
 complete -c credfresh -n '__credfresh_is oidc; and __credfresh_at 1' -x -a 'init rotate publish manifests status'
 

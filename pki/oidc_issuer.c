@@ -246,7 +246,7 @@ void cfr_oidc_issuer_done(struct cfr_oidc_issuer *issuer, int64_t now_s)
     default:
         return;
     }
-    issuer->since_s = now_s;
+    issuer->since_s = now_s > issuer->since_s ? now_s : issuer->since_s;
 }
 
 void cfr_oidc_issuer_set_lost(struct cfr_oidc_issuer *issuer)
@@ -270,4 +270,37 @@ int cfr_oidc_issuer_confirm(struct cfr_oidc_issuer *issuer, int64_t now_s, struc
     if (issuer->confirmed_s == 0)
         issuer->confirmed_s = now_s > issuer->since_s ? now_s : issuer->since_s;
     return 0;
+}
+
+/* ---- the clock ---- */
+
+int cfr_oidc_issuer_check_clock(const struct cfr_oidc_issuer *issuer, int64_t now_s, struct cfr_err *err)
+{
+    char now[CFR_TIME_RFC3339_MAX];
+    char then[CFR_TIME_RFC3339_MAX];
+    int64_t newest_s = issuer->since_s > issuer->confirmed_s ? issuer->since_s : issuer->confirmed_s;
+
+    newest_s = newest_s > issuer->uploaded_s ? newest_s : issuer->uploaded_s;
+    if (newest_s <= now_s + CFR_OIDC_ISSUER_LEEWAY_S)
+        return 0;
+    return cfr_err_set(
+        err, CFR_E_CONFLICT,
+        "this machine's clock says %s, but the journal's last step was at %s: set the clock right. If it "
+        "is right, and was ahead at that step, run `credfresh oidc rotate --recount`, which begins the "
+        "step's waiting time again",
+        cfr_time_format(now_s, now), cfr_time_format(newest_s, then));
+}
+
+bool cfr_oidc_issuer_recount(struct cfr_oidc_issuer *issuer, int64_t now_s)
+{
+    int64_t *const times[] = {&issuer->since_s, &issuer->confirmed_s, &issuer->uploaded_s};
+    bool changed = false;
+
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        if (*times[i] > now_s) {
+            *times[i] = now_s;
+            changed = true;
+        }
+    }
+    return changed;
 }

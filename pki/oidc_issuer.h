@@ -11,7 +11,7 @@
 
 #define CFR_OIDC_ISSUER_STORE_MAX    65536
 #define CFR_OIDC_ISSUER_DOCUMENT_MAX 16384
-/* How far a verifier's clock may be behind ours. */
+/* How far a verifier's clock may be behind ours, and ours behind the journal's times. */
 #define CFR_OIDC_ISSUER_LEEWAY_S 300
 /* Names of the documents, below the issuer's URL. */
 #define CFR_OIDC_ISSUER_DISCOVERY ".well-known/openid-configuration"
@@ -102,6 +102,12 @@ void cfr_oidc_issuer_set_lost(struct cfr_oidc_issuer *issuer);
  * keys, also in PUBLISHED, from which it leads to SWITCHED: the switch is the cluster's. CFR_E_CONFLICT in another
  * phase. */
 int cfr_oidc_issuer_confirm(struct cfr_oidc_issuer *issuer, int64_t now_s, struct cfr_err *err);
+/* CFR_E_CONFLICT, with what to do, if a time of the journal is later than NOW_S by more than CFR_OIDC_ISSUER_LEEWAY_S:
+ * the clock is behind, or was ahead then, and no waiting time can be told by it. */
+int cfr_oidc_issuer_check_clock(const struct cfr_oidc_issuer *issuer, int64_t now_s, struct cfr_err *err);
+/* Sets the times that are later than NOW_S, which is right, to it, so that waiting begins again. False if there are
+ * none. */
+bool cfr_oidc_issuer_recount(struct cfr_oidc_issuer *issuer, int64_t now_s);
 /* When the next step is allowed: 0 = at once, -1 = not before another event (an upload, a confirmation, the
  * beginning of a rotation). */
 int64_t cfr_oidc_issuer_ready_s(const struct cfr_oidc_issuer *issuer);

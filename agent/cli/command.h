@@ -42,6 +42,7 @@ struct cfr_cli_oidc_options {
     bool x5c;
     bool confirm;
     bool only_continue;
+    bool recount;
 };
 
 /* A parsed command line; each command uses a part of it. */

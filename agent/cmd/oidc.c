@@ -52,7 +52,9 @@ static void print_next(const struct cfr_oidc_issuer *i)
     char when[CFR_TIME_RFC3339_MAX];
     int64_t ready_s = cfr_oidc_issuer_ready_s(i);
 
-    if (i->phase == CFR_OIDC_ISSUER_STEADY && !cfr_oidc_issuer_is_uploaded(i))
+    if (cfr_oidc_issuer_is_intent(i))
+        (void)printf("a step was begun and not ended: run credfresh oidc rotate --continue\n");
+    else if (i->phase == CFR_OIDC_ISSUER_STEADY && !cfr_oidc_issuer_is_uploaded(i))
         (void)printf("one key; the documents are not uploaded: run credfresh oidc publish\n");
     else if (i->phase == CFR_OIDC_ISSUER_STEADY)
         (void)printf("one key: nothing to do until the next rotation\n");
@@ -321,12 +323,25 @@ static int resume(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d
                : step(o, d, err);
 }
 
+static int recount(struct cfr_oidc_store *d, struct cfr_err *err)
+{
+    if (!cfr_oidc_issuer_recount(&d->issuer, now_s()))
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "by this machine's clock no time of the journal is in the future: there is nothing to count "
+                           "again");
+    return cfr_oidc_store_save(d, err);
+}
+
 static int rotate(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
 {
     bool resumed;
     bool changed;
     int rc = open_existing(o->directory, d, err);
 
+    if (rc == 0 && o->recount)
+        return recount(d, err);
+    if (rc == 0)
+        rc = cfr_oidc_issuer_check_clock(&d->issuer, now_s(), err);
     if (rc == 0 && o->public_key != NULL && !d->issuer.cluster_key)
         rc = cfr_err_set(err, CFR_E_USAGE,
                          "--public-key is for an issuer whose private keys the cluster keeps; this one "
@@ -354,6 +369,8 @@ static int publish(const struct cfr_cli_options *o, struct cfr_oidc_store *d, st
     bool changed;
     int rc = open_existing(o->oidc.directory, d, err);
 
+    if (rc == 0)
+        rc = cfr_oidc_issuer_check_clock(&d->issuer, now_s(), err);
     if (rc == 0 && !o->oidc.replace)
         rc = cfr_oidc_store_check(d, &d->issuer, err);
     /* A step that was interrupted is completed first: its documents are those to upload. */
@@ -407,6 +424,7 @@ static void print_json(const struct cfr_oidc_issuer *i)
 static int status(const struct cfr_cli_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
 {
     const struct cfr_oidc_issuer *i = &d->issuer;
+    struct cfr_err clock = {0};
     char when[CFR_TIME_RFC3339_MAX];
     int rc = open_existing(o->oidc.directory, d, err);
 
@@ -420,8 +438,8 @@ static int status(const struct cfr_cli_options *o, struct cfr_oidc_store *d, str
                  cfr_oidc_issuer_phase_name(i->phase), shown(i->since_s, when), i->signing.kid);
     if (i->other.kid[0] != '\0')
         (void)printf("%s %s\n", i->phase < CFR_OIDC_ISSUER_SWITCHING ? "next     " : "before   ", i->other.kid);
-    if (cfr_oidc_issuer_is_intent(i))
-        (void)printf("a step was begun and not ended: run credfresh oidc rotate --continue\n");
+    if (cfr_oidc_issuer_check_clock(i, now_s(), &clock) != 0)
+        (void)printf("%s\n", clock.text);
     else
         print_next(i);
     return 0;
@@ -434,6 +452,7 @@ static int check_options(const struct cfr_cli_options *o, struct cfr_err *err)
     bool rotates = strcmp(o->args[0], "rotate") == 0;
     bool publishes = strcmp(o->args[0], "publish") == 0;
     bool manifests_too = strcmp(o->args[0], "manifests") == 0;
+    int ways = d->confirm + d->only_continue + d->recount;
     bool settled = d->issuer != NULL || d->web_root != NULL || d->key != NULL || d->token_life != NULL ||
                    d->settle != NULL || d->signer_lag != NULL || d->signing_key != NULL || d->jwks_path != NULL ||
                    d->claims || d->x5c || (d->public_key != NULL && !rotates);
@@ -456,10 +475,11 @@ static int check_options(const struct cfr_cli_options *o, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_USAGE, "oidc needs -d with the issuer's directory");
     if (settled && !init)
         return cfr_err_set(err, CFR_E_USAGE, "only init takes settings: they stay what they were");
-    if ((d->confirm || d->only_continue) && (!rotates || (d->confirm && d->only_continue)))
-        return cfr_err_set(err, CFR_E_USAGE, "rotate alone takes one of --confirm and --continue");
-    if (rotates && d->public_key != NULL && (d->confirm || d->only_continue))
-        return cfr_err_set(err, CFR_E_USAGE, "--public-key begins a rotation: leave out --confirm and --continue");
+    if (ways > 1 || (ways == 1 && !rotates))
+        return cfr_err_set(err, CFR_E_USAGE, "rotate alone takes one of --confirm, --continue and --recount");
+    if (rotates && d->public_key != NULL && ways != 0)
+        return cfr_err_set(err, CFR_E_USAGE,
+                           "--public-key begins a rotation: leave out --confirm, --continue and --recount");
     if (o->json && strcmp(o->args[0], "status") != 0)
         return cfr_err_set(err, CFR_E_USAGE, "status alone takes --json");
     return 0;

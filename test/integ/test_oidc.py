@@ -431,6 +431,35 @@ def test_keys_that_are_not_imported(issuer, tmp_path):
         assert done.returncode == 2 and says in done.stderr, (words, done)
 
 
+def test_a_clock_that_is_behind_or_was_ahead(issuer):
+    """Neither shortens a wait; what a clock ahead of time has recorded is not waited for for years."""
+    issuer.init("--key", "ecdsa-p256", "--settle", "10m")
+    issuer.pass_time(-HOUR)  # as if the clock had been set back since
+    before = issuer.files()
+    for words in [], ["--continue"]:
+        assert "set the clock right" in issuer.refused("rotate", *words)
+    assert "set the clock right" in issuer.good("status")
+    assert issuer.files() == before
+    issuer.pass_time(HOUR)
+    issuer.good("rotate")
+    issuer.pass_time(-3 * 8760 * HOUR)
+    assert "--recount" in issuer.refused("rotate", "--continue")
+    assert "both keys are published" in issuer.good("rotate", "--recount")
+    assert "nothing to count again" in issuer.refused("rotate", "--recount")
+    assert "too recently" in issuer.refused("rotate")
+    issuer.pass_time(600)
+    issuer.good("rotate")
+    issuer.good("rotate", "--confirm")
+    issuer.pass_time(-3 * 8760 * HOUR)
+    assert "--recount" in issuer.refused("rotate", "--confirm")
+    issuer.good("rotate", "--recount")
+    assert "may be in use until" in issuer.refused("rotate")
+    issuer.pass_time(25 * HOUR)
+    issuer.good("rotate")
+    assert issuer.status()["phase"] == "steady"
+    assert issuer.run("rotate", "--recount", "--confirm").returncode == 2
+
+
 def test_a_cluster_that_keeps_its_keys(issuer, tmp_path):
     """Publish, wait, retire: the switch is the cluster's, and nothing private is ever here."""
     first, second = make_public(tmp_path, "first"), make_public(tmp_path, "second")

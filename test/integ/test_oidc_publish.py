@@ -314,4 +314,7 @@ def test_what_publish_needs(make):
         assert done.returncode == status and says in done.stderr, (how, done)
     assert "needs --name" in issuer.run("publish", "--to", "gcs:" + issuer.base).stderr
     assert "needs --to" in issuer.run("publish", "--name", "aws").stderr
+    issuer.pass_time(-HOUR)
+    done = issuer.publish()
+    assert done.returncode == 6 and "set the clock right" in done.stderr, done
     assert json.loads((issuer.dir / "issuer.json").read_text()).get("store") is None

@@ -393,6 +393,35 @@ static void signers_that_follow_the_file(void **state)
     cfr_oidc_issuer_free(&i);
 }
 
+/* A clock that is behind could shorten a wait; one that was ahead makes it endless until it is begun again. */
+static void clocks_that_are_wrong(void **state)
+{
+    struct cfr_oidc_issuer issuer = {
+        .phase = CFR_OIDC_ISSUER_SWITCHED, .since_s = BEGIN, .token_life_s = HOUR, .lag_s = -1};
+    struct cfr_err err = {0};
+
+    (void)state;
+    assert_int_equal(cfr_oidc_issuer_check_clock(&issuer, BEGIN - CFR_OIDC_ISSUER_LEEWAY_S, &err), 0);
+    assert_int_equal(cfr_oidc_issuer_check_clock(&issuer, BEGIN - CFR_OIDC_ISSUER_LEEWAY_S - 1, &err), CFR_E_CONFLICT);
+    assert_non_null(strstr(err.text, "set the clock right"));
+    assert_false(cfr_oidc_issuer_recount(&issuer, BEGIN));
+    assert_int_equal(cfr_oidc_issuer_confirm(&issuer, BEGIN + 999 * HOUR, &err), 0);
+    assert_int_equal(cfr_oidc_issuer_check_clock(&issuer, BEGIN + HOUR, &err), CFR_E_CONFLICT);
+    assert_non_null(strstr(err.text, "--recount"));
+    assert_true(cfr_oidc_issuer_recount(&issuer, BEGIN + HOUR));
+    assert_int_equal(cfr_oidc_issuer_check_clock(&issuer, BEGIN + HOUR, &err), 0);
+    assert_int_equal(issuer.since_s, BEGIN);
+    assert_int_equal(cfr_oidc_issuer_ready_s(&issuer), BEGIN + 2 * HOUR + CFR_OIDC_ISSUER_LEEWAY_S);
+    issuer.uploaded_s = BEGIN + 9 * HOUR;
+    assert_int_equal(cfr_oidc_issuer_check_clock(&issuer, BEGIN + HOUR, &err), CFR_E_CONFLICT);
+    assert_true(cfr_oidc_issuer_recount(&issuer, BEGIN + HOUR));
+    assert_int_equal(issuer.uploaded_s, BEGIN + HOUR);
+    issuer.phase =
+        CFR_OIDC_ISSUER_PUBLISHING; /* done by a clock that is a little behind: no wait is shorter for that */
+    cfr_oidc_issuer_done(&issuer, BEGIN - 60);
+    assert_int_equal(issuer.since_s, BEGIN);
+}
+
 static void the_discovery_document(void **state)
 {
     struct cfr_oidc_issuer i;
@@ -589,6 +618,7 @@ int main(void)
         cmocka_unit_test(documents_in_a_store),
         cmocka_unit_test(a_cluster_that_keeps_its_keys),
         cmocka_unit_test(signers_that_follow_the_file),
+        cmocka_unit_test(clocks_that_are_wrong),
         cmocka_unit_test(the_discovery_document),
         cmocka_unit_test(the_journal),
         cmocka_unit_test(a_journal_that_is_none),
