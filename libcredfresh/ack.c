@@ -114,5 +114,7 @@ int credfresh_ack(uint64_t generation, const char *path, char *text, size_t text
         write_in_place(path, line) == 0)
         return 0;
     (void)cfl_fail_errno(&e, error, "cannot write %s", path);
+    if (error == ENOSPC) /* a full disk; of inotify and epoll it is a limit */
+        e.code = CREDFRESH_E_IO;
     return cfl_report(&e, text, text_size);
 }

@@ -243,7 +243,8 @@ CREDFRESH_API int credfresh_snapshot_expiry(const struct credfresh_snapshot *sna
 /* Acknowledges that GENERATION (credfresh_snapshot_generation()) is in use: writes it, in decimal and with a newline,
  * to the file PATH, which credfresh watches (`acknowledge: {file: PATH}` in its configuration). The file is synced and
  * replaced by a rename, or written in place if it is a mount or its directory is not writable. Mode 0644 less the
- * umask. Blocks on disk. CREDFRESH_E_INVALID (generation 0), CREDFRESH_E_MISSING, CREDFRESH_E_PERM, CREDFRESH_E_IO. */
+ * umask. Blocks on disk. CREDFRESH_E_INVALID (generation 0), CREDFRESH_E_MISSING, CREDFRESH_E_PERM, CREDFRESH_E_LIMIT
+ * (no descriptor left), CREDFRESH_E_NOMEM, CREDFRESH_E_IO (also for a full disk). */
 CREDFRESH_API int credfresh_ack(uint64_t generation, const char *path, char *text, size_t text_size);
 
 #ifdef __cplusplus

@@ -99,6 +99,9 @@ static void test_a_sync_that_fails(void **state)
     sync_error = EIO;
     assert_int_equal(credfresh_ack(2, in("ack"), NULL, 0), CREDFRESH_E_IO);
     assert_string_equal(get(in("ack")), "1\n");
+    sync_error = ENOSPC; /* a full disk is not one of the library's limits */
+    assert_int_equal(credfresh_ack(2, in("ack"), NULL, 0), CREDFRESH_E_IO);
+    assert_string_equal(get(in("ack")), "1\n");
     sync_error = EINTR;
     assert_int_equal(credfresh_ack(3, in("ack"), NULL, 0), 0);
     assert_string_equal(get(in("ack")), "3\n");
