@@ -114,12 +114,19 @@ static int read_options(struct credfresh_tls_options *o, const struct credfresh_
     return 0;
 }
 
+/* Certificate, key and bundle may be in one file, which is followed once. */
 static int copy_name(char **to, const char *name, const char **names, size_t *count)
 {
+    bool followed = false;
+
     *to = strdup(name);
-    if (*to != NULL)
+    if (*to == NULL)
+        return CREDFRESH_E_NOMEM;
+    for (size_t i = 0; i < *count; i++)
+        followed = followed || strcmp(names[i], name) == 0;
+    if (!followed)
         names[(*count)++] = *to;
-    return *to != NULL ? 0 : CREDFRESH_E_NOMEM;
+    return 0;
 }
 
 /* Adds a directory of which the key pair, the bundle or both are followed. */

@@ -84,7 +84,7 @@ struct credfresh_tls_options {
     const char *directory;    /* of the certificate and key, and of the CA bundle unless ca_directory is set */
     const char *ca_directory; /* of the CA bundle alone, or NULL */
     const char *cert_name;    /* NULL: "tls.crt". PEM: the certificate, then its chain. "": no key pair is followed */
-    const char *key_name;     /* NULL: "tls.key". PEM, not encrypted */
+    const char *key_name;     /* NULL: "tls.key". PEM, not encrypted. May be the certificate's file, which holds both */
     const char *ca_name;      /* NULL: "ca.crt". PEM, one certificate or more. "": no CA bundle is followed */
     credfresh_tls_change_fn *on_change; /* NULL for none */
     void *context;                      /* passed to on_change */

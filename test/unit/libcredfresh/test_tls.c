@@ -308,6 +308,28 @@ static void test_two_directories(void **state)
     volume_remove(&bundle);
 }
 
+static void test_one_file(void **state)
+{
+    struct world *w = *state;
+    struct credfresh_tls_options options = CREDFRESH_TLS_OPTIONS_INIT;
+    struct credfresh_tls *tls = NULL;
+    struct identity own = leaf(&w->ca, 102);
+    struct files both;
+
+    files_of(&both, &own, &w->ca);
+    memmove(both.cert + strlen(both.key), both.cert, strlen(both.cert) + 1);
+    memcpy(both.cert, both.key, strlen(both.key)); /* the key first, as some servers want it */
+    both.key[0] = '\0';
+    volume_publish(&w->volume, &both);
+    options.directory = w->volume.path;
+    options.key_name = "tls.crt";
+    options.ca_name = "";
+    assert_int_equal(credfresh_tls_open(&tls, &options, NULL, 0), 0);
+    assert_int_equal(shake(credfresh_tls_ctx(tls), w->client, 0), 102);
+    credfresh_tls_close(tls);
+    identity_free(&own);
+}
+
 static void test_wait(void **state)
 {
     struct world *w = *state;
@@ -343,6 +365,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_clock_set_back, setup, teardown),
         cmocka_unit_test_setup_teardown(test_clock_set_back_bundle, setup, teardown),
         cmocka_unit_test_setup_teardown(test_two_directories, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wait, setup, teardown),
     };
 
