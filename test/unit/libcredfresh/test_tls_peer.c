@@ -349,8 +349,16 @@ static void test_options(void **state)
 {
     struct credfresh_tls_options options = CREDFRESH_TLS_OPTIONS_INIT;
     const struct credfresh_tls_options zero = {0};
+    struct {
+        struct credfresh_tls_options known;
+        uint64_t later;
+    } newer = {CREDFRESH_TLS_OPTIONS_INIT, 1};
 
     (void)state;
+    newer.known.struct_size = sizeof newer;
+    refuse_options(&newer.known, "use a newer one");
+    newer.later = 0;
+    refuse_options(&newer.known, "directory");
     refuse_options(NULL, "options");
     refuse_options(&zero, "struct_size");
     refuse_options(&options, "directory");
