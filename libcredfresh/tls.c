@@ -273,6 +273,18 @@ static int make_context(struct credfresh_tls *tls)
     return cfl_tls_hook_attach(tls->ctx, tls->live, tls->hooks);
 }
 
+/* Without any verdict: a directory that keeps changing gives no snapshot to verify. */
+static int report_no_verdict(const struct credfresh_tls *tls, char *text, size_t size)
+{
+    for (size_t i = 0; i < tls->source_count; i++) {
+        struct credfresh_status watch = {.struct_size = sizeof watch};
+
+        if (credfresh_status(tls->sources[i].watch, &watch) == 0 && watch.error != 0)
+            return set_error(text, size, watch.error, "%s", watch.error_text);
+    }
+    return set_error(text, size, CREDFRESH_E_NOMEM, "no memory");
+}
+
 static int start(struct credfresh_tls *tls, const struct credfresh_tls_options *o, char *text, size_t size)
 {
     int rc = add_sources(tls, o, text, size);
@@ -288,8 +300,8 @@ static int start(struct credfresh_tls *tls, const struct credfresh_tls_options *
         return set_error(text, size, CREDFRESH_E_LIMIT, "there is no descriptor to be had: %s", strerror(errno));
     (void)refresh_sources(tls);
     if (tls->status.taken == 0 && (o->flags & CREDFRESH_TLS_WAIT) == 0)
-        return set_error(text, size, tls->status.code != 0 ? tls->status.code : CREDFRESH_E_NOMEM, "%s",
-                         tls->status.code != 0 ? tls->status.text : "no memory");
+        return tls->status.code == 0 ? report_no_verdict(tls, text, size)
+                                     : set_error(text, size, tls->status.code, "%s", tls->status.text);
     tls->on_change = o->on_change;
     tls->context = o->context;
     return 0;

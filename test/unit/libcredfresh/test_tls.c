@@ -2,9 +2,14 @@
 /* A context that follows a volume: sets used and refused, and existing connections unchanged. */
 #include "tls_pair.h"
 
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 static time_t clock_ahead_s;
+static char rewritten[200];
+static atomic_bool ended;
 
 /* Takes the place of libc's, for the library too. */
 time_t time(time_t *now)
@@ -353,6 +358,51 @@ static void test_wait(void **state)
     volume_remove(&empty);
 }
 
+static void *rewrite(void *unused)
+{
+    char text[TLS_PEM_MAX];
+    int fd = open(rewritten, O_RDWR);
+    ssize_t n = read(fd, text, sizeof text);
+
+    MUST(fd >= 0 && n > 0);
+    while (!atomic_load(&ended))
+        MUST(pwrite(fd, text, (size_t)n, 0) == n);
+    (void)close(fd);
+    return unused;
+}
+
+/* A file of a plain directory that is written without a pause: its content is always whole, but that is not known. */
+static void test_directory_that_keeps_changing(void **state)
+{
+    struct world *w = *state;
+    struct volume plain;
+    struct identity own = leaf(&w->ca, 102);
+    struct credfresh_tls_options options = CREDFRESH_TLS_OPTIONS_INIT;
+    pthread_t writer;
+
+    volume_make(&plain);
+    files_of(&w->files, &own, NULL);
+    write_text(plain.path, "tls.crt", w->files.cert);
+    write_text(plain.path, "tls.key", w->files.key);
+    (void)snprintf(rewritten, sizeof rewritten, "%s/tls.crt", plain.path);
+    options.directory = plain.path;
+    options.ca_name = "";
+    MUST(pthread_create(&writer, NULL, rewrite, NULL) == 0);
+    for (int i = 0; i < 100; i++) {
+        struct credfresh_tls *tls = NULL;
+        char text[400] = "";
+        int rc = credfresh_tls_open(&tls, &options, text, sizeof text);
+
+        if (rc != 0 && (rc != CREDFRESH_E_UNSTABLE || strstr(text, plain.path) == NULL))
+            fail_msg("%d: %s", rc, text);
+        credfresh_tls_close(tls);
+    }
+    atomic_store(&ended, true);
+    MUST(pthread_join(writer, NULL) == 0);
+    identity_free(&own);
+    remove_flat(plain.path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,6 +416,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_clock_set_back_bundle, setup, teardown),
         cmocka_unit_test_setup_teardown(test_two_directories, setup, teardown),
         cmocka_unit_test_setup_teardown(test_one_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_directory_that_keeps_changing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wait, setup, teardown),
     };
 
