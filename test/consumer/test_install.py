@@ -48,6 +48,21 @@ def test_project(prefix, library, tmp_path):
         assert set(needed) <= {"libcredfresh.so.0", "libc.so.6"}
 
 
+def test_an_older_version_is_asked_for(prefix, tmp_path):
+    """docs/stability.md: before 1.0.0 the second number is the one that may break a program."""
+    major, minor, _ = (HERE.parents[1] / "CMakeLists.txt").read_text().split("credfresh VERSION ")[1].split(" ")[0].split(".")
+    older = f"0.{int(minor) - 1}" if major == "0" else f"{int(major) - 1}.0"
+    (tmp_path / "CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.25)
+project(asks NONE)
+foreach(version {major}.{minor} {older})
+    find_package(credfresh ${{version}} QUIET)
+    message("${{version}}: ${{credfresh_FOUND}}")
+endforeach()
+""")
+    said = run("cmake", "-S", tmp_path, "-B", tmp_path / "built", f"-DCMAKE_PREFIX_PATH={prefix}")
+    assert f"{major}.{minor}: 1\n" in said and f"{older}: 0\n" in said, said
+
+
 def test_library_needs_libc_only(library):
     needed = re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", library / "libcredfresh.so.0"))
     assert needed == ["libc.so.6"]
