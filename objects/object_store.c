@@ -95,10 +95,30 @@ static bool read_word(const char **text, struct cfr_objects_store *out)
     return false;
 }
 
+/* The container of a static website is $web: the only one whose name is not plain. */
+static int check_url(const char *text, bool blob, struct cfr_err *err)
+{
+    static const char *const spellings[] = {"/$web", "/%24web"};
+    struct cfr_wire_aws_endpoint e;
+    char plain[CFR_AWS_ENDPOINT_MAX];
+    size_t n = strlen(text);
+
+    while (n != 0 && text[n - 1] == '/')
+        n--;
+    for (size_t i = 0; blob && n < sizeof plain && i < sizeof spellings / sizeof spellings[0]; i++) {
+        size_t end = strlen(spellings[i]);
+
+        if (n > end && strncmp(text + n - end, spellings[i], end) == 0) {
+            (void)snprintf(plain, sizeof plain, "%.*s", (int)(n - end), text);
+            return cfr_wire_aws_endpoint_parse(plain, &e, err);
+        }
+    }
+    return cfr_wire_aws_endpoint_parse(text, &e, err);
+}
+
 int cfr_objects_parse(const char *text, struct cfr_objects_store *out, struct cfr_err *err)
 {
     struct cfr_objects_store guess = {.base = ""};
-    struct cfr_wire_aws_endpoint e;
     bool known;
     bool said;
     size_t n;
@@ -106,10 +126,10 @@ int cfr_objects_parse(const char *text, struct cfr_objects_store *out, struct cf
 
     *out = (struct cfr_objects_store){.base = ""};
     said = read_word(&text, out);
-    rc = cfr_wire_aws_endpoint_parse(text, &e, err);
+    known = guess_kind(text, &guess);
+    rc = check_url(text, said ? out->kind == CFR_OBJECTS_BLOB : known && guess.kind == CFR_OBJECTS_BLOB, err);
     if (rc != 0)
         return rc;
-    known = guess_kind(text, &guess);
     if (!said && !known)
         return cfr_err_set(
             err, CFR_E_CONFIG,

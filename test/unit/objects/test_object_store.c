@@ -25,6 +25,8 @@ static void stores(void **state)
         {"s3@default:https://minio.example.net:9000/b", CFR_OBJECTS_S3, "https://minio.example.net:9000/b", "default"},
         {"https://a.blob.core.windows.net/c", CFR_OBJECTS_BLOB, "https://a.blob.core.windows.net/c", ""},
         {"blob:https://azurite.example.net/a/c", CFR_OBJECTS_BLOB, "https://azurite.example.net/a/c", ""},
+        {"https://a.blob.core.windows.net/$web", CFR_OBJECTS_BLOB, "https://a.blob.core.windows.net/$web", ""},
+        {"blob:https://azurite.example.net/a/%24web/", CFR_OBJECTS_BLOB, "https://azurite.example.net/a/%24web", ""},
         {"https://storage.googleapis.com/b", CFR_OBJECTS_GCS, "https://storage.googleapis.com/b", ""},
         {"gcs:http://127.0.0.1:80/b", CFR_OBJECTS_GCS, "http://127.0.0.1:80/b", ""},
     };
@@ -39,6 +41,9 @@ static void stores(void **state)
         "gcs:https://storage.googleapis.com/b?x",
         "gcs:https://storage.googleapis.com/a/../b",
         "ftp:https://storage.example.net/b",
+        "https://storage.googleapis.com/$web",
+        "https://a.blob.core.windows.net/$other",
+        "https://a.blob.core.windows.net/c?x=/$web",
     };
     struct cfr_objects_store s;
     struct cfr_err err = {0};
