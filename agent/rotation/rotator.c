@@ -132,6 +132,8 @@ static int save_journal(struct cfr_rotator *m, struct cfr_err *err)
     rc = m->store->save_journal(m, err);
     m->saving = rc == CFR_ROTATOR_UNDER_WAY;
     m->unsaved = m->unsaved || (rc != 0 && !m->saving);
+    if (rc == 0)
+        cfr_rotator_made_good(m, CFR_ROTATOR_AT_STORE);
     return rc;
 }
 
@@ -140,7 +142,7 @@ void cfr_rotator_save(struct cfr_rotator *m)
     struct cfr_err err = {0};
 
     if (save_journal(m, &err) < 0)
-        cfr_rotator_trouble(m, &err, -1);
+        cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, &err, -1);
 }
 
 /* What must be written before anything else is done: 0 or CFR_ROTATOR_UNDER_WAY, or an error. */
@@ -319,7 +321,7 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
         bool taken = cfr_rotator_take(m, &err) == 0;
 
         if (!taken)
-            cfr_rotator_trouble(m, &err, -1);
+            cfr_rotator_trouble(m, CFR_ROTATOR_AT_START, &err, -1);
         return taken;
     }
     if (call_for(m, todo, &err) == 0) {
@@ -329,7 +331,7 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     if (comes_soon(m, &err))
         return false;
     if (!m->r.looking_up) {
-        cfr_rotator_trouble(m, &err, -1);
+        cfr_rotator_trouble(m, CFR_ROTATOR_AT_START, &err, -1);
         return false;
     }
     cfr_rotator_lookup_failed(m, &err);
@@ -386,7 +388,7 @@ static bool step(struct cfr_rotator *m)
     if (saved != 0) {
         m->deadline_boot_ms = INT64_MAX;
         if (saved != CFR_ROTATOR_UNDER_WAY)
-            cfr_rotator_trouble(m, &err, -1);
+            cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, &err, -1);
         return false;
     }
     now_s = cfr_clock_now().wall_ms / 1000;
@@ -398,7 +400,7 @@ static bool step(struct cfr_rotator *m)
     if (looking != 0) {
         m->deadline_boot_ms = INT64_MAX;
         if (looking != 1 && !comes_soon(m, &err))
-            cfr_rotator_trouble(m, &err, -1);
+            cfr_rotator_trouble(m, CFR_ROTATOR_AT_START, &err, -1);
         return false;
     }
     cfr_rotator_facts(m, &facts);
@@ -409,7 +411,7 @@ static bool step(struct cfr_rotator *m)
         return true;
     }
     if (todo.drop_pending && m->store->drop_pending(m, &err) != 0) {
-        cfr_rotator_trouble(m, &err, -1);
+        cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, &err, -1);
         return false;
     }
     return todo.drop_pending || act(m, &todo, &facts);
@@ -438,10 +440,11 @@ void cfr_rotator_saved(struct cfr_rotator *m, int rc, const struct cfr_err *err)
     m->saving = false;
     m->deadline_boot_ms = rc == 0 ? 0 : INT64_MAX;
     if (rc == 0) {
+        cfr_rotator_made_good(m, CFR_ROTATOR_AT_STORE);
         cfr_rotator_run(m);
     } else {
         m->unsaved = true;
-        cfr_rotator_trouble(m, err, -1);
+        cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, err, -1);
     }
     m->context.replan(m->context.ctx);
 }
@@ -494,5 +497,5 @@ void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation)
     m->unsaved = cfr_rotation_published(&m->r, generation, now.wall_ms / 1000) || m->unsaved;
     m->deadline_boot_ms = 0;
     if (!m->saving && save_changes(m, &err) < 0)
-        cfr_rotator_trouble(m, &err, -1);
+        cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, &err, -1);
 }

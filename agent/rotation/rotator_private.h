@@ -63,6 +63,12 @@ struct cfr_rotator;
 /* How many times in a row `with` may have nothing to offer before that counts as a failure. */
 #define CFR_ROTATOR_OFFER_RETRIES 8
 
+/* Where something went wrong, beside the operations of the cloud. */
+enum cfr_rotator_place {
+    CFR_ROTATOR_AT_STORE = -1, /* the journal or the pending secret could not be written */
+    CFR_ROTATOR_AT_START = -2, /* a request could not be begun */
+};
+
 /* Of a store's save_journal: it is under way, and cfr_rotator_saved follows. */
 #define CFR_ROTATOR_UNDER_WAY 1
 
@@ -126,6 +132,8 @@ struct cfr_rotator {
     const char *put_aside[CFR_ROTATION_ASIDE_MAX];                          /* for status */
     char refused[2 * CFR_ROTATION_ID_MAX + CFR_ROTATION_SUBJECT_MAX + 160]; /* that it is, in words */
     struct cfr_err error; /* of the last thing that went wrong and was not made good */
+    int error_at;         /* an operation, or enum cfr_rotator_place */
+    enum cfr_rotation_step error_step;
     double duration_s;
     uint64_t rotations; /* done by this run */
     uint64_t undone;
@@ -142,9 +150,12 @@ void cfr_rotator_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out);
 bool cfr_rotator_may_begin(const struct cfr_rotator *m);
 
 /* rotator_result.c */
-/* Something went wrong. Reports it to the waiter if it waits for this, else tries again later. RETRY_AFTER_S is -1
- * if the server did not say. */
-void cfr_rotator_trouble(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s);
+/* Something went wrong AT an operation or enum cfr_rotator_place. Reports it to the waiter if it waits for this, else
+ * tries again later. RETRY_AFTER_S is -1 if the server did not say. */
+void cfr_rotator_trouble(struct cfr_rotator *m, int at, const struct cfr_err *err, int64_t retry_after_s);
+/* All went well AT it: what went wrong there, or in an earlier step, is made good. Trouble elsewhere stays, and its
+ * pauses go on growing. */
+void cfr_rotator_made_good(struct cfr_rotator *m, int at);
 /* The same, for what the journal has taken into account: nothing is tried again. */
 void cfr_rotator_report(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s);
 /* The published key could not be looked up, which is no failure of the key: logs it once, and looks again later. */

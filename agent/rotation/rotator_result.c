@@ -27,7 +27,7 @@ static bool is_waited_for(const struct cfr_rotator *m)
     return m->waiter.done != NULL && (m->broken.code != 0 || step == CFR_ROTATION_REST || step == CFR_ROTATION_INTENT);
 }
 
-void cfr_rotator_trouble(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s)
+void cfr_rotator_trouble(struct cfr_rotator *m, int at, const struct cfr_err *err, int64_t retry_after_s)
 {
     struct cfr_now now = cfr_clock_now();
     struct cfr_backoff_cause cause = {.class = cfr_err_class(err->code), .retry_after_s = retry_after_s};
@@ -42,6 +42,8 @@ void cfr_rotator_trouble(struct cfr_rotator *m, const struct cfr_err *err, int64
     delay_ms = cfr_backoff_failed(&m->backoff, &cause, cfr_clock_chance());
     news = cfr_log_once_is_news(&m->logged, err);
     m->error = *err;
+    m->error_at = at;
+    m->error_step = m->r.journal.step;
     m->retry_boot_ms = now.boot_ms + delay_ms;
     m->deadline_boot_ms = m->retry_boot_ms;
     cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL, "%s [%s, %s]; next try in %s", err->text,
@@ -51,8 +53,10 @@ void cfr_rotator_trouble(struct cfr_rotator *m, const struct cfr_err *err, int64
             m, &(struct cfr_source_exchange_result){.rc = err->code, .err = *err, .retry_after_s = retry_after_s});
 }
 
-static void all_well(struct cfr_rotator *m)
+void cfr_rotator_made_good(struct cfr_rotator *m, int at)
 {
+    if (m->error.code != 0 && m->error_at != at && m->error_step == m->r.journal.step)
+        return;
     m->backoff = (struct cfr_backoff){0};
     m->logged = (struct cfr_log_once){0};
     m->retry_boot_ms = 0;
@@ -206,7 +210,7 @@ static void on_rights(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
 
     if (o->rc != 0 && (!unsure || o->rc != CFR_E_DENIED)) {
         (void)cfr_err_prefix(&o->err, "no key is created, because the rotation could not be finished");
-        cfr_rotator_trouble(m, &o->err, o->retry_after_s);
+        cfr_rotator_trouble(m, (int)m->call.op, &o->err, o->retry_after_s);
         return;
     }
     if (o->rc != 0)
@@ -253,8 +257,10 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
                m->call.op == CFR_ROTATION_VERIFY;
 
     m->may_not = o->rc == CFR_E_DENIED && m->call.answer.may_not;
-    if (o->rc == 0 && !own)
-        all_well(m);
+    if (o->rc == 0 && m->error_at == CFR_ROTATOR_AT_START)
+        cfr_rotator_made_good(m, CFR_ROTATOR_AT_START);
+    else if (o->rc == 0 && !own)
+        cfr_rotator_made_good(m, (int)m->call.op);
     if (m->call.former)
         on_former(m, o, now_s);
     else if (m->call.rights)
@@ -266,7 +272,7 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
     else if (lookup && o->rc != 0)
         cfr_rotator_lookup_failed(m, &o->err);
     else if (o->rc != 0)
-        cfr_rotator_trouble(m, &o->err, o->retry_after_s);
+        cfr_rotator_trouble(m, (int)m->call.op, &o->err, o->retry_after_s);
     else if (m->call.op == CFR_ROTATION_LIST)
         on_listed(m, now_s);
     else if (m->call.op == CFR_ROTATION_DEACTIVATE)

@@ -349,7 +349,7 @@ void cfr_rotator_shared_read(struct cfr_rotator_shared *s, struct cfr_k8s_shared
     plan_look(s);
     if (failed) {
         cfr_rotator_shared_pause_writes(s, &s->write_err, s->write_retry_after_s);
-        cfr_rotator_trouble(m, &s->write_err, s->write_retry_after_s);
+        cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, &s->write_err, s->write_retry_after_s);
     }
     if (claiming && cfr_rotator_shared_is_followed(s) && !m->saving)
         claim(s, state);

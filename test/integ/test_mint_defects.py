@@ -3,6 +3,7 @@
 somebody planted, and wishes that nobody heard."""
 import json
 import os
+import re
 import signal
 import time
 
@@ -150,6 +151,38 @@ def test_a_refused_step_is_a_failure_and_told(agent):
     eventually(lambda: "AccessDenied" in (agent.status("robot").get("last_error") or {}).get("message", ""),
                lambda: agent.log)
     assert agent.generation("robot") == 2
+
+
+def test_a_step_that_is_refused_for_long_is_tried_less_and_less(agent):
+    """The lists between its tries, which are answered, do not begin the pauses anew."""
+    rotate(agent, "drill")
+    agent.wait_generation(2, "robot")
+    agent.cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "DeleteAccessKey"})
+    eventually(lambda: re.search(r"DeleteAccessKey.*; next try in (1[5-9]|[2-9]\d) s|; next try in 1 min", agent.log),
+               lambda: agent.log, 90)
+    tries = [line for line in agent.log.splitlines() if "DeleteAccessKey" in line and "next try in" in line]
+    assert len([line for line in tries if " warn " in line]) == 1, tries
+    assert mint_of(agent)["state"] == "UPDATE_FAILED"
+    agent.cloud.clear_faults()
+
+
+def test_a_failed_write_of_the_journal_is_made_good_by_the_next(agent):
+    rotate(agent, "drill")
+    agent.wait_generation(2, "robot")  # rights are tried before
+    agent.cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "DeleteAccessKey"})
+    wait_step(agent, "deleting")
+    journal = journal_path(agent)
+    whole = journal.read_bytes()
+    journal.unlink()
+    journal.mkdir()  # nothing can be renamed to it, as on a full disk
+    agent.cloud.clear_faults()
+    eventually(lambda: "write down" in (mint_of(agent).get("error") or ""), lambda: agent.log, 30)
+    assert mint_of(agent)["state"] == "UPDATE_FAILED"
+    journal.rmdir()
+    journal.write_bytes(whole)
+    journal.chmod(0o600)
+    wait_complete(agent, 60)
+    assert not mint_of(agent)["error"] and mint_of(agent)["state"] == "UPDATE_COMPLETE"
 
 
 def test_a_journal_that_is_restored_is_read(agent):

@@ -194,6 +194,20 @@ def test_a_write_that_is_lost_is_repeated_and_one_whose_answer_is_lost_is_not(pa
         assert created(cloud) == 1
 
 
+def test_a_failed_write_in_the_grace_is_made_good_by_the_next(pair, kube, cloud):
+    for agent in pair:
+        agent.configure(shared(agent, mint={"grace": "60s", "grace_most": "90s"}), admin(agent))
+    first = start(pair, kube)
+    rotate(pair[0], "drill")
+    eventually(lambda: step(kube) == "published" and current(kube) != first, lambda: pair[0].log, 60)
+    holder, = [agent for agent in pair if mint_of(agent)["role"] == "holder"]
+    cloud.fault(kind="status", status=503, body="", count=1, match={"action": "kube.secret.patch"})
+    eventually(lambda: mint_of(holder).get("error"), lambda: holder.log)
+    assert mint_of(holder)["state"] == "UPDATE_FAILED"
+    eventually(lambda: not mint_of(holder).get("error"), lambda: holder.log)
+    assert mint_of(holder)["state"] == "UPDATE_IN_PROGRESS" and step(kube) == "published"
+
+
 def test_while_the_api_server_fails_nothing_is_begun(pair, kube, cloud):
     key = start(pair, kube)
     cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "kube.secret.patch"})
