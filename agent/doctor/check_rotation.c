@@ -122,7 +122,8 @@ static bool is_of_another(const struct look *l)
 static void report_age(const struct look *l, int64_t now_s)
 {
     const struct cfr_rotation_journal *j = &l->journal;
-    int64_t end_s = j->current_s + l->c->mint->expire_after_ms / 1000;
+    const struct cfr_rotation_rules rules = {.expire_after_s = l->c->mint->expire_after_ms / 1000};
+    int64_t end_s = cfr_rotation_due_s(j, &rules);
     char age[CFR_TIME_WORDS_MAX];
     char words[CFR_TIME_WORDS_MAX];
 
@@ -133,6 +134,11 @@ static void report_age(const struct look *l, int64_t now_s)
         cfr_doctor_report(l->d, CFR_FINDING_WARNING, "mint.age", "set the clock of this machine",
                           "the key %s was minted in this machine's future: its clock is behind, or was ahead then",
                           j->current);
+    else if (j->current_ends_s != 0 && now_s >= j->current_ends_s)
+        cfr_doctor_report(l->d, CFR_FINDING_WRONG, "mint.age",
+                          "is an agent running? agent.error and mint.waits say what keeps it",
+                          "the key %s ended %s ago, and has not been replaced: the cloud refuses it", j->current,
+                          cfr_time_words((now_s - j->current_ends_s) * 1000, words));
     else if (now_s > end_s + LATE_S)
         cfr_doctor_report(l->d, CFR_FINDING_WARNING, "mint.age",
                           "is an agent running? agent.error and mint.waits say what keeps it",
@@ -169,10 +175,12 @@ static void report_journal(const struct look *l)
     char words[CFR_TIME_WORDS_MAX];
 
     if (is_of_another(l)) {
-        cfr_doctor_report(
-            l->d, CFR_FINDING_NOTE, "mint.journal", "remove those keys in the cloud when nothing uses them any more",
-            "the journal is about the keys of %s, which are not looked after any more: %s%s%s", j->subject,
-            j->current[0] != '\0' ? j->current : "none", j->old[0] != '\0' ? ", " : "", j->old);
+        cfr_doctor_report(l->d, CFR_FINDING_NOTE, "mint.journal", "nothing, if the change of the owner is meant",
+                          "the journal is about the keys of %s, which the agent removes once the new owner's key is "
+                          "published and the "
+                          "grace is over: %s%s%s",
+                          j->subject, j->current[0] != '\0' ? j->current : "none", j->old[0] != '\0' ? ", " : "",
+                          j->old);
         return;
     }
     cfr_doctor_report(l->d, CFR_FINDING_OK, "mint.journal", NULL, "rotation %llu is at the step %s, since %s",

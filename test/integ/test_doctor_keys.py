@@ -95,7 +95,7 @@ def test_a_journal_of_something_else(keys):
     doctor(keys).one("mint.published", "warning", "by the journal it is AKIAOTHER")
     rewrite(keys, subject="aws/someone")
     report = doctor(keys)
-    report.one("mint.journal", "note", "aws/someone", "not looked after any more")
+    report.one("mint.journal", "note", "aws/someone", "removes once the new owner's key is published")
     assert not report.all("mint.published") and not report.all("mint.age")
 
 
@@ -105,6 +105,11 @@ def test_age(keys):
     for age_s, level, words in ((100 * 86400, "warning", "should have been replaced"), (-90000, "warning", "future"),
                                 (86400, "ok", "old, and to be replaced within")):
         rewrite(keys, current_s=str(now - age_s))
+        doctor(keys).one("mint.age", level, words)
+    # A key that ends by itself is replaced at four fifths of its life, however long expire_after is.
+    for ends_s, level, words in ((20 * 3600, "ok", "to be replaced within 15 h"), (2 * 3600, "warning", "should have been replaced"),
+                                 (-3600, "wrong", "ended 1 h ago")):
+        rewrite(keys, current_s=str(now + ends_s - 86400), current_ends_s=str(now + ends_s))
         doctor(keys).one("mint.age", level, words)
 
 
