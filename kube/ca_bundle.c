@@ -14,6 +14,7 @@
 
 #define PAGE      "20" /* objects; their metadata may have tens of KiB each */
 #define NEXT_MAX  1024
+#define MANAGER   "credfresh"
 #define PARTIAL   "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 #define PARTIAL_S "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
@@ -94,7 +95,7 @@ static const char *version_of(enum cfr_k8s_ca_kind kind, bool beta)
 /* What another manager has in a bundle of its own is not taken from it. */
 static const char *query_of(enum cfr_k8s_ca_kind kind)
 {
-    return kind == CFR_K8S_CA_TRUST_BUNDLE ? "?fieldManager=credfresh" : "?fieldManager=credfresh&force=true";
+    return kind == CFR_K8S_CA_TRUST_BUNDLE ? "?fieldManager=" MANAGER : "?fieldManager=" MANAGER "&force=true";
 }
 
 bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, bool beta, const char *name, bool apply, const char *next,
@@ -198,17 +199,40 @@ static bool copy_text(struct cfr_view from, char to[CFR_K8S_CA_TEXT_MAX])
     return true;
 }
 
-static int read_webhooks(const struct cfr_json *list, struct cfr_strings *out, struct cfr_err *err)
+/* True if the caBundle of the webhook NAME is a field that this program's applies own. */
+static bool is_applied(const struct cfr_json *metadata, struct cfr_view name)
 {
+    char key[CFR_K8S_NAME_MAX + sizeof "k:{\"name\":\"\"}"];
+    const char *const path[] = {"fieldsV1", "f:webhooks", key, "f:clientConfig", "f:caBundle", NULL};
+
+    (void)snprintf(key, sizeof key, "k:{\"name\":\"%.*s\"}", (int)name.n, name.p);
+    for (const struct cfr_json *one = cfr_json_first(cfr_json_get(metadata, "managedFields")); one != NULL;
+         one = cfr_json_next(one)) {
+        if (cfr_view_is(cfr_json_text(one, "manager"), MANAGER) &&
+            cfr_view_is(cfr_json_text(one, "operation"), "Apply") && cfr_json_path(one, path) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static int read_webhooks(const struct cfr_json *doc, struct cfr_k8s_ca_object *out, struct cfr_err *err)
+{
+    const struct cfr_json *list = cfr_json_get(doc, "webhooks");
     int rc = 0;
 
     for (const struct cfr_json *one = cfr_json_first(list); rc == 0 && one != NULL; one = cfr_json_next(one)) {
         struct cfr_view name = cfr_json_text(one, "name");
 
-        if (name.n == 0 || !cfr_view_printable(name) || out->count == CFR_K8S_CA_WEBHOOKS_MAX)
+        if (name.n == 0 || !cfr_view_printable(name) || out->webhooks.count == CFR_K8S_CA_WEBHOOKS_MAX)
             return cfr_err_set(err, CFR_E_ANSWER, "it has a webhook without a name, or more than %d of them",
                                CFR_K8S_CA_WEBHOOKS_MAX);
-        rc = add_name(out, name, err);
+        rc = add_name(&out->webhooks, name, err);
+        if (rc == 0)
+            rc = add_name(&out->applied,
+                          is_applied(cfr_json_get(doc, "metadata"), name)
+                              ? cfr_json_text(cfr_json_get(one, "clientConfig"), "caBundle")
+                              : cfr_view_of(""),
+                          err);
     }
     return rc;
 }
@@ -231,7 +255,7 @@ int cfr_k8s_ca_read(enum cfr_k8s_ca_kind kind, const char *name, struct cfr_view
     if (rc == 0 && cfr_json_text(metadata, "deletionTimestamp").n != 0)
         rc = cfr_err_set(err, CFR_E_UNAVAILABLE, "it is being deleted");
     if (rc == 0 && cfr_k8s_ca_has_webhooks(kind))
-        rc = read_webhooks(cfr_json_get(doc, "webhooks"), &out->webhooks, err);
+        rc = read_webhooks(doc, out, err);
     cfr_json_free(doc);
     if (rc != 0)
         cfr_k8s_ca_object_free(out);
@@ -241,6 +265,7 @@ int cfr_k8s_ca_read(enum cfr_k8s_ca_kind kind, const char *name, struct cfr_view
 void cfr_k8s_ca_object_free(struct cfr_k8s_ca_object *o)
 {
     cfr_k8s_ca_free_names(&o->webhooks);
+    cfr_k8s_ca_free_names(&o->applied);
 }
 
 bool cfr_k8s_ca_is_unknown(const char *name, struct cfr_view body)
@@ -272,17 +297,38 @@ static void write_bundle(struct cfr_writer *w, struct cfr_view bundle)
     cfr_writer_text(w, "\"");
 }
 
+/* True if the apply leaves the webhook at INDEX as it is, but has it in it: what a field manager applied before, and
+ * leaves out, the API server removes. */
+static bool keeps(const struct cfr_k8s_ca_object *o, const struct cfr_strings *only, size_t index)
+{
+    return only->count != 0 && !holds(only, o->webhooks.items[index]) && o->applied.items[index][0] != '\0';
+}
+
+static bool keeps_any(const struct cfr_k8s_ca_object *o, const struct cfr_strings *only)
+{
+    for (size_t i = 0; i < o->webhooks.count; i++) {
+        if (keeps(o, only, i))
+            return true;
+    }
+    return false;
+}
+
 static void write_webhooks(struct cfr_writer *w, const struct cfr_k8s_ca_object *o, const struct cfr_strings *only,
                            struct cfr_view bundle)
 {
     cfr_writer_array(w, "webhooks");
     for (size_t i = 0; i < o->webhooks.count; i++) {
-        if (only->count != 0 && !holds(only, o->webhooks.items[i]))
+        bool kept = keeps(o, only, i);
+
+        if (only->count != 0 && !kept && !holds(only, o->webhooks.items[i]))
             continue;
         cfr_writer_object(w, NULL);
         cfr_writer_string(w, "name", cfr_view_of(o->webhooks.items[i]));
         cfr_writer_object(w, "clientConfig");
-        write_bundle(w, bundle);
+        if (kept)
+            cfr_writer_string(w, "caBundle", cfr_view_of(o->applied.items[i]));
+        else
+            write_bundle(w, bundle);
         cfr_writer_close(w);
         cfr_writer_close(w);
     }
@@ -320,6 +366,10 @@ int cfr_k8s_ca_body(enum cfr_k8s_ca_kind kind, bool beta, const char *name, cons
     cfr_writer_string(&w, "name", cfr_view_of(name));
     if (o->uid[0] != '\0')
         cfr_writer_string(&w, "uid", cfr_view_of(o->uid));
+    /* What is kept must be what is there: if another program changes it meanwhile this is a conflict, and read again.
+     */
+    if (keeps_any(o, only))
+        cfr_writer_string(&w, "resourceVersion", cfr_view_of(o->version));
     cfr_writer_close(&w);
     if (kind == CFR_K8S_CA_TRUST_BUNDLE) {
         write_trust_bundle(&w, name, bundle);

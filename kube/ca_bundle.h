@@ -34,6 +34,7 @@ struct cfr_k8s_ca_object {
     char uid[CFR_K8S_CA_TEXT_MAX];     /* empty = it does not exist */
     char version[CFR_K8S_CA_TEXT_MAX]; /* resourceVersion */
     struct cfr_strings webhooks;       /* their names, of the kinds that are lists of them */
+    struct cfr_strings applied;        /* for each of these its caBundle if an apply of credfresh set it, or "" */
 };
 
 /* True for the kinds whose objects have a list of webhooks. */
@@ -61,8 +62,9 @@ int cfr_k8s_ca_read(enum cfr_k8s_ca_kind kind, const char *name, struct cfr_view
                     struct cfr_err *err);
 void cfr_k8s_ca_object_free(struct cfr_k8s_ca_object *o);
 /* Appends the body of an apply that sets BUNDLE (PEM) in the object NAME as it was read, of webhooks in those that ONLY
- * names (none: all). The uid in it keeps an object from being made that was deleted meanwhile. CFR_E_CONFIG: the object
- * has no such webhook. */
+ * names (none: all). Others that an earlier apply set keep what they have: an apply that left them out would remove it.
+ * The uid in it keeps an object from being made that was deleted meanwhile. CFR_E_CONFIG: the object has no such
+ * webhook. */
 int cfr_k8s_ca_body(enum cfr_k8s_ca_kind kind, bool beta, const char *name, const struct cfr_k8s_ca_object *o,
                     const struct cfr_strings *only, struct cfr_view bundle, struct cfr_secret *out,
                     struct cfr_err *err);

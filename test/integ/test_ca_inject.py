@@ -156,6 +156,33 @@ def test_it_is_put_back(agent, cluster):
     assert "PRIVATE" not in agent.log
 
 
+def test_webhooks_that_are_left_out_keep_their_bundle(agent, cluster):
+    """When the list becomes shorter, or an annotated object gets a list, the API server must not remove what was applied; what
+    another program writes there from then on is its own."""
+    kind, hook, b = "ValidatingWebhookConfiguration", "x.example.com", "b.example.com"
+    cluster.make(kind, hook, annotated=True, webhooks=[webhook(f"{one}.example.com") for one in "abc"])
+    short = {"kind": kind, "name": hook, "webhooks": ["a.example.com"]}
+    assert configure(agent, {"kind": kind, "annotated": True}).run("once").returncode == 0
+    first = bundle(agent)
+    assert cluster.bundles(kind, hook) == [first, first, first]
+    for entry in ({**short, "webhooks": ["a.example.com", b]}, short):
+        assert configure(agent, entry).run("once").returncode == 0
+        assert cluster.bundles(kind, hook) == [first, first, first]
+    done = configure(agent, short, force={"reason": "a new bundle"}).run("once")
+    assert done.returncode == 0, done.stderr
+    assert bundle(agent) != first and cluster.bundles(kind, hook) == [bundle(agent), first, first]
+    hooks = cluster.get(kind, hook)["webhooks"]
+    theirs = "-----BEGIN CERTIFICATE-----\ntheirs"
+    hooks[1]["clientConfig"]["caBundle"] = base64.b64encode(theirs.encode()).decode()
+    del hooks[2]["clientConfig"]["caBundle"]
+    cluster.call("PATCH", kind, hook, {"webhooks": hooks}, content=MERGE)
+    assert configure(agent, short, force={"reason": "another bundle"}).run("once").returncode == 0
+    assert cluster.bundles(kind, hook) == [bundle(agent), theirs, None]
+    owners = [one["manager"] for one in cluster.get(kind, hook)["metadata"]["managedFields"]
+              if "f:caBundle" in one["fieldsV1"]["f:webhooks"].get(f'k:{{"name":"{b}"}}', {}).get("f:clientConfig", {})]
+    assert owners == ["client"]
+
+
 def test_it_is_looked_at_every_minute(agent, cluster):
     cluster.make("APIService", "v1.x.example.com")
     configure(agent, {"kind": "APIService", "name": "v1.x.example.com"}).start()

@@ -250,6 +250,12 @@ def test_every_kind_by_name_and_by_annotation(kube, space, agent):
         for key in set(made) - set(changed):
             if key[0] != "APIService":  # whose status the API server writes
                 assert get(kube, *key)["metadata"]["resourceVersion"] == versions[key], key
+        # A shorter list takes nothing away.
+        named[-1]["webhooks"] = ["a.example.com"]
+        old = bundle(agent)
+        configure(agent, kube, *named, *({"kind": kind, "annotated": True} for kind in kinds), force={"reason": "shorter"})
+        assert agent.request("POST", "/v1/reload")[0] == 200
+        eventually(lambda: bundle(agent) != old and bundles(get(kube, *hook)) == [bundle(agent), old], agent.log)
     finally:
         for kind, name in made:
             kube.request("DELETE", path(kind, name))
