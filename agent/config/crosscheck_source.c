@@ -15,6 +15,19 @@
 #include <string.h>
 #include <unistd.h>
 
+static bool lies_below(const char *path, const char *directory)
+{
+    size_t n = strlen(directory);
+
+    return path != NULL && strncmp(path, directory, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+/* What is recorded in state_dir is gone when the machine starts again. */
+static bool state_passes(const struct cfr_config *config)
+{
+    return lies_below(config->state_dir, "/run") || lies_below(config->state_dir, "/var/run");
+}
+
 void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
     bool used = false;
@@ -38,13 +51,13 @@ void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_con
         cfr_config_diagnostics_add(
             problems, config->service_ca->node.line,
             "service_ca: issues nothing; write a credential with `certificate`, or one with `ca_bundle: true`");
-}
-
-static bool lies_below(const char *path, const char *directory)
-{
-    size_t n = strlen(directory);
-
-    return path != NULL && strncmp(path, directory, n) == 0 && (path[n] == '/' || path[n] == '\0');
+    if (config->service_ca != NULL && state_passes(config))
+        cfr_config_diagnostics_add(
+            problems, config->service_ca->node.line,
+            "service_ca: needs a state_dir that outlives a restart of the machine, which %.100s does not: there it is "
+            "recorded that there is a CA, so that a lost store is not taken for a first start; write one such as "
+            "/var/lib/credfresh",
+            config->state_dir);
 }
 
 static void check_with(const struct cfr_config *config, const struct cfr_config_credential *c,
@@ -171,7 +184,7 @@ void cfr_config_check_mint(const struct cfr_config *config, struct cfr_config_di
         check_state(config, i, problems);
         if (c->mint->state != NULL)
             continue;
-        if (lies_below(config->state_dir, "/run") || lies_below(config->state_dir, "/var/run"))
+        if (state_passes(config))
             cfr_config_diagnostics_add(problems, c->mint->node.line,
                                        "credential %.63s: mint: needs a state_dir that outlives a restart of the "
                                        "machine, which %.100s does "

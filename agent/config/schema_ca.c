@@ -81,7 +81,8 @@ static const struct cfr_table inject_table = {
 static const struct cfr_field service_ca_fields[] = {
     {FIELD(store, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
      .doc = CFR_DOC("Directory of the CA's key, made with mode 0700. It must survive restarts of the machine, and "
-                    "belongs in its backups: without it nothing can be issued that consumers trust.")},
+                    "belongs in its backups: without it nothing can be issued that consumers trust. `state_dir` must "
+                    "survive them, too: /run is refused.")},
     {FIELD(import, MAP), .table = &import_table,
      .doc = CFR_DOC("An existing CA to take over instead of making the first one. Default: none.")},
     {FIELD(subject, STRING), .fallback = "credfresh service CA", .min = 1, .max = CFR_CA_SUBJECT_MAX,

@@ -126,6 +126,7 @@ static void report_store(struct cfr_doctor *d, const char *store)
     int rc = fd >= 0 ? read_store(d, fd, &err) : cfr_err_sys(&err, errno, "cannot open %s", store);
 
     cfr_doctor_check_lasting(d, "ca.store", "the CA is kept in", store);
+    cfr_doctor_check_lasting(d, "ca.state-dir", "that there is a CA is recorded in", d->config->state_dir);
     if (rc == CFR_E_MISSING)
         report_missing(d, store);
     else if (rc != 0 && is_ours_to_read(d, store, &err))

@@ -345,6 +345,16 @@ def test_a_store_that_is_gone_or_broken(authority):
     doctor(authority).one("ca.store", "wrong", "though there was one")
 
 
+def test_a_record_of_the_ca_that_does_not_last(authority):
+    needs_namespace("--mount")
+    authority.state.mkdir(exist_ok=True)
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", f"mount -t tmpfs none {authority.state} && exec \"$@\"", "sh",
+                           CREDFRESH, "doctor", "-c", str(authority.config_path), "--json", "--offline"],
+                          capture_output=True, text=True, timeout=30)
+    found = [f for f in json.loads(done.stdout)["findings"] if f["check"] == "ca.state-dir"]
+    assert found and found[0]["level"] == "warning" and "in memory" in found[0]["text"]
+
+
 def test_what_was_published_before(authority):
     """A forced rotation whose certificate and bundle did not come to be published."""
     once(authority)

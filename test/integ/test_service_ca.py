@@ -410,6 +410,18 @@ def test_what_cannot_work_is_refused(agent_factory, ca, credential, words):  # n
     assert done.returncode != 0 and words in done.stdout + done.stderr, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("state", [None, "/run/credfresh", "/var/run/x"])
+def test_a_state_directory_that_is_gone_after_a_restart_is_refused(agent_factory, state):  # noqa: F811
+    """It records that there was a CA: without it, and with a store that is not mounted, another CA would be made."""
+    agent = agent_factory(None)  # noqa: F811
+    agent.configure(TLS, service_ca=CA, state_dir=state or "")
+    if state is None:
+        agent.config_path.write_text(json.dumps({key: value for key, value in json.loads(
+            agent.config_path.read_text()).items() if key != "state_dir"}))
+    done = agent.run("check")
+    assert done.returncode == 3 and "outlives a restart" in done.stdout + done.stderr, done.stdout + done.stderr
+
+
 def test_certificate_and_key_in_one_file(agent_factory):
     """What HAProxy reads."""
     agent = agent_factory(None)  # noqa: F811
