@@ -249,13 +249,19 @@ static int ask(struct entry *e, enum step step, struct cfr_err *err)
     return cfr_kube_start(e->all->kube, &at, &request, on_answer, e, &e->call, err);
 }
 
-/* True if an entry of its own is about the object NAME, which then is not that of the annotation. */
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* True if an entry of its own is about the object NAME of this cluster, which then is not that of the annotation. */
 static bool is_named_elsewhere(const struct entry *e, const char *name)
 {
     for (size_t i = 0; i < e->all->count; i++) {
         const struct cfr_config_ca_inject *c = e->all->entries[i].config;
 
-        if (c->name != NULL && c->kind == e->config->kind && strcmp(c->name, name) == 0)
+        if (c->kind == e->config->kind && same_text(c->name, name) && same_text(c->kubeconfig, e->config->kubeconfig) &&
+            same_text(c->context, e->config->context))
             return true;
     }
     return false;

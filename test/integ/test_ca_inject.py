@@ -285,6 +285,19 @@ def test_the_configuration_is_checked(agent, entry, word):
     assert done.returncode != 0 and word in done.stdout + done.stderr, done.stdout + done.stderr
 
 
+def test_the_same_name_in_two_clusters(agent, cluster, tmp_path):
+    """An entry for an object of one cluster says nothing about that of the same name in another."""
+    kind, hook = "ValidatingWebhookConfiguration", "x.example.com"
+    cluster.make(kind, hook, annotated=True)
+    away = tmp_path / "another-cluster"
+    away.write_text(open(agent.cloud.ready["kubeconfig"]).read().replace(agent.cloud.ready["kube_url"], "https://127.0.0.1:1"))
+    configure(agent, {"kind": kind, "annotated": True}, {"kind": kind, "name": hook, "kubeconfig": str(away)}).start()
+    agent.wait_state("fresh", "trust")
+    eventually(lambda: injected(agent)[0]["result"] == "ok" and injected(agent)[1]["result"] == "failed",
+               lambda: f"{injected(agent)}\n{agent.log}")
+    assert cluster.bundles(kind, hook) == [bundle(agent)] * 2
+
+
 def test_an_object_is_in_one_entry(agent):
     entry = {"kind": "MutatingWebhookConfiguration", "name": "x"}
     done = configure(agent, {**entry, "webhooks": ["a"]}, {**entry, "webhooks": ["b"]}).run("check")
