@@ -51,6 +51,22 @@ int cfr_bundle_chain(const struct cfr_ca *a, size_t generations, int64_t now_s, 
     return check_text(out, err);
 }
 
+static void count_one(void *ctx, const struct cfr_cert *c)
+{
+    size_t *count = ctx;
+
+    (void)c;
+    (*count)++;
+}
+
+size_t cfr_bundle_count(const struct cfr_ca *a, size_t generations, int64_t now_s)
+{
+    size_t count = 0;
+
+    each(a, generations, now_s, false, count_one, &count);
+    return count;
+}
+
 static void mix(void *ctx, const struct cfr_cert *c)
 {
     uint64_t *mark = ctx;

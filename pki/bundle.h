@@ -11,6 +11,8 @@
  * CFR_E_LIMIT. */
 int cfr_bundle_trust(const struct cfr_ca *a, size_t generations, int64_t now_s, struct cfr_str *out,
                      struct cfr_err *err);
+/* How many CAs that bundle holds. */
+size_t cfr_bundle_count(const struct cfr_ca *a, size_t generations, int64_t now_s);
 /* A fingerprint of the bundle and the chain as of NOW_S; never 0. */
 uint64_t cfr_bundle_fingerprint(const struct cfr_ca *a, size_t generations, int64_t now_s);
 

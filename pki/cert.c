@@ -294,7 +294,7 @@ static int check_order(const struct cfr_cert_order *o, struct cfr_err *err)
 
     if (o->subject != NULL && (strlen(o->subject) > NAME_MAX_CHARS || o->subject[0] == '\0'))
         return cfr_err_set(err, CFR_E_CONFIG, "a subject has 1 to %d characters", NAME_MAX_CHARS);
-    if (o->ends_s <= o->now_s)
+    if (o->of == NULL && o->ends_s <= o->now_s)
         return cfr_err_set(err, CFR_E_INTERNAL, "the certificate would end before it begins");
     for (size_t i = 0; rc == 0 && o->dns_names != NULL && i < o->dns_names->count; i++)
         rc = cfr_cert_check_dns_name(o->dns_names->items[i], err);

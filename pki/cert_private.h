@@ -15,9 +15,9 @@ struct cfr_cert_order {
     struct cfr_view signer;       /* PEM, private */
     const struct cfr_cert *by;    /* a certificate of SIGNER, whose subject and identifier it names; NULL = its own */
     int64_t now_s;
-    int64_t begins_s;   /* at the latest backdate_s before NOW_S; 0 = that */
-    int64_t backdate_s; /* 0 = CFR_CERT_BACKDATE_S */
-    int64_t ends_s;
+    int64_t begins_s;                    /* at the latest backdate_s before NOW_S; 0 = that */
+    int64_t backdate_s;                  /* 0 = CFR_CERT_BACKDATE_S */
+    int64_t ends_s;                      /* after NOW_S, but of a certificate with OF */
     const struct cfr_strings *dns_names; /* of a server; all three may be NULL */
     const struct cfr_strings *ip_addresses;
     const struct cfr_strings *uris;

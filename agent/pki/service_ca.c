@@ -176,7 +176,8 @@ static void announce(const struct cfr_ca *a, enum cfr_ca_need need, const struct
             : need == CFR_CA_DUE  ? ", because the one before is old"
                                   : "",
             need == CFR_CA_FORCED && a->reason != NULL ? a->reason : "",
-            cfr_time_words((a->generations[0].root.ends_s - now_s) * 1000, life), a->count);
+            cfr_time_words((a->generations[0].root.ends_s - now_s) * 1000, life),
+            cfr_bundle_count(a, rules->generations, now_s));
     if (need == CFR_CA_FORCED && a->count > 1 && rules->force_trust_s != 0)
         cfr_log(CFR_LOG_WARN, NAME, NULL,
                 "all CAs before CA %" PRIu64 " are trusted for %s more: clients must have read the new bundle by then",
@@ -451,7 +452,7 @@ bool cfr_service_ca_status(const struct cfr_service_ca *s, struct cfr_api_status
     rules = rules_of(s);
     *out = (struct cfr_api_status_authority){
         .number = a->number,
-        .generations = a->count,
+        .generations = cfr_bundle_count(a, rules.generations, cfr_clock_now().wall_ms / 1000),
         .reason = a->reason,
         .error = s->err.code != 0 ? s->err.text : NULL,
         .error_code = s->err.code,

@@ -4,6 +4,8 @@ verifies what is published, and what consumers have that read it more than a yea
 import json
 import subprocess
 
+import pytest
+
 from faults import agent_factory, eventually, needs, own_clock  # noqa: F401
 from shifted_clock import ShiftedClock
 from trust import HOST, Authority
@@ -45,22 +47,30 @@ def test_ten_years(agent_factory, tmp_path):  # noqa: F811
 
 
 @own_clock
-def test_a_clock_that_was_wrong(agent_factory, tmp_path):  # noqa: F811
-    """Forward by years, and right again: nobody notices but who connects meanwhile."""
+@pytest.mark.parametrize("before", [1, 2])
+def test_a_clock_that_was_wrong(agent_factory, tmp_path, before):  # noqa: F811
+    """Forward by years, and right again, when there have been one or two CAs before: nobody notices but who connects
+    meanwhile."""
     needs("openssl")
     authority = Authority(agent_factory(None)).configure()
     clock = ShiftedClock(tmp_path)
     agent = authority.agent
     agent.start(env=clock.env)
-    agent.wait_generation(1, "tls")
-    agent.wait_generation(1, "trust")
-    kept = [(0, authority.keep(tmp_path / "0"))]
+    kept = []
+    for number in range(1, before + 1):
+        if number > 1:
+            authority.configure(force={"reason": "a usual rotation"})
+            assert agent.request("POST", "/v1/reload")[0] == 200
+        agent.wait_generation(number, "tls")
+        agent.wait_generation(number, "trust")
+        kept.append((0, authority.keep(tmp_path / str(number))))
     for days in (5000, 0):
         clock.set(days * DAY_S)
         agent.request("GET", "/v1/credentials")
-        agent.wait_generation(3 if days == 0 else 2, "tls")
-    assert agent.request("GET", "/v1/credentials")[1]["service_ca"]["number"] == 2
-    agent.wait_generation(2, "trust")
+        agent.wait_generation(before + (2 if days == 0 else 1), "tls")
+    assert agent.request("GET", "/v1/credentials")[1]["service_ca"]["number"] == before + 1
+    eventually(lambda: agent.request("GET", "/v1/credentials")[1]["service_ca"]["generations"] ==
+               authority.bundle().count("BEGIN CERT") == before + 1, agent.log)
     kept.append((0, authority.keep(tmp_path / "back")))
     check_all(kept, clock.now(), 0)
     assert agent.request("GET", "/v1/credentials")[1]["service_ca"]["error"] is None

@@ -193,6 +193,40 @@ static void a_clock_that_was_wrong_breaks_nothing(void **state)
     cfr_ca_free(&a);
 }
 
+/* The same after a rotation of the usual kind: the clock that is ahead must not decide which CAs are kept, for it is
+ * right again while they are trusted. */
+static void a_clock_that_was_wrong_keeps_the_older_ones(void **state)
+{
+    int64_t ahead_s = BEGIN + 5000 * DAY;
+    struct cfr_ca a = {.number = 0};
+    struct leaf leaves[3];
+    char *bundles[3];
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        rotate(&a, &usual, BEGIN + (int64_t)i * DAY);
+        issue(&a, 3, 90 * DAY, BEGIN + (int64_t)i * DAY, &leaves[i]);
+        bundles[i] = trust(&a, 3, BEGIN + (int64_t)i * DAY);
+    }
+    rotate(&a, &usual, ahead_s);
+    assert_int_equal(cfr_bundle_count(&a, 3, ahead_s), 2);
+    assert_int_equal(cfr_bundle_count(&a, 3, BEGIN + 2 * DAY), 3);
+    issue(&a, 3, 90 * DAY, BEGIN + 2 * DAY, &leaves[2]);
+    bundles[2] = trust(&a, 3, BEGIN + 2 * DAY);
+    for (size_t i = 0; i < COUNT(bundles); i++) {
+        for (size_t k = 0; k < COUNT(leaves); k++)
+            assert_trusted(bundles[i], leaves[k].certificate.p, BEGIN + 2 * DAY, "after the clock was set right");
+    }
+    /* What was to end still does. */
+    assert_int_equal(a.generations[2].outgoing.ends_s, BEGIN + 790 * DAY);
+    assert_int_equal(judge(bundles[2], leaves[0].certificate.p, BEGIN + 790 * DAY + 1), X509_V_ERR_CERT_HAS_EXPIRED);
+    for (size_t i = 0; i < COUNT(leaves); i++) {
+        free(bundles[i]);
+        free_leaf(&leaves[i]);
+    }
+    cfr_ca_free(&a);
+}
+
 static void forced_once_per_reason(void **state)
 {
     struct cfr_ca a = {.number = 0};
@@ -499,6 +533,7 @@ int main(void)
         cmocka_unit_test(the_minimum_of_trust),
         cmocka_unit_test(due_by_age),
         cmocka_unit_test(a_clock_that_was_wrong_breaks_nothing),
+        cmocka_unit_test(a_clock_that_was_wrong_keeps_the_older_ones),
         cmocka_unit_test(forced_once_per_reason),
         cmocka_unit_test(trust_in_the_ones_before_ends),
         cmocka_unit_test(the_oldest_reasons_are_forgotten),
