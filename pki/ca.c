@@ -82,7 +82,7 @@ static int make_root(struct cfr_ca *a, const struct turn *t, struct cfr_err *err
 {
     struct cfr_cert_order order = {
         .ca = true,
-        .subject = a->subject,
+        .subject = t->old->count == 0 ? a->subject : NULL,
         .named = t->old->count != 0 ? &t->old->generations[0].root : NULL,
         .now_s = t->now_s,
         .begins_s = t->begins_s,

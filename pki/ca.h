@@ -39,8 +39,8 @@ struct cfr_ca_generation {
 
 /* Zero-initialised is empty. */
 struct cfr_ca {
-    uint64_t number; /* how many CAs there have been */
-    char subject[CFR_CA_SUBJECT_MAX + 1];
+    uint64_t number;                                              /* how many CAs there have been */
+    char subject[CFR_CA_SUBJECT_MAX + 1];                         /* as it may be shown; that of the roots counts */
     int64_t made_s;                                               /* when the newest was */
     struct cfr_secret key;                                        /* PEM, of the newest */
     struct cfr_ca_generation generations[CFR_CA_GENERATIONS_MAX]; /* the newest first */

@@ -137,8 +137,6 @@ int cfr_ca_import(struct cfr_ca *a, struct cfr_view certificate, struct cfr_view
 
     *a = (struct cfr_ca){.number = 1, .count = 1};
     rc = fill(a, certificate, key, generations, now_s, err);
-    if (rc == 0 && !cfr_view_printable(cfr_view_of(a->subject)))
-        rc = refuse("the CA's name has characters that cannot be printed", err);
     /* Its age is the CA's, not that of our knowing it. */
     a->made_s = a->generations[0].root.begins_s;
     if (rc != 0)

@@ -172,16 +172,31 @@ int cfr_cert_check_key(const struct cfr_cert *c, struct cfr_view key, struct cfr
     return rc;
 }
 
+/* The first common name in UTF-8, or the whole subject in one line where it has none. Of OpenSSL's memory; may be
+ * NULL. */
+static char *subject_text(const X509_NAME *name)
+{
+    int at = X509_NAME_get_index_by_NID(name, NID_commonName, -1);
+    unsigned char *text = NULL;
+
+    if (at >= 0 && ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at))) > 0)
+        return (char *)text;
+    OPENSSL_free(text);
+    return X509_NAME_oneline(name, NULL, 0);
+}
+
 int cfr_cert_subject(const struct cfr_cert *c, char *out, size_t size, struct cfr_err *err)
 {
     X509 *x;
+    char *text;
     int rc = cfr_cert_parse(cfr_view_of(c->pem), &x, err);
 
     out[0] = '\0';
     if (rc != 0)
         return rc;
-    if (X509_NAME_get_text_by_NID(X509_get_subject_name(x), NID_commonName, out, (int)size) < 0)
-        (void)X509_NAME_oneline(X509_get_subject_name(x), out, (int)size);
+    text = subject_text(X509_get_subject_name(x));
+    (void)cfr_view_show(cfr_view_of(text != NULL ? text : ""), out, size);
+    OPENSSL_free(text);
     ERR_clear_error();
     X509_free(x);
     return 0;

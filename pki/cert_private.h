@@ -31,7 +31,7 @@ int cfr_cert_copy(const struct cfr_cert *from, struct cfr_cert *to, struct cfr_e
 bool cfr_cert_is_by(const struct cfr_cert *c, const struct cfr_cert *issuer);
 /* True if both have the same key, by the identifiers. */
 bool cfr_cert_same_key(const struct cfr_cert *a, const struct cfr_cert *b);
-/* The common name of the subject into OUT (cut); the whole subject if there is none. */
+/* The common name of the subject into OUT, as it may be shown (cfr_view_show); the whole subject if there is none. */
 int cfr_cert_subject(const struct cfr_cert *c, char *out, size_t size, struct cfr_err *err);
 
 #endif

@@ -120,12 +120,15 @@ def test_the_trust_in_a_leaked_key_ends(authority, tmp_path):
             server.stop()
 
 
-def existing_ca(directory, subject="/O=Example Corp/OU=Platform/CN=in-house CA", key=("ec", "ec_paramgen_curve:P-256"),
+SUBJECT = "/O=Example Corp/OU=Platform/CN=in-house CA"
+
+
+def existing_ca(directory, subject=SUBJECT, key=("ec", "ec_paramgen_curve:P-256"),
                 extensions=("basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign"), days="365"):
     """A CA that OpenSSL made, as a mounted Secret has it."""
     directory.mkdir(parents=True)
-    argv = ["openssl", "req", "-x509", "-newkey", key[0], "-pkeyopt", key[1], "-nodes", "-subj", subject, "-days", days,
-            "-keyout", str(directory / "tls.key"), "-out", str(directory / "tls.crt"), "-config", "/dev/stdin",
+    argv = ["openssl", "req", "-x509", "-newkey", key[0], "-pkeyopt", key[1], "-nodes", "-subj", subject, "-utf8", "-days",
+            days, "-keyout", str(directory / "tls.key"), "-out", str(directory / "tls.crt"), "-config", "/dev/stdin",
             "-extensions", "ext"]
     lines = ["[req]", "distinguished_name=dn", "[dn]", "[ext]", *extensions]
     if not any(one.startswith("subjectKeyIdentifier") for one in extensions):
@@ -139,11 +142,14 @@ def told(authority):
     return " ".join(authority.agent.run("doctor").stdout.split())
 
 
-@pytest.mark.parametrize("key", [("ec", "ec_paramgen_curve:P-256"), ("rsa", "rsa_keygen_bits:2048")], ids=["ec", "rsa"])
-def test_a_ca_that_is_taken_over(authority, tmp_path, key):
+@pytest.mark.parametrize("key, subject", [(("ec", "ec_paramgen_curve:P-256"), SUBJECT),
+                                          (("rsa", "rsa_keygen_bits:2048"), SUBJECT),
+                                          (("ec", "ec_paramgen_curve:P-256"), "/O=Übung/CN=Prüf CA")],
+                         ids=["ec", "rsa", "utf8"])
+def test_a_ca_that_is_taken_over(authority, tmp_path, key, subject):
     """A CA with a name of several parts, identifiers of SHA-1 and no identifier of its signer: clients that trust it, and
     servers that it has served already, do not notice that it was taken over, nor the rotations after that."""
-    ca = existing_ca(tmp_path / "secret", key=key)
+    ca = existing_ca(tmp_path / "secret", subject, key)
     before = tmp_path / "kept" / "before"
     before.mkdir(parents=True)
     run = functools.partial(subprocess.run, check=True, capture_output=True)

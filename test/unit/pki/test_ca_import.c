@@ -55,6 +55,84 @@ static void it_goes_on_as_it_was(void **state)
     cfr_ca_free(&before);
 }
 
+/* Gives A's root another name: a CN of N bytes in a string of TYPE, or none. */
+static void rename_root(struct cfr_ca *a, int type, const char *text, int n)
+{
+    BIO *in = BIO_new_mem_buf(a->generations[0].root.pem, -1);
+    BIO *of_key = BIO_new_mem_buf(a->key.p, (int)a->key.len);
+    BIO *out = BIO_new(BIO_s_mem());
+    X509 *x = PEM_read_bio_X509(in, NULL, NULL, NULL);
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(of_key, NULL, NULL, NULL);
+    X509_NAME *name = X509_NAME_new();
+    char *pem;
+    long length;
+
+    if (n != 0)
+        assert_int_equal(X509_NAME_add_entry_by_txt(name, "CN", type, (const unsigned char *)text, n, -1, 0), 1);
+    assert_int_equal(X509_set_subject_name(x, name), 1);
+    assert_int_equal(X509_set_issuer_name(x, name), 1);
+    assert_true(X509_sign(x, key, EVP_sha256()) > 0);
+    assert_int_equal(PEM_write_bio_X509(out, x), 1);
+    length = BIO_get_mem_data(out, &pem);
+    free(a->generations[0].root.pem);
+    a->generations[0].root.pem = cfr_str_dup((struct cfr_view){pem, (size_t)length});
+    X509_NAME_free(name);
+    EVP_PKEY_free(key);
+    X509_free(x);
+    BIO_free(out);
+    BIO_free(of_key);
+    BIO_free(in);
+}
+
+/* Whatever its name is encoded in, and how much of it can be shown: its successors have it, so that it can be replaced.
+ */
+static void names_of_every_kind(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *shown;
+        int n;
+        int type;
+    } cases[] = {
+        {"\0C\0o\0n\0t\0o\0s\0o", "Contoso", 14, V_ASN1_BMPSTRING},
+        {"Pr\xc3\xbc\x66 CA", "Pr\xc3\xbc\x66 CA", 8, V_ASN1_UTF8STRING},
+        {"Pr\xfc\x66 CA", "Pr\xc3\xbc\x66 CA", 7, V_ASN1_T61STRING},
+        {"two\nlines", "two?lines", 9, V_ASN1_UTF8STRING},
+        {"1234567890123456789012345678901234567890123456789012345678901\xc3\xbc\xc3\xbc",
+         "1234567890123456789012345678901234567890123456789012345678901...", 65, V_ASN1_UTF8STRING},
+        {"", "", 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cfr_err err = {0};
+        struct cfr_ca before;
+        struct cfr_ca found;
+        struct cfr_ca a;
+        struct leaf leaf;
+        char *old_bundle;
+
+        make_existing(&before);
+        rename_root(&before, cases[i].type, cases[i].text, cases[i].n);
+        if (import(&before, &before, BEGIN + DAY, &found, &err) != 0)
+            fail_msg("case %zu: %s", i, err.text);
+        assert_string_equal(found.subject, cases[i].shown);
+        assert_int_equal(cfr_ca_copy(&found, &a, &err), 0);
+        old_bundle = trust(&a, 3, BEGIN + DAY);
+        rotate(&a, &usual, BEGIN + 2 * DAY);
+        assert_string_equal(a.subject, cases[i].shown);
+        issue(&a, 3, 90 * DAY, BEGIN + 2 * DAY, &leaf);
+        /* Strict clients refuse what a CA without a name signed, before and after. */
+        assert_int_equal(judge(old_bundle, leaf.certificate.p, BEGIN + 2 * DAY),
+                         cases[i].n != 0 ? X509_V_OK : X509_V_ERR_ISSUER_NAME_EMPTY);
+        free(old_bundle);
+        free_leaf(&leaf);
+        cfr_ca_free(&a);
+        cfr_ca_free(&found);
+        cfr_ca_free(&before);
+    }
+}
+
 static void assert_refused(const struct cfr_ca *from, const struct cfr_ca *key_of, int64_t now_s, const char *why)
 {
     struct cfr_err err = {0};
@@ -120,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_goes_on_as_it_was),
+        cmocka_unit_test(names_of_every_kind),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(a_damaged_key_is_refused),
     };
