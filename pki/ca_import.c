@@ -39,13 +39,14 @@ static bool is_self_signed(X509 *x)
 static bool is_constrained(X509 *x)
 {
     static const int nids[] = {NID_name_constraints, NID_policy_constraints, NID_inhibit_any_policy};
+    static const uint32_t purposes = XKU_SSL_SERVER | XKU_SSL_CLIENT; /* those of pods are for both */
 
     for (size_t i = 0; i < sizeof nids / sizeof nids[0]; i++) {
         if (X509_get_ext_by_NID(x, nids[i], -1) >= 0)
             return true;
     }
     return (X509_get_extension_flags(x) & EXFLAG_XKUSAGE) != 0 &&
-           (X509_get_extended_key_usage(x) & XKU_SSL_SERVER) == 0;
+           (X509_get_extended_key_usage(x) & purposes) != purposes;
 }
 
 static int check_extensions(X509 *x, size_t generations, struct cfr_err *err)

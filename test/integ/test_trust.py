@@ -142,14 +142,18 @@ def told(authority):
     return " ".join(authority.agent.run("doctor").stdout.split())
 
 
-@pytest.mark.parametrize("key, subject", [(("ec", "ec_paramgen_curve:P-256"), SUBJECT),
-                                          (("rsa", "rsa_keygen_bits:2048"), SUBJECT),
-                                          (("ec", "ec_paramgen_curve:P-256"), "/O=Übung/CN=Prüf CA")],
-                         ids=["ec", "rsa", "utf8"])
-def test_a_ca_that_is_taken_over(authority, tmp_path, key, subject):
+CA_TRUE = "basicConstraints=critical,CA:TRUE"
+
+
+@pytest.mark.parametrize("key, subject, extensions", [
+    (("ec", "ec_paramgen_curve:P-256"), SUBJECT, [CA_TRUE, "keyUsage=critical,keyCertSign,cRLSign"]),
+    (("rsa", "rsa_keygen_bits:2048"), SUBJECT, [CA_TRUE]),
+    (("ec", "ec_paramgen_curve:P-256"), "/O=Übung/CN=Prüf CA", [CA_TRUE, "extendedKeyUsage=serverAuth,clientAuth"]),
+], ids=["ec", "rsa", "utf8"])
+def test_a_ca_that_is_taken_over(authority, tmp_path, key, subject, extensions):
     """A CA with a name of several parts, identifiers of SHA-1 and no identifier of its signer: clients that trust it, and
     servers that it has served already, do not notice that it was taken over, nor the rotations after that."""
-    ca = existing_ca(tmp_path / "secret", subject, key)
+    ca = existing_ca(tmp_path / "secret", subject, key, extensions)
     before = tmp_path / "kept" / "before"
     before.mkdir(parents=True)
     run = functools.partial(subprocess.run, check=True, capture_output=True)
@@ -186,6 +190,7 @@ def test_a_ca_that_is_taken_over(authority, tmp_path, key, subject):
     ("keyCertSign", {"extensions": ("basicConstraints=critical,CA:TRUE", "keyUsage=digitalSignature")}),
     ("path length is 0", {"extensions": ("basicConstraints=critical,CA:TRUE,pathlen:0",)}),
     ("constrained", {"extensions": ("basicConstraints=critical,CA:TRUE", "nameConstraints=permitted;DNS:example.com")}),
+    ("constrained", {"extensions": ("basicConstraints=critical,CA:TRUE", "extendedKeyUsage=serverAuth")}),
     ("no subject key identifier", {"extensions": ("basicConstraints=critical,CA:TRUE", "subjectKeyIdentifier=none")}),
     ("critical extension", {"extensions": ("basicConstraints=critical,CA:TRUE", "1.2.3.4=critical,DER:0500")}),
     ("of another kind", {"key": ("rsa", "rsa_keygen_bits:1024")}),
