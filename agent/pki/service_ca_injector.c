@@ -449,25 +449,29 @@ static void begin_pass(struct entry *e)
 
 /* ---- the loop's side ---- */
 
-/* The bundle as it is now; what is under way with the one before ends first. */
+/* The bundle as it is now; what is under way with the one before ends first. Where memory is short the one before
+ * stays, and the next step tries again. */
 static void follow_bundle(struct cfr_service_ca_injector *i, struct cfr_service_ca *ca, struct cfr_now now)
 {
     static const struct cfr_service_ca_issued bundle = {.ca_bundle = true};
+    struct cfr_str next = {.limit = i->bundle.limit};
     struct cfr_grant grant = {0};
     uint64_t mark = 0;
 
     if (cfr_service_ca_fingerprint(ca, now, &mark, NULL) != 0 || mark == i->mark)
         return;
-    if (cfr_service_ca_grant(ca, &bundle, now, &grant, NULL) == 0) {
-        struct cfr_view pem = cfr_grant_get(&grant, CFR_FIELD_SERVICE_BUNDLE);
-
-        i->bundle.len = 0;
-        cfr_str_add(&i->bundle, pem);
-        i->mark = i->bundle.failed ? 0 : mark;
-        for (size_t k = 0; k < i->count; k++)
-            i->entries[k].next_boot_ms = now.boot_ms;
-    }
+    if (cfr_service_ca_grant(ca, &bundle, now, &grant, NULL) == 0)
+        cfr_str_add(&next, cfr_grant_get(&grant, CFR_FIELD_SERVICE_BUNDLE));
     cfr_grant_free(&grant);
+    if (next.failed || next.len == 0) {
+        cfr_str_free(&next);
+        return;
+    }
+    cfr_str_free(&i->bundle);
+    i->bundle = next;
+    i->mark = mark;
+    for (size_t k = 0; k < i->count; k++)
+        i->entries[k].next_boot_ms = now.boot_ms;
 }
 
 void cfr_service_ca_injector_step(struct cfr_service_ca_injector *i, struct cfr_service_ca *ca, struct cfr_now now)
