@@ -33,12 +33,27 @@ static int parse_part(struct cfr_view part, const char *what, struct cfr_json **
     return cfr_err_set(err, CFR_E_TOKEN, "not a JSON Web Token: its %s is not a JSON object", what);
 }
 
-/* Splits at the two dots. The signature may not be empty: a token without one is as good as `alg` none. */
+int cfr_claims_check_signature(struct cfr_view signature, struct cfr_err *err)
+{
+    /* A token without one is as good as `alg` none. */
+    if (signature.n == 0)
+        return cfr_err_set(err, CFR_E_TOKEN, "the token has no signature (is the file only half written?)");
+    for (size_t i = 0; i < signature.n; i++) {
+        char c = signature.p[i];
+
+        if (c == '.')
+            return cfr_err_set(err, CFR_E_TOKEN, "not a signed JSON Web Token: it has more than three parts");
+        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
+            return cfr_err_set(err, CFR_E_TOKEN, "not a JSON Web Token: its signature is not base64url");
+    }
+    return 0;
+}
+
+/* Splits at the first two dots. */
 static int split(struct cfr_view token, struct cfr_view *header, struct cfr_view *payload, struct cfr_err *err)
 {
     const char *first = token.n != 0 ? memchr(token.p, '.', token.n) : NULL;
     const char *second = first != NULL ? memchr(first + 1, '.', token.n - (size_t)(first + 1 - token.p)) : NULL;
-    size_t rest;
 
     if (token.n == 0)
         return cfr_err_set(err, CFR_E_TOKEN, "the token is empty");
@@ -47,20 +62,9 @@ static int split(struct cfr_view token, struct cfr_view *header, struct cfr_view
                            CFR_TOKEN_MAX);
     if (second == NULL)
         return cfr_err_set(err, CFR_E_TOKEN, "not a JSON Web Token: it has no three parts separated by dots");
-    rest = token.n - (size_t)(second + 1 - token.p);
-    if (rest == 0)
-        return cfr_err_set(err, CFR_E_TOKEN, "the token has no signature (is the file only half written?)");
-    if (memchr(second + 1, '.', rest) != NULL)
-        return cfr_err_set(err, CFR_E_TOKEN, "not a signed JSON Web Token: it has more than three parts");
     *header = (struct cfr_view){token.p, (size_t)(first - token.p)};
     *payload = (struct cfr_view){first + 1, (size_t)(second - first - 1)};
-    for (size_t i = 0; i < rest; i++) {
-        char c = second[1 + i];
-
-        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
-            return cfr_err_set(err, CFR_E_TOKEN, "not a JSON Web Token: its signature is not base64url");
-    }
-    return 0;
+    return cfr_claims_check_signature((struct cfr_view){second + 1, token.n - (size_t)(second + 1 - token.p)}, err);
 }
 
 static int read_text(const struct cfr_json *object, const char *key, const char *label, struct cfr_view *out,

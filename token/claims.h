@@ -28,6 +28,8 @@ struct cfr_claims {
 int cfr_claims_decode(struct cfr_view token, struct cfr_claims *out, struct cfr_err *err);
 /* As cfr_claims_decode, without the two rules on exp: for showing a token that is of no use. */
 int cfr_claims_read(struct cfr_view token, struct cfr_claims *out, struct cfr_err *err);
+/* Checks the last of a token's three parts, as cfr_claims_decode does: not empty, one part, base64url. CFR_E_TOKEN. */
+int cfr_claims_check_signature(struct cfr_view signature, struct cfr_err *err);
 void cfr_claims_free(struct cfr_claims *c);
 size_t cfr_claims_audience_count(const struct cfr_claims *c);
 /* `aud` may be a string or an array (RFC 7519, 4.1.3). */

@@ -21,7 +21,7 @@ struct cfr_publish_record {
     uint64_t digest_material; /* of the configuration it was made by */
     int64_t token_issued_s;
     int64_t token_expires_s;
-    uint64_t token_mark; /* fingerprint of the token: FNV-1a of header and claims, not of the signature */
+    uint64_t token_mark; /* fingerprint of the token: 64 bits, FNV-1a, from which it cannot be restored */
     char *identity;
     struct cfr_publish_minted *key; /* that is published, with its id; NULL = it is no such key, or not known */
     /* Lists with room for what was asked of cfr_publish_record_fit, which owns them: most credentials have one target.

@@ -23,8 +23,8 @@ struct cfr_source_inputs {
     char *subject;                       /* heap; its `sub`, unverified; NULL without a token */
     int64_t issued_s;                    /* of the token; 0 = unknown */
     int64_t expires_s;                   /* of the token; 0 = none, or never */
-    uint64_t mark; /* fingerprint of the inputs: FNV-1a of the token's header and claims and of the identities of
-                    * the other files; 0 while everything is still to be requested */
+    uint64_t mark; /* fingerprint of the inputs: FNV-1a of the token and of the identities of the other files; 0 while
+                      everything is still to be requested */
     uint64_t
         token_mark;   /* while a request takes the place of a file that is overdue: the mark with that file; else 0 */
     bool requested;   /* the token is still to be requested from the API server */

@@ -65,8 +65,11 @@ static const struct known *learn(struct cfr_view token, struct cfr_err *err)
     struct cfr_claims claims;
     char *copy;
 
-    if (seen != NULL)
-        return seen;
+    if (seen != NULL) {
+        size_t dot = text.n + 1;
+
+        return cfr_claims_check_signature((struct cfr_view){token.p + dot, token.n - dot}, err) == 0 ? seen : NULL;
+    }
     if (cfr_claims_decode(token, &claims, err) != 0)
         return NULL;
     copy = cfr_str_dup(text);
@@ -133,14 +136,16 @@ static int check_foreign(const struct cfr_config_token *config, const struct cfr
 static int decode(const struct cfr_config_token *config, bool foreign, int64_t now_ms,
                   struct cfr_source_token_file *out, int64_t *wait_ms, struct cfr_err *err)
 {
-    const struct known *k = learn(cfr_secret_view(&out->token), err);
+    struct cfr_view token = cfr_secret_view(&out->token);
+    const struct known *k = learn(token, err);
     int rc;
 
     if (k == NULL)
         return cfr_err_prefix(err, "the token in %s", config->file);
     out->issued_s = k->claims.iat;
     out->expires_s = cfr_claims_expires(&k->claims);
-    out->mark = k->mark;
+    /* A token that was read half written has the header and the claims of the whole one. */
+    out->mark = cfr_hash_add(k->mark, token.p + k->n, token.n - k->n);
     rc = foreign ? check_foreign(config, &k->claims, err) : 0;
     if (rc == 0)
         rc = check_claims(config, &k->claims, now_ms, wait_ms, err);

@@ -12,7 +12,7 @@ struct cfr_source_token_file {
     char *subject;           /* heap; its `sub`, unverified */
     int64_t issued_s;
     int64_t expires_s;
-    uint64_t mark; /* fingerprint of the token: FNV-1a of header and claims */
+    uint64_t mark; /* fingerprint of the token: FNV-1a of all its bytes */
 };
 
 void cfr_source_token_file_free(struct cfr_source_token_file *t);

@@ -162,6 +162,36 @@ def test_half_a_token_is_refused_when_it_has_to_be_read(own):
     assert [entry["status"] for entry in own.cloud.exchanges()] == [200]
 
 
+def test_a_token_that_was_read_half_written_is_replaced_by_the_whole_one(own):
+    """Cut in the signature it has the header and the claims of the whole one."""
+    passed = own.dir / "passed"
+    own.configure(own.credential(token={"file": str(own.token_path)}, exchange=None,
+                                 publish={"file": {"path": str(passed), "format": "token"}}))
+    fresh = own.cloud.token()
+    own.token_path.write_text(fresh[:-40])
+    own.start()
+    own.wait_generation(1)
+    assert passed.read_text() == fresh[:-40]
+    own.token_path.write_text(fresh)
+    own.wait_generation(2)
+    assert passed.read_text() == fresh
+
+
+def test_a_half_token_is_replaced_by_the_whole_one_in_an_outage(own):
+    put(own.token_path, own.cloud.token())
+    own.start()
+    own.wait_generation(1)
+    own.wait_state("fresh")
+    own.cloud.admin("/outage", {"on": True})
+    fresh = own.cloud.token(expires_in_s=7200)
+    own.token_path.write_text(fresh[:-40])
+    own.wait_generation(2)
+    assert (own.out / "token").read_text() == fresh[:-40]
+    own.token_path.write_text(fresh)
+    own.wait_generation(3)
+    assert (own.out / "token").read_text() == fresh
+
+
 def test_an_unchanged_token_is_no_reason(own):
     token = own.cloud.token()
     put(own.token_path, token)

@@ -115,13 +115,46 @@ static void what_is_remembered_is_judged_anew(void **state)
     assert_int_equal(read_token("a1", INT64_C(1700003602000), &t, &err), CFR_E_TOKEN_EXPIRED);
     assert_int_equal(t.issued_s, 1700000000);
     cfr_source_token_file_free(&t);
-    /* Only the signature is another: the claims are what was known, the bytes are the file's. */
+    /* Only the signature differs: the claims are what was known, the bytes are the file's. */
     write_token(1, "b3RoZXI");
     assert_int_equal(read_token("a1", NOW_MS, &t, &err), 0);
-    assert_true(t.mark == mark);
+    assert_true(t.mark != mark);
     assert_contains(t.token.p, ".b3RoZXI");
     cfr_source_token_file_free(&t);
+    write_token(1, "c2ln");
+    assert_int_equal(read_token("a1", NOW_MS, &t, &err), 0);
+    assert_true(t.mark == mark);
+    cfr_source_token_file_free(&t);
     cfr_source_token_file_forget();
+}
+
+/* A file that is read half written can end anywhere, and its header and claims may be known from the whole token. */
+static void the_signature_of_a_known_token_is_checked(void **state)
+{
+    static const struct {
+        const char *signature;
+        const char *words;
+    } cases[] = {
+        {"", "has no signature (is the file only half written?)"},
+        {"c2ln.c2ln", "it has more than three parts"},
+        {"c2\001ln", "its signature is not base64url"},
+    };
+    struct cfr_source_token_file t;
+    struct cfr_err err;
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+        write_token(1, "c2ln");
+        if (i % 2 == 1) {
+            assert_int_equal(read_token("a1", NOW_MS, &t, &err), 0);
+            cfr_source_token_file_free(&t);
+        }
+        write_token(1, cases[i / 2].signature);
+        assert_int_equal(read_token("a1", NOW_MS, &t, &err), CFR_E_TOKEN);
+        assert_contains(err.text, cases[i / 2].words);
+        cfr_source_token_file_free(&t);
+        cfr_source_token_file_forget();
+    }
 }
 
 /* Whichever of `nbf` and `iat` is later, plus 5 s for clocks that differ. */
@@ -287,6 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_token_keeps_its_own_claims, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(what_is_remembered_is_judged_anew, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(the_signature_of_a_known_token_is_checked, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(a_token_is_not_used_before_it_is_valid, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(a_secrets_token_lies_below_the_directory, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(links_do_not_lead_a_secrets_token_out, scratch_make, scratch_remove),
