@@ -2,10 +2,12 @@
 /* Answers of token endpoints. */
 #include "sts/core/oauth_answer.h"
 
+#include "base/base64.h"
 #include "base/grant.h"
 #include "base/json.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define SHOWN_TYPE 40
 
@@ -257,4 +259,22 @@ int cfr_oauth_answer_bearer(const struct cfr_oauth_answer *a, struct cfr_view *t
         return cfr_err_set(err, CFR_E_ANSWER, "the answer's token has expired already: its expires_in is not positive");
     *token = t;
     return 0;
+}
+
+bool cfr_oauth_answer_jwt_expiry(struct cfr_view token, int64_t *expires_s)
+{
+    const char *first = token.n != 0 ? memchr(token.p, '.', token.n) : NULL;
+    const char *second = first != NULL ? memchr(first + 1, '.', token.n - (size_t)(first + 1 - token.p)) : NULL;
+    struct cfr_json *doc = NULL;
+    struct cfr_secret claims;
+    bool good = false;
+
+    cfr_secret_init(&claims, CFR_GRANT_VALUE_MAX);
+    if (second != NULL && second + 1 < token.p + token.n &&
+        cfr_base64url_decode((struct cfr_view){first + 1, (size_t)(second - first - 1)}, &claims, NULL) == 0 &&
+        cfr_json_parse(cfr_secret_view(&claims), &doc, NULL) == 0)
+        good = cfr_json_integer(cfr_json_get(doc, "exp"), expires_s);
+    cfr_json_free(doc);
+    cfr_secret_free(&claims);
+    return good;
 }

@@ -42,5 +42,7 @@ struct cfr_view cfr_oauth_answer_get(const struct cfr_oauth_answer *a, enum cfr_
 /* The access token, checked: there, a bearer token (RFC 6750: printable, no blanks), TOKEN_TYPE Bearer if named,
  * expires_in_s positive if named. CFR_E_ANSWER says what is wrong. */
 int cfr_oauth_answer_bearer(const struct cfr_oauth_answer *a, struct cfr_view *token, struct cfr_err *err);
+/* The `exp` in the claims of TOKEN, whose signature its audience verifies. False if it is no JWT, or has none. */
+bool cfr_oauth_answer_jwt_expiry(struct cfr_view token, int64_t *expires_s);
 
 #endif

@@ -2,10 +2,7 @@
 /* Tokens in answers. */
 #include "sts/gcp/answer_private.h"
 
-#include "base/base64.h"
 #include "base/time.h"
-
-#include <string.h>
 
 /* Before this no token was ever granted: an expiry that old is a mistake, not a clock. */
 #define EARLIEST_S INT64_C(1262304000) /* 2010-01-01 */
@@ -32,25 +29,6 @@ static int read_bearer(const struct cfr_oauth_answer *answer, int64_t now_s, str
     return cfr_secret_append(&out->value, token, err);
 }
 
-/* The expiry in the claims of an ID token, whose signature its audience verifies. */
-static bool id_expiry(struct cfr_view token, int64_t *expires_s)
-{
-    const char *first = token.n != 0 ? memchr(token.p, '.', token.n) : NULL;
-    const char *second = first != NULL ? memchr(first + 1, '.', token.n - (size_t)(first + 1 - token.p)) : NULL;
-    struct cfr_json *doc = NULL;
-    struct cfr_secret claims;
-    bool good = false;
-
-    cfr_secret_init(&claims, CFR_GRANT_VALUE_MAX);
-    if (second != NULL && second[1] != '\0' &&
-        cfr_base64url_decode((struct cfr_view){first + 1, (size_t)(second - first - 1)}, &claims, NULL) == 0 &&
-        cfr_json_parse(cfr_secret_view(&claims), &doc, NULL) == 0)
-        good = cfr_json_integer(cfr_json_get(doc, "exp"), expires_s);
-    cfr_json_free(doc);
-    cfr_secret_free(&claims);
-    return good;
-}
-
 static bool is_plain(struct cfr_view token)
 {
     for (size_t i = 0; i < token.n; i++) {
@@ -66,7 +44,7 @@ static int read_id(struct cfr_view token, const char *member, struct cfr_gcp_tok
 
     if (token.n == 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no %s", member);
-    if (!is_plain(token) || !id_expiry(token, &out->expires_s))
+    if (!is_plain(token) || !cfr_oauth_answer_jwt_expiry(token, &out->expires_s))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer's %s is no JSON Web Token with an expiry", member);
     rc = check_expiry(out->expires_s, member, err);
     return rc != 0 ? rc : cfr_secret_append(&out->value, token, err);

@@ -86,7 +86,8 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_STRINGS,
      .offset = OAUTH(scopes),
      .max = 100,
-     .doc = CFR_DOC("Scopes to request. Default: those of the server.")},
+     .doc = CFR_DOC("Scopes to request. With `openid` a server may grant an ID token as well: the credential is then "
+                    "renewed before the earlier of the two expires. Default: those of the server.")},
     {.key = "subject_token_type",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(subject_token_type),

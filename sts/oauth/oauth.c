@@ -283,10 +283,29 @@ static int read_token(const struct cfr_oauth_answer *a, struct cfr_view *token, 
     return 0;
 }
 
+/* An ID token ends with its own `exp`, of which expires_in says nothing; one that is no JWT has none to go by. */
+static int add_id_token(const struct cfr_oauth_answer *a, int64_t now_s, struct cfr_grant *g, struct cfr_err *err)
+{
+    struct cfr_view token = cfr_oauth_answer_get(a, CFR_OAUTH_ID_TOKEN);
+    int64_t expires_s = INT64_MAX;
+
+    if (token.n == 0)
+        return 0;
+    if (!cfr_view_printable(token) || memchr(token.p, ' ', token.n) != NULL)
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's id_token has blanks or line breaks");
+    (void)cfr_oauth_answer_jwt_expiry(token, &expires_s);
+    if (expires_s <= now_s)
+        return cfr_err_set(err, CFR_E_ANSWER,
+                           "the answer's id_token has expired already: look at the clocks of this machine and of the "
+                           "server, or leave the scope `openid` out if it is not needed");
+    if (expires_s < g->expires_s)
+        g->expires_s = expires_s;
+    return cfr_grant_set(g, CFR_FIELD_OAUTH_ID_TOKEN, token, err);
+}
+
 static int fill_grant(const struct cfr_oauth *c, const struct cfr_sts_input *in, const struct cfr_oauth_answer *a,
                       struct cfr_grant *g, struct cfr_err *err)
 {
-    struct cfr_view id_token = cfr_oauth_answer_get(a, CFR_OAUTH_ID_TOKEN);
     struct cfr_view token;
     int rc = read_token(a, &token, err);
 
@@ -294,10 +313,8 @@ static int fill_grant(const struct cfr_oauth *c, const struct cfr_sts_input *in,
         rc = read_expiry(c, in, a, g, err);
     if (rc == 0)
         rc = cfr_grant_set(g, CFR_FIELD_OAUTH_ACCESS_TOKEN, token, err);
-    if (rc == 0 && id_token.n != 0 && (!cfr_view_printable(id_token) || memchr(id_token.p, ' ', id_token.n) != NULL))
-        rc = cfr_err_set(err, CFR_E_ANSWER, "the answer's id_token has blanks or line breaks");
-    if (rc == 0 && id_token.n != 0)
-        rc = cfr_grant_set(g, CFR_FIELD_OAUTH_ID_TOKEN, id_token, err);
+    if (rc == 0)
+        rc = add_id_token(a, in->now_s, g, err);
     if (rc == 0 && (in->subject.n != 0 || c->client_id != NULL) && cfr_view_printable(in->subject) &&
         in->subject.n <= CFR_GRANT_IDENTITY_MAX)
         rc = cfr_grant_set_identity(g, in->subject.n != 0 ? in->subject : cfr_view_of(c->client_id), err);

@@ -246,13 +246,46 @@ static void bearers(void **state)
     }
 }
 
+static void the_expiry_of_a_jwt(void **state)
+{
+    static const struct {
+        const char *token;
+        int64_t expires_s; /* 0 = none */
+    } rows[] = {
+        {"e30.eyJleHAiOjE3fQ.c2ln", 17},  /* {"exp":17} */
+        {"e30.eyJleHAiOjE3fQ.", 0},       /* no signature */
+        {"e30.eyJleHAiOjE3fQ", 0},        /* two parts */
+        {"e30.eyJleHAiOiIxNyJ9.c2ln", 0}, /* {"exp":"17"} */
+        {"e30.eyJleHAiOjEuNX0.c2ln", 0},  /* {"exp":1.5} */
+        {"e30.e30.c2ln", 0},              /* {} */
+        {"e30.W10.c2ln", 0},              /* [] */
+        {"e30.*.c2ln", 0},
+        {"opaque", 0},
+        {"", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int64_t expires_s = 0;
+
+        if (cfr_oauth_answer_jwt_expiry(cfr_view_of(rows[i].token), &expires_s) != (rows[i].expires_s != 0) ||
+            expires_s != rows[i].expires_s)
+            fail_msg("%s: %d", rows[i].token, (int)expires_s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_grant),           cmocka_unit_test(seconds),
-        cmocka_unit_test(an_error_of_oauth), cmocka_unit_test(an_error_of_google),
-        cmocka_unit_test(refused),           cmocka_unit_test(an_odd_refusal),
-        cmocka_unit_test(lengths),           cmocka_unit_test(bearers),
+        cmocka_unit_test(a_grant),
+        cmocka_unit_test(seconds),
+        cmocka_unit_test(an_error_of_oauth),
+        cmocka_unit_test(an_error_of_google),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(an_odd_refusal),
+        cmocka_unit_test(lengths),
+        cmocka_unit_test(bearers),
+        cmocka_unit_test(the_expiry_of_a_jwt),
     };
     int failed;
 

@@ -34,13 +34,13 @@ static void begin(struct cfr_view name, struct cfr_sts_exchange *x, struct cfr_s
 static void errors(void **state)
 {
     (void)state;
-    golden_errors("oauth", "errors", begin, 44);
+    golden_errors("oauth", "errors", begin, 45);
 }
 
 static void grants(void **state)
 {
     (void)state;
-    golden_grants("oauth", "grants", begin, 6);
+    golden_grants("oauth", "grants", begin, 8);
 }
 
 static void request(const struct cfr_oauth *c, const struct cfr_sts_content *contents, size_t count, const char *file)
