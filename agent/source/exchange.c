@@ -9,6 +9,7 @@
 #include "base/redact.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "sts/core/docker_auths.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -158,18 +159,19 @@ static int send_step(struct cfr_exchange *e, struct cfr_err *err)
 
 #define SECRETS_MAX (1 + CFR_STS_CONTENTS_MAX + CFR_WIRE_HEADERS_MAX + CFR_GRANT_FIELDS_MAX)
 
-/* A file that is one secret. Of others, such as a key file in JSON or PEM, the provider knows the secret part; an
- * identifier is none. */
+/* A file that is one secret. Of others, such as a profile or a key in JSON or PEM, the provider knows the secret part;
+ * an identifier is none. */
 static bool is_bare_secret(const char *key, struct cfr_view content)
 {
-    return strstr(key, "_id_file") == NULL && content.n != 0 && content.p[0] != '{' && content.p[0] != '[' &&
-           cfr_view_find(content, "-----BEGIN") < 0;
+    return strstr(key, "_id_file") == NULL && strcmp(key, "credentials_file") != 0 && content.n != 0 &&
+           content.p[0] != '{' && content.p[0] != '[' && cfr_view_find(content, "-----BEGIN") < 0;
 }
 
 /* What follows the scheme in a header that logs in; signatures of AWS are no secrets. */
 static struct cfr_view find_login(struct cfr_view header)
 {
-    static const char *const schemes[] = {"Authorization: Basic ", "Authorization: Bearer ", "X-Auth-Token: "};
+    static const char *const schemes[] = {"Authorization: Basic ", "Authorization: Bearer ",
+                                          "X-Auth-Token: ", "X-Amz-Security-Token: "};
 
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
         size_t n = strlen(schemes[i]);
@@ -180,7 +182,7 @@ static struct cfr_view find_login(struct cfr_view header)
     return (struct cfr_view){NULL, 0};
 }
 
-/* Every secret of the exchange so far, as views into E. Returns their count. */
+/* Every secret of the exchange so far but the logins to registries, as views into E. Returns their count. */
 static size_t list_secrets(const struct cfr_exchange *e, struct cfr_view out[SECRETS_MAX])
 {
     size_t n = 0;
@@ -193,23 +195,34 @@ static size_t list_secrets(const struct cfr_exchange *e, struct cfr_view out[SEC
     for (size_t i = 0; i < e->request.header_count; i++)
         out[n++] = find_login(cfr_secret_view(&e->request.headers[i]));
     for (size_t i = 0; i < e->x.grant.field_count; i++) {
-        if (cfr_grant_is_secret(e->x.grant.fields[i].name))
+        const char *name = e->x.grant.fields[i].name;
+
+        if (cfr_grant_is_secret(name) && strcmp(name, CFR_FIELD_REGISTRY_AUTHS) != 0)
             out[n++] = cfr_secret_view(&e->x.grant.fields[i].value);
     }
     return n;
 }
 
-/* A server may repeat any secret in any field; what is shown of its answer is looked at once more here. */
-static void hide_secrets(struct cfr_exchange *e, struct cfr_source_exchange_result *result)
+static void hide(struct cfr_exchange *e, struct cfr_source_exchange_result *result, const struct cfr_view *secrets,
+                 size_t n)
 {
-    struct cfr_view secrets[SECRETS_MAX];
-    size_t n = list_secrets(e, secrets);
-
     (void)cfr_redact_secrets(result->err.text, secrets, n);
     if (e->x.grant.identity != NULL)
         (void)cfr_redact_secrets(e->x.grant.identity, secrets, n);
     if (e->warning != NULL)
         (void)cfr_redact_secrets(e->warning, secrets, n);
+}
+
+/* A server may repeat any secret in any field; what is shown of its answer is looked at once more here. */
+static void hide_secrets(struct cfr_exchange *e, struct cfr_source_exchange_result *result)
+{
+    struct cfr_view auths = cfr_grant_get(&e->x.grant, CFR_FIELD_REGISTRY_AUTHS);
+    struct cfr_view secrets[SECRETS_MAX];
+    struct cfr_view login;
+
+    hide(e, result, secrets, list_secrets(e, secrets));
+    while (cfr_docker_auths_next_secret(&auths, &login))
+        hide(e, result, &login, 1);
 }
 
 static void finish(struct cfr_exchange *e, struct cfr_source_exchange_result *result)

@@ -183,14 +183,13 @@ static int refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_input *
     const struct cfr_azure *c = x->config;
     bool registry = registry_of(c, x->step) != NULL;
     enum cfr_azure_client_assertion proof = cfr_azure_client_assertion_of(c);
-    struct cfr_view secrets[5 + CFR_AZURE_STEPS_MAX] = {
+    struct cfr_view secrets[4 + CFR_AZURE_STEPS_MAX] = {
         in->token,
         cfr_sts_input_content(in, "client_secret_file"),
         cfr_oauth_answer_get(answer, CFR_OAUTH_ACCESS_TOKEN),
         cfr_oauth_answer_get(answer, CFR_OAUTH_REFRESH_TOKEN),
-        cfr_grant_get(&x->grant, CFR_FIELD_REGISTRY_AUTHS),
     };
-    struct cfr_azure_refusal r = {.reply = reply, .proof = proof, .secrets = secrets, .secret_count = 5};
+    struct cfr_azure_refusal r = {.reply = reply, .proof = proof, .secrets = secrets, .secret_count = 4};
 
     for (size_t i = 0; i < x->grant.field_count && r.secret_count < sizeof secrets / sizeof secrets[0]; i++) {
         if (strncmp(x->grant.fields[i].name, CFR_FIELD_AZURE_ACCESS_TOKEN, strlen(CFR_FIELD_AZURE_ACCESS_TOKEN)) == 0)

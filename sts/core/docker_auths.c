@@ -160,6 +160,39 @@ int cfr_docker_auths_add(struct cfr_grant *g, const char *host, struct cfr_view 
     return rc;
 }
 
+/* The next JSON string in REST, without its quotes; REST is then what follows it. */
+static bool next_string(struct cfr_view *rest, struct cfr_view *text)
+{
+    size_t start = 0;
+    size_t end;
+
+    while (start < rest->n && rest->p[start] != '"')
+        start++;
+    for (end = start + 1; end < rest->n && rest->p[end] != '"'; end++)
+        end += rest->p[end] == '\\' ? 1 : 0;
+    if (end >= rest->n)
+        return false;
+    *text = (struct cfr_view){rest->p + start + 1, end - start - 1};
+    *rest = (struct cfr_view){rest->p + end + 1, rest->n - end - 1};
+    return true;
+}
+
+bool cfr_docker_auths_next_secret(struct cfr_view *auths, struct cfr_view *secret)
+{
+    struct cfr_view key = {NULL, 0};
+    struct cfr_view text;
+
+    while (next_string(auths, &text)) {
+        if (auths->n != 0 && auths->p[0] == ':') {
+            key = text;
+        } else if (cfr_view_is(key, "password") || cfr_view_is(key, "auth")) {
+            *secret = text;
+            return true;
+        }
+    }
+    return false;
+}
+
 int cfr_docker_auths_default(struct cfr_strings *list, struct cfr_view host, const char *example, struct cfr_err *err)
 {
     char **items;

@@ -11,6 +11,9 @@
  * CFR_FIELD_REGISTRY_AUTHS: `"HOST":{"username":...,"password":...,"auth":base64(user:password)}`. */
 int cfr_docker_auths_add(struct cfr_grant *g, const char *host, struct cfr_view user, struct cfr_view password,
                          struct cfr_err *err);
+/* Takes the next password, or encoded login, from AUTHS, a value of CFR_FIELD_REGISTRY_AUTHS, into SECRET: the hosts
+ * and the user names between them are no secrets. Views into AUTHS, escaped as there. False at the end. */
+bool cfr_docker_auths_next_secret(struct cfr_view *auths, struct cfr_view *secret);
 /* True for a registry host as it is before the first `/` of an image name, with an optional port. */
 bool cfr_docker_auths_host_ok(struct cfr_view host);
 /* True if HOST, whatever its port, is one of DOMAINS (NULL-terminated): ".x.example" is every name below x.example. */

@@ -24,6 +24,7 @@ PASSWORD = "Vb8 hN4wQz6+Yc1fDg"
 SECRET_KEY = "sJ5d/Xe0uPa7rTk3oGi9mBv2"
 SESSION = "Qy6tHs1nCw8/Er4bUj0+Mf5pKx"
 NEW_KEY = "Lz2gOa9iVd7/Sq3yWe6rTn1cXb"
+LOGIN = "Hn5ePz8wBq2_Jt7yGc4vXk0mDs"
 EVIL = "\x1b[31m\x9b2J\u202e\x07\nFAKE error line \x7f"
 
 
@@ -66,12 +67,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.action = (urllib.parse.parse_qs(body).get("Action") or ["AssumeRoleWithWebIdentity"])[0]
         echo = " ".join([*said, *(f"x{one[2:-1]}y" for one in said), login]) + " "
         self.server.requests += 1
+        if self.path.endswith("/oauth2/exchange"):
+            return self.log_in(urllib.parse.parse_qs(body)["service"][0])
         heads = {"x-amzn-RequestId": said[0][:90], "x-ms-request-id": said[0][:90], "x-openstack-request-id": said[0][:90],
                  "Warning": f'299 - "{said[0][:90]}"', "WWW-Authenticate": f'Bearer error="{said[0][:90]}"'}
         if self.server.refuses:
             self.refuse(echo, heads)
         else:
             self.grant(echo, heads)
+
+    def log_in(self, registry):
+        """The first registry grants a login, which the next one repeats."""
+        if registry == "first.azurecr.io":
+            claims = base64.urlsafe_b64encode(json.dumps({"exp": int(time.time()) + 3600}).encode()).decode().rstrip("=")
+            return self.answer(200, {"refresh_token": f"e30.{claims}.{LOGIN}"})
+        return self.answer(403, {"errors": [{"code": "DENIED", "message": f"{LOGIN} x{LOGIN[2:-1]} {registry}"}]})
 
     def refuse(self, echo, heads):
         which = self.server.requests % 3
@@ -291,3 +301,18 @@ def test_a_grant_that_repeats_secrets(hostile, kind):
     assert agent.status()["published"], agent.log
     # The grant itself is whole.
     assert SESSION in (agent.out / "creds.json").read_text()
+
+
+def test_a_login_to_a_registry_is_hidden_and_its_host_is_not(hostile):
+    agent, service = hostile("azure")
+    service.refuses = False
+    exchange, volume = exchange_of(agent, "azure", service.url)
+    exchange["azure"].update(scopes=["https://containerregistry.azure.net/.default"], acr_endpoint=service.url,
+                             acr=["first.azurecr.io", "the-first.azurecr.io"])
+    agent.configure(agent.credential(exchange=exchange, token={"file": str(agent.cloud.volumes[volume] / "token")},
+                                     publish={"file": {"path": str(agent.dir / "config.json"), "format": "docker-config"}}))
+    agent.start()
+    eventually(lambda: agent.status().get("consecutive_failures"), lambda: agent.log)
+    assert "DENIED: [removed] [removed] the-first.azurecr.io" in agent.status()["last_error"]["message"]
+    for what, text in outputs(agent):
+        check_shown(what, text, [LOGIN])

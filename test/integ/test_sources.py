@@ -407,6 +407,20 @@ def test_a_key_of_a_secret_in_a_file(agent, secret):
     assert (agent.out / "password").read_text() == "two"
 
 
+def test_the_access_key_id_of_a_profile_is_no_secret(agent):
+    """Whatever the file begins with."""
+    profile = agent.dir / "profile"
+    profile.write_text("# managed by another program\n[default]\naws_access_key_id = AKIAUNKNOWN000000000\n"
+                       "aws_secret_access_key = Xm3vTq9sLw5/Bd7k+Rz1\n")
+    profile.chmod(0o600)
+    aws = {"credentials_file": str(profile), "role_arn": "arn:aws:iam::123456789012:role/demo", "region": "us-east-1",
+           "endpoint": agent.cloud.sts, "ca_file": agent.cloud.ca}
+    publish = {"file": {"path": str(agent.dir / "env"), "format": "env"}}
+    agent.configure(agent.credential(token=None, exchange={"aws": aws}, publish=publish)).start()
+    eventually(lambda: agent.status().get("last_error"), lambda: agent.log)
+    assert 'access key "AKIAUNKNOWN000000000"' in agent.status()["last_error"]["message"]
+
+
 def test_another_secret_is_served_though_it_cannot_be_published(agent, secret):
     """The former one may have been revoked."""
     place = agent.dir / "place"

@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from conftest import CREDFRESH, eventually
+from conftest import CREDFRESH, ROLE, eventually
 
 LONG = "a-credential-whose-name-is-nearly-as-long-as-a-name-may-be-at-all"[:63]
 
@@ -218,6 +218,16 @@ def test_watch_in_a_pipe(serve):
     second = [i for i, line in enumerate(lines) if line.startswith("credfresh 1.2.3")][1]
     assert lines[second - 2] == "\n" and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n", lines[second - 1])
     watching.stdout.close()
+
+
+def test_the_identity_of_a_login_to_a_registry_of_the_same_account(agent_factory, shared_cloud):
+    """The ARN and the registry's host share the account's number, which is no secret."""
+    aws = {"role_arn": ROLE, "region": "us-east-1", "endpoint": shared_cloud.sts, "ca_file": shared_cloud.ca,
+           "ecr": {"registries": ["123456789012.dkr.ecr.us-east-1.amazonaws.com"], "endpoint": shared_cloud.ready["ecr_url"]}}
+    agent = agent_factory(shared_cloud)
+    agent.configure(agent.credential(exchange={"aws": aws})).start()
+    agent.wait_generation(1)
+    assert agent.status()["identity"] == "arn:aws:sts::123456789012:assumed-role/demo/default.demo"
 
 
 def test_of_an_agent(agent_factory, shared_cloud):

@@ -120,13 +120,36 @@ static void hosts_of_domains(void **state)
     }
 }
 
+static void the_secrets_of_logins(void **state)
+{
+    static const char *const want[] = {"p\\\"w\\\\", "dTpwIndc", "second", "YXV0aDpzZWNvbmQ="};
+    struct cfr_grant g = {0};
+    struct cfr_view auths;
+    struct cfr_view secret;
+
+    (void)state;
+    assert_int_equal(cfr_docker_auths_add(&g, "password.example", cfr_view_of("u"), cfr_view_of("p\"w\\"), NULL), 0);
+    assert_int_equal(cfr_docker_auths_add(&g, "b.example:5000", cfr_view_of("auth"), cfr_view_of("second"), NULL), 0);
+    auths = cfr_grant_get(&g, CFR_FIELD_REGISTRY_AUTHS);
+    for (size_t i = 0; i < COUNT(want); i++) {
+        assert_true(cfr_docker_auths_next_secret(&auths, &secret));
+        if (!cfr_view_is(secret, want[i]))
+            fail_msg("%zu: %.*s", i, (int)secret.n, secret.p);
+    }
+    assert_false(cfr_docker_auths_next_secret(&auths, &secret));
+    assert_false(cfr_docker_auths_next_secret(&auths, &secret));
+    cfr_grant_free(&g);
+    auths = (struct cfr_view){NULL, 0};
+    assert_false(cfr_docker_auths_next_secret(&auths, &secret));
+    auths = cfr_view_of("\"h.example\":{\"password\":\"cut\\");
+    assert_false(cfr_docker_auths_next_secret(&auths, &secret));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(logins),
-        cmocka_unit_test(too_much),
-        cmocka_unit_test(hosts),
-        cmocka_unit_test(hosts_of_domains),
+        cmocka_unit_test(logins), cmocka_unit_test(too_much),         cmocka_unit_test(the_secrets_of_logins),
+        cmocka_unit_test(hosts),  cmocka_unit_test(hosts_of_domains),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
