@@ -33,6 +33,9 @@
     "the provider's attribute condition does not accept {who}; correct the condition, or use another token"
 
 static const struct cfr_error_table_row sts_rows[] = {
+    /* A service that is busy says so by its status, whatever the error. */
+    {NULL, NULL, 429, CFR_E_THROTTLED, HINT_BUSY},
+    {NULL, NULL, 503, CFR_E_UNAVAILABLE, HINT_LATER},
     {"invalid_grant", "stale to sign-in", 0, CFR_E_TOKEN_EXPIRED, HINT_STALE},
     {"invalid_grant", "expired", 0, CFR_E_TOKEN_EXPIRED, HINT_STALE},
     {"invalid_grant", "connecting to the given credential's issuer", 0, CFR_E_IDP,
@@ -76,6 +79,8 @@ static const struct cfr_error_table_row sts_rows[] = {
     "leave it out"
 
 static const struct cfr_error_table_row key_rows[] = {
+    {NULL, NULL, 429, CFR_E_THROTTLED, HINT_BUSY},
+    {NULL, NULL, 503, CFR_E_UNAVAILABLE, HINT_LATER},
     {"invalid_grant", "JWT signature", 0, CFR_E_DENIED,
      "the key of {who} was disabled or deleted; give a new one in credentials_file"},
     {"invalid_grant", "short-lived", 0, CFR_E_REJECTED, HINT_CLOCK},
@@ -104,6 +109,8 @@ static const struct cfr_error_table_row key_rows[] = {
 #define HINT_API "enable iamcredentials.googleapis.com in the project that the message names; that takes minutes"
 
 static const struct cfr_error_table_row iam_rows[] = {
+    {NULL, NULL, 429, CFR_E_THROTTLED, HINT_BUSY},
+    {NULL, NULL, 503, CFR_E_UNAVAILABLE, HINT_LATER},
     {"PERMISSION_DENIED", "implicitDelegation", 0, CFR_E_DENIED,
      "grant each of `delegates` roles/iam.serviceAccountTokenCreator on the next one"},
     {"PERMISSION_DENIED", "getAccessToken", 0, CFR_E_DENIED, HINT_BINDING},

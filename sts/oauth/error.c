@@ -9,8 +9,14 @@
     "and the secret or key that it needs"
 #define HINT_EXPIRED "the token has expired. Is the token file still renewed?"
 #define HINT_AGAIN   "the server is unavailable; this is usually temporary"
+#define HINT_BUSY    "the server limits the rate of calls; this is usually temporary"
 
 static const struct cfr_error_table_row rows[] = {
+    {"slow_down", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
+    {"too_many_requests", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
+    /* A server that is busy says so by its status, whatever the error. */
+    {NULL, NULL, 429, CFR_E_THROTTLED, HINT_BUSY},
+    {NULL, NULL, 503, CFR_E_UNAVAILABLE, HINT_AGAIN},
     {"invalid_client", NULL, 0, CFR_E_DENIED, HINT_CLIENT},
     {"unauthorized_client", NULL, 0, CFR_E_DENIED, "allow the client this `grant` at the server"},
     {"invalid_grant", "expired", 0, CFR_E_TOKEN_EXPIRED, HINT_EXPIRED},
@@ -34,8 +40,6 @@ static const struct cfr_error_table_row rows[] = {
     {"access_denied", NULL, 0, CFR_E_DENIED, "the server's policy does not let {who} have this token"},
     {"insufficient_scope", NULL, 0, CFR_E_DENIED, "the token of {who} does not allow this exchange"},
     {"interaction_required", NULL, 0, CFR_E_DENIED, "the server requires a person to take part; change its policy"},
-    {"slow_down", NULL, 0, CFR_E_THROTTLED, "the server limits the rate of calls; this is usually temporary"},
-    {"too_many_requests", NULL, 0, CFR_E_THROTTLED, "the server limits the rate of calls; this is usually temporary"},
     {"temporarily_unavailable", NULL, 0, CFR_E_UNAVAILABLE, HINT_AGAIN},
     {"server_error", NULL, 0, CFR_E_UNAVAILABLE, HINT_AGAIN},
     {NULL, NULL, 401, CFR_E_DENIED, HINT_CLIENT},

@@ -75,6 +75,33 @@ static void errors(void **state)
     data_file_free(table);
 }
 
+/* A service that is busy refuses nothing, whatever its answer says. */
+static void errors_of_a_busy_service(void **state)
+{
+    struct cfr_view table = data_file_read("gcp/errors.tsv");
+    struct cfr_view rest = table;
+    struct cfr_view col[7];
+    unsigned rows = 0;
+
+    (void)state;
+    while (data_file_row(&rest, col, 7)) {
+        if (!cfr_view_is(col[5], "stop") || col[1].p[0] != '4')
+            continue;
+        col[1] = cfr_view_of("429");
+        col[4] = cfr_view_of("throttled");
+        col[5] = cfr_view_of("retry");
+        col[6] = cfr_view_of("limits the rate of calls");
+        check_error(col);
+        col[1] = cfr_view_of("503");
+        col[4] = cfr_view_of("unavailable");
+        col[6] = cfr_view_of("is unavailable; this is usually temporary");
+        check_error(col);
+        rows++;
+    }
+    assert_true(rows >= 50);
+    data_file_free(table);
+}
+
 static void expect(const struct cfr_grant *g, const char *name, struct cfr_view want)
 {
     struct cfr_view got = cfr_grant_get(g, name);
@@ -225,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors),
+        cmocka_unit_test(errors_of_a_busy_service),
         cmocka_unit_test(grants),
         cmocka_unit_test(identities_without_a_subject),
         cmocka_unit_test(truncated_anywhere),

@@ -37,6 +37,33 @@ static void errors(void **state)
     golden_errors("oauth", "errors", begin, 45);
 }
 
+/* A server that is busy refuses nothing, whatever its answer says. */
+static void errors_of_a_busy_server(void **state)
+{
+    struct cfr_view table = data_file_read("oauth/errors.tsv");
+    struct cfr_view rest = table;
+    struct cfr_view col[7];
+    unsigned rows = 0;
+
+    (void)state;
+    while (data_file_row(&rest, col, 7)) {
+        if (!cfr_view_is(col[5], "stop") || col[1].p[0] != '4')
+            continue;
+        col[1] = cfr_view_of("429");
+        col[4] = cfr_view_of("throttled");
+        col[5] = cfr_view_of("retry");
+        col[6] = cfr_view_of("limits the rate of calls");
+        golden_error("oauth", "errors", begin, col);
+        col[1] = cfr_view_of("503");
+        col[4] = cfr_view_of("unavailable");
+        col[6] = cfr_view_of("is unavailable; this is usually temporary");
+        golden_error("oauth", "errors", begin, col);
+        rows++;
+    }
+    assert_true(rows >= 20);
+    data_file_free(table);
+}
+
 static void grants(void **state)
 {
     (void)state;
@@ -303,9 +330,10 @@ static void rules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors),       cmocka_unit_test(grants), cmocka_unit_test(requests),
-        cmocka_unit_test(private_keys), cmocka_unit_test(files),  cmocka_unit_test(rules_of_clients),
-        cmocka_unit_test(rules),
+        cmocka_unit_test(errors),           cmocka_unit_test(errors_of_a_busy_server),
+        cmocka_unit_test(grants),           cmocka_unit_test(requests),
+        cmocka_unit_test(private_keys),     cmocka_unit_test(files),
+        cmocka_unit_test(rules_of_clients), cmocka_unit_test(rules),
     };
 
     cfr_json_setup();
