@@ -4,6 +4,7 @@
 
 #include "files/file.h"
 #include "sts/gcp/credential_file.h"
+#include "sts/openstack/openstack.h"
 #include "wire/url.h"
 
 #include <stdio.h>
@@ -335,6 +336,15 @@ static int put_openstack_proof(struct draft *d)
     return 0;
 }
 
+/* One that is not known is left to the check of the key. */
+static void put_openstack_interface(struct draft *d)
+{
+    const char *value = get(d, "OS_INTERFACE") != NULL ? get(d, "OS_INTERFACE") : get(d, "OS_ENDPOINT_TYPE");
+    int known = value != NULL ? cfr_openstack_interface_of(cfr_view_of(value)) : -1;
+
+    put(d, "        interface", known >= 0 ? cfr_openstack_interfaces[known] : value);
+}
+
 static int draft_openstack(struct draft *d)
 {
     const char *url = get(d, "OS_AUTH_URL");
@@ -346,6 +356,7 @@ static int draft_openstack(struct draft *d)
     cfr_str_addz(d->out, "    exchange:\n      openstack:\n");
     put(d, "        auth_url", url);
     put(d, "        region_name", get(d, "OS_REGION_NAME"));
+    put_openstack_interface(d);
     put(d, "        ca_file", get(d, "OS_CACERT"));
     rc = put_openstack_proof(d);
     put_publish(d, "openstack");

@@ -167,14 +167,20 @@ static int fill_ca(const struct cfr_mounted_case *c, const struct cfr_yaml_node 
     return rc != 0 ? rc : cfr_mounted_ca(c, "cacert", pem);
 }
 
-static void fill_interface(const struct cfr_mounted_case *c, struct cfr_view text)
+/* `endpoint_type` is the older name. */
+static int fill_interface(const struct cfr_mounted_case *c, const struct cfr_yaml_node *cloud)
 {
+    const char *key = cfr_yaml_get(cloud, "interface", NULL) != NULL ? "interface" : "endpoint_type";
     struct cfr_openstack *o = c->out->config;
+    int interface = cfr_openstack_interface_of(text_at(cloud, key));
 
-    for (int i = 0; o->interface == CFR_OPENSTACK_PUBLIC && cfr_openstack_interfaces[i] != NULL; i++) {
-        if (cfr_view_is_nocase(text, cfr_openstack_interfaces[i]))
-            o->interface = i;
-    }
+    if (o->interface != CFR_OPENSTACK_PUBLIC || cfr_yaml_get(cloud, key, NULL) == NULL)
+        return 0;
+    if (interface < 0)
+        return cfr_err_set(c->err, CFR_E_CONFIG, "%s in clouds.yaml must be public, internal or admin", key);
+    o->interface = interface;
+    cfr_mounted_taken(c, "interface");
+    return 0;
 }
 
 static int configure_cloud(const struct cfr_mounted_case *c, const struct cfr_yaml_node *cloud)
@@ -198,10 +204,9 @@ static int configure_cloud(const struct cfr_mounted_case *c, const struct cfr_ya
         rc = fill_auth(c, auth);
     if (rc == 0)
         rc = store_secret(c, auth);
-    if (rc != 0)
-        return rc;
-    fill_interface(c, text_at(cloud, "interface"));
-    return cfr_openstack_check(c->out->config, c->err);
+    if (rc == 0)
+        rc = fill_interface(c, cloud);
+    return rc != 0 ? rc : cfr_openstack_check(c->out->config, c->err);
 }
 
 int cfr_mounted_openstack(const struct cfr_mounted_case *c)

@@ -50,6 +50,10 @@ extern const struct cfr_sts_provider cfr_openstack_provider;
 /* "public", "internal", "admin"; NULL-terminated. */
 extern const char *const cfr_openstack_interfaces[];
 
+/* The interface that TEXT names as clouds.yaml and the OS_ variables do, without regard to case and with or without
+ * `URL` at its end: an enum cfr_openstack_interface, or -1. */
+int cfr_openstack_interface_of(struct cfr_view text);
+
 /* Every rule but that the secrets come from files: for a configuration made from a Secret. CFR_E_CONFIG, with
  * a text that begins with the key. */
 int cfr_openstack_check(const struct cfr_openstack *c, struct cfr_err *err);

@@ -4,6 +4,17 @@
 
 const char *const cfr_openstack_interfaces[] = {"public", "internal", "admin", NULL};
 
+int cfr_openstack_interface_of(struct cfr_view text)
+{
+    if (text.n > 3 && cfr_view_is_nocase((struct cfr_view){text.p + text.n - 3, 3}, "URL"))
+        text.n -= 3;
+    for (int i = 0; cfr_openstack_interfaces[i] != NULL; i++) {
+        if (cfr_view_is_nocase(text, cfr_openstack_interfaces[i]))
+            return i;
+    }
+    return -1;
+}
+
 enum cfr_openstack_way cfr_openstack_way_of(const struct cfr_openstack *c)
 {
     bool application = c->application_credential_id != NULL || c->application_credential_name != NULL ||

@@ -291,7 +291,9 @@ static void openstack_passwords(void **state)
     (void)state;
     c = openstack(LIST(KEYSTONE, "OS_PROJECT_ID", "p1", "OS_PROJECT_NAME", "images", "OS_USER_DOMAIN_NAME", "Default",
                        "OS_PROJECT_DOMAIN_ID", "default", "OS_USERNAME", "robot", "OS_PASSWORD", "hunter2",
-                       "OS_REGION_NAME", "RegionOne", "OS_INTERFACE", "public", "OS_IDENTITY_API_VERSION", "3"));
+                       "OS_REGION_NAME", "RegionOne", "OS_INTERFACE", "internal", "OS_ENDPOINT_TYPE", "adminURL",
+                       "OS_IDENTITY_API_VERSION", "3"));
+    assert_int_equal(c->interface, CFR_OPENSTACK_INTERNAL);
     assert_string_equal(c->project_id, "p1");
     assert_null(c->project_name);
     assert_null(c->project_domain_id);
@@ -309,6 +311,13 @@ static void openstack_passwords(void **state)
     assert_string_equal(c->domain_name, "d");
     c = openstack(LIST(KEYSTONE, "OS_USER_ID", "u1", "OS_PASSWORD", "x", "OS_SYSTEM_SCOPE", "all"));
     assert_int_equal(c->system_scope, CFR_OPENSTACK_SYSTEM_ALL);
+    assert_int_equal(c->interface, CFR_OPENSTACK_PUBLIC);
+    c = openstack(LIST(KEYSTONE, "OS_USER_ID", "u1", "OS_PASSWORD", "x", "OS_SYSTEM_SCOPE", "all", "OS_ENDPOINT_TYPE",
+                       "adminURL"));
+    assert_int_equal(c->interface, CFR_OPENSTACK_ADMIN);
+    /* One that is not known is refused as one of the configuration. */
+    assert_int_equal(draft(LIST(KEYSTONE, "OS_USER_ID", "u1", "OS_PASSWORD", "x", "OS_INTERFACE", "xURL")), 0);
+    assert_contains(yaml.p, "interface: \"xURL\"\n");
 }
 
 static void several_at_once(void **state)
