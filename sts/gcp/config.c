@@ -88,7 +88,7 @@ static const struct cfr_field gcp_fields[] = {
      .min = 1,
      .max = 63,
      .doc = CFR_DOC("Region whose token service is called, such as `europe-west1`. Default: `global`, which is "
-                    "sts.googleapis.com.")},
+                    "sts.googleapis.com. There are no regional hosts for a certificate as the credential.")},
     {.key = "mtls",
      .type = CFR_FIELD_BOOL,
      .offset = GCP(mtls),
@@ -279,10 +279,29 @@ static bool is_label(const char *text)
     return text[n] == '\0' && text[0] != '-' && text[n - 1] != '-';
 }
 
+/* The hosts that a certificate calls where it is the credential, whether or not `mtls` is written out. */
+static int check_certificate_hosts(const struct cfr_gcp *c, bool regional, bool other, struct cfr_err *err)
+{
+    bool credential = c->certificate_file != NULL && c->credentials_file == NULL &&
+                      (c->subject_token_type == NULL || strcmp(c->subject_token_type, CFR_GCP_TYPE_MTLS) == 0);
+    bool custom = c->sts_endpoint != NULL && (c->service_account == NULL || c->iam_endpoint != NULL);
+
+    if (credential && regional)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "location: there are no regional hosts for a certificate as the credential; leave it out");
+    if (credential && other && !custom)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "universe_domain: the hosts for a certificate as the credential are known for "
+                           "googleapis.com only; write the URLs as sts_endpoint and, with `service_account`, "
+                           "iam_endpoint");
+    return 0;
+}
+
 static int check_hosts(const struct cfr_gcp *c, struct cfr_err *err)
 {
+    bool regional = c->location != NULL && strcmp(c->location, "global") != 0;
     bool other = c->universe_domain != NULL && strcmp(c->universe_domain, "googleapis.com") != 0;
-    const char *key = c->location != NULL && strcmp(c->location, "global") != 0 ? "location" : c->mtls ? "mtls" : NULL;
+    const char *key = regional ? "location" : c->mtls ? "mtls" : NULL;
 
     if (c->location != NULL && !is_label(c->location))
         return cfr_err_set(err, CFR_E_CONFIG,
@@ -293,11 +312,11 @@ static int check_hosts(const struct cfr_gcp *c, struct cfr_err *err)
     if (key != NULL && other)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "%s: such hosts are known for googleapis.com only; write the URL as sts_endpoint", key);
-    if (c->mtls && c->location != NULL && strcmp(c->location, "global") != 0)
+    if (c->mtls && regional)
         return cfr_err_set(err, CFR_E_CONFIG, "location: there are no regional hosts with mtls; leave one out");
     if (c->mtls && c->certificate_file == NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "mtls: it needs certificate_file and key_file");
-    return 0;
+    return check_certificate_hosts(c, regional, other, err);
 }
 
 static bool is_http(const char *url)

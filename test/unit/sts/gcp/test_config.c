@@ -98,6 +98,9 @@ static void values(void **state)
            LIST("audience", AUDIENCE, "artifact_registry", "gcr.io gcr.io"));
 }
 
+#define CERTIFICATE "certificate_file", "/c", "key_file", "/k"
+#define UNIVERSE    "universe_domain", "x.example"
+
 static void hosts(void **state)
 {
     (void)state;
@@ -114,6 +117,18 @@ static void hosts(void **state)
     checks("mtls: it needs certificate_file", LIST("audience", AUDIENCE, "mtls", "true"));
     checks("mtls: such hosts are known", LIST("audience", AUDIENCE, "mtls", "true", "certificate_file", "/c",
                                               "key_file", "/k", "universe_domain", "x.example"));
+    checks("location: there are no regional hosts for a certificate",
+           LIST("audience", AUDIENCE, CERTIFICATE, "location", "europe-west1"));
+    checks("universe_domain: the hosts for a certificate", LIST("audience", AUDIENCE, CERTIFICATE, UNIVERSE));
+    checks("universe_domain: the hosts for a certificate",
+           LIST("audience", AUDIENCE, CERTIFICATE, UNIVERSE, "subject_token_type", CFR_GCP_TYPE_MTLS));
+    checks(NULL, LIST("audience", AUDIENCE, CERTIFICATE, UNIVERSE, "sts_endpoint", "https://sts.x.example"));
+    checks("universe_domain: the hosts for a certificate",
+           LIST("audience", AUDIENCE, CERTIFICATE, UNIVERSE, "sts_endpoint", "https://sts.x.example", "service_account",
+                ACCOUNT));
+    checks(NULL, LIST("audience", AUDIENCE, CERTIFICATE, UNIVERSE, "sts_endpoint", "https://sts.x.example",
+                      "service_account", ACCOUNT, "iam_endpoint", "https://iam.x.example"));
+    checks(NULL, LIST("audience", AUDIENCE, CERTIFICATE, "location", "global"));
     checks("sts_endpoint: plain http is only", LIST("audience", AUDIENCE, "sts_endpoint", "http://x.example"));
     checks("sts_endpoint: it has a query", LIST("audience", AUDIENCE, "sts_endpoint", "https://x.example/?a"));
     checks("iam_endpoint: it must be a URL",
