@@ -53,6 +53,9 @@ int cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *err)
  * CFR_E_PATH also for a file system that may not answer, which is not asked. */
 int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_file_origin *origin,
                           struct cfr_err *err);
+/* The same, and a link at PATH that only root and our user could have made is followed, too: the kubelet's volumes
+ * consist of them. */
+int cfr_file_read_linked(const char *path, struct cfr_secret *out, struct cfr_err *err);
 /* CFR_E_MISSING; CFR_E_PATH if it is not a regular file. */
 int cfr_file_fingerprint(int dir_fd, const char *name, struct cfr_file_fingerprint *out, struct cfr_err *err);
 /* Overwrites with zeros, fsyncs and unlinks. A missing file is no error. A file with another hard link, one that is

@@ -17,6 +17,7 @@
 
 #define MODE_BITS   07777
 #define CHUNK_BYTES 4096
+#define LINKS_MAX   40 /* as the kernel has it */
 #define READ_FLAGS  (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 static ssize_t read_some(int fd, char *to, size_t n)
@@ -137,24 +138,32 @@ int cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *err)
     return rc;
 }
 
-int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_file_origin *origin, struct cfr_err *err)
+/* Opens the directory that PATH is in, as cfr_path_open_parent does, where its file system answers. */
+static int open_answering_parent(const char *path, const char **name, bool *foreign, struct cfr_err *err)
 {
     struct cfr_route route;
-    struct stat dir;
-    struct stat st;
-    const char *name;
-    int dir_fd;
-    int fd;
-    int rc;
 
     cfr_route_find(path, false, false, &route);
+    *foreign = route.foreign;
     if (route.storage == CFR_ROUTE_REMOTE)
         return cfr_err_set(
             err, CFR_E_PATH,
             "%s lies on a network or FUSE file system, which may not answer, and is not read: move it to "
             "a file system of this machine",
             path);
-    dir_fd = cfr_path_open_parent(path, false, &name, err);
+    return cfr_path_open_parent(path, false, name, err);
+}
+
+int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_file_origin *origin, struct cfr_err *err)
+{
+    struct stat dir;
+    struct stat st;
+    const char *name;
+    bool foreign;
+    int dir_fd = open_answering_parent(path, &name, &foreign, err);
+    int fd;
+    int rc;
+
     if (dir_fd < 0)
         return dir_fd;
     fd = cfr_path_openat(dir_fd, name, READ_FLAGS, 0, err);
@@ -164,7 +173,7 @@ int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_f
     } else if (fd >= 0) {
         *origin = (struct cfr_file_origin){
             .owner = st.st_uid,
-            .trusted = cfr_walk_is_private(&st) && (dir.st_uid == 0 || dir.st_uid == geteuid()) && !route.foreign,
+            .trusted = cfr_walk_is_private(&st) && (dir.st_uid == 0 || dir.st_uid == geteuid()) && !foreign,
             .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
             .size = (uint64_t)st.st_size,
         };
@@ -173,6 +182,52 @@ int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_f
         rc = fd;
     }
     (void)close(dir_fd);
+    return rc != 0 ? cfr_err_prefix(err, "%s", path) : 0;
+}
+
+/* True if NAME, at the end of PATH, is a link that only root and our user could have made: PATH becomes where it leads.
+ * False also where that is too long to be opened. */
+static bool follow_link(int dir_fd, const char *name, char path[PATH_MAX])
+{
+    char target[PATH_MAX];
+    char next[2 * PATH_MAX];
+    struct stat dir;
+    struct stat link;
+    ssize_t n;
+
+    if (fstat(dir_fd, &dir) != 0 || fstatat(dir_fd, name, &link, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISLNK(link.st_mode) ||
+        !cfr_walk_trusts_link(&dir, &link))
+        return false;
+    n = readlinkat(dir_fd, name, target, sizeof target - 1);
+    if (n <= 0)
+        return false;
+    target[n] = '\0';
+    (void)snprintf(next, sizeof next, "%.*s%s", target[0] != '/' ? (int)(name - path) : 0, path, target);
+    if (strlen(next) >= PATH_MAX)
+        return false;
+    memcpy(path, next, strlen(next) + 1);
+    return true;
+}
+
+int cfr_file_read_linked(const char *path, struct cfr_secret *out, struct cfr_err *err)
+{
+    char at[PATH_MAX];
+    int links = 0;
+    int rc = 1;
+
+    if ((size_t)snprintf(at, sizeof at, "%s", path) >= sizeof at)
+        return cfr_err_sys(err, ENAMETOOLONG, "cannot open %s", path);
+    while (rc > 0) {
+        const char *name;
+        bool foreign;
+        int dir_fd = open_answering_parent(at, &name, &foreign, err);
+
+        if (dir_fd < 0)
+            return dir_fd;
+        if (links++ >= LINKS_MAX || !follow_link(dir_fd, name, at))
+            rc = read_at(dir_fd, name, false, out, err);
+        (void)close(dir_fd);
+    }
     return rc != 0 ? cfr_err_prefix(err, "%s", path) : 0;
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #define RANDOM_BYTES 32
 #define CONTENT_MAX  16384 /* a service-account token is the longest of them */
@@ -24,9 +25,10 @@ struct client_secret {
     mode_t mode; /* of our own */
     uid_t uid;
     gid_t gid;
-    struct cfr_secret content; /* empty = it cannot be read */
+    struct cfr_secret content; /* of our own: empty until the file was made */
     int64_t read_boot_ms;
-    bool reported; /* that it cannot be read */
+    bool good;     /* the file held it at the last look */
+    bool reported; /* that it did not */
 };
 
 struct cfr_daemon_client_secrets {
@@ -98,51 +100,66 @@ static int resolve_owner(const struct cfr_sdk_client_secret *c, struct client_se
     return rc;
 }
 
-static int make_client_secret(const struct cfr_sdk_client_secret *c, struct client_secret *p, struct cfr_err *err)
+/* What is there is kept if only those who may read it from now on can know it. */
+static int make_client_secret(struct client_secret *p, struct cfr_secret *found, bool keeps, struct cfr_err *err)
 {
     bool changed = false;
-    bool kept = cfr_file_read(c->file, &p->content, NULL) == 0 && is_well_formed(cfr_secret_view(&p->content));
-    int rc = kept ? 0 : make_content(&p->content, err);
+    int rc = 0;
 
-    if (rc == 0)
-        rc = resolve_owner(c, p, err);
+    if (keeps)
+        cfr_secret_move(&p->content, found);
+    else
+        rc = make_content(&p->content, err);
     if (rc == 0)
         rc = write_client_secret(p, &changed, err);
-    /* Others than those who may read it from now on may have seen what it held. */
-    if (rc == 0 && kept && changed) {
+    /* Others may have seen what it held. */
+    if (rc == 0 && keeps && changed) {
         rc = make_content(&p->content, err);
         if (rc == 0)
             rc = write_client_secret(p, &changed, err);
     }
-    if (rc == 0 && changed)
-        cfr_log(CFR_LOG_INFO, NULL, NULL, "made %s, which clients of an endpoint must show the content of", c->file);
+    /* What did not get there is not kept: the next look begins again. */
+    if (rc != 0)
+        cfr_secret_clear(&p->content);
+    else if (changed)
+        cfr_log(CFR_LOG_INFO, NULL, NULL, "made %s, which clients of an endpoint must show the content of", p->path);
     return rc;
 }
 
-static void read_client_secret(struct client_secret *p)
+/* Once made, a file that holds something else is written again with the content that clients know. */
+static int look_at_ours(struct client_secret *p, struct cfr_secret *found, struct cfr_err *err)
 {
-    struct cfr_secret now = {.limit = CONTENT_MAX};
-    struct cfr_err err = {0};
+    struct cfr_file_origin origin = {.size = 0};
     bool changed;
-    int rc = cfr_file_read(p->path, &now, &err);
+    int rc = cfr_file_read_foreign(p->path, found, &origin, err);
+    bool keeps = rc == 0 && origin.owner == (p->uid != CFR_FILE_KEEP_ID ? p->uid : geteuid()) &&
+                 is_well_formed(cfr_secret_view(found));
+
+    if (rc != 0 && rc != CFR_E_MISSING && rc != CFR_E_LIMIT)
+        return rc;
+    if (p->content.len == 0)
+        return make_client_secret(p, found, keeps, err);
+    return rc == 0 && cfr_secret_equal(cfr_secret_view(found), cfr_secret_view(&p->content))
+               ? 0
+               : write_client_secret(p, &changed, err);
+}
+
+static void look_at(struct client_secret *p)
+{
+    struct cfr_secret found = {.limit = CONTENT_MAX};
+    struct cfr_err err = {0};
+    int rc = p->ours ? look_at_ours(p, &found, &err) : cfr_file_read_linked(p->path, &found, &err);
 
     p->read_boot_ms = cfr_clock_now().boot_ms;
-    if (rc == CFR_E_MISSING && p->ours && p->content.len != 0) {
-        /* It was removed: it is written again, with the content that clients know. */
-        rc = write_client_secret(p, &changed, &err);
-        if (rc == 0)
-            rc = cfr_secret_append(&now, cfr_secret_view(&p->content), &err);
-    }
-    if (rc == 0)
-        cfr_secret_move(&p->content, &now);
-    else
-        cfr_secret_clear(&p->content);
-    cfr_secret_free(&now);
+    if (!p->ours)
+        cfr_secret_move(&p->content, &found); /* empty after an error */
+    cfr_secret_free(&found);
+    p->good = rc == 0;
     if (rc != 0 && !p->reported)
-        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s cannot be read, so clients that must show its content are not served: %s",
-                p->path, err.text);
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "clients that must show the content of %s are not served: %s", p->path,
+                err.text);
     else if (rc == 0 && p->reported)
-        cfr_log(CFR_LOG_INFO, NULL, NULL, "%s can be read again", p->path);
+        cfr_log(CFR_LOG_INFO, NULL, NULL, "clients that show the content of %s are served again", p->path);
     p->reported = rc != 0;
 }
 
@@ -170,14 +187,12 @@ static void open_one(void *ctx, const struct cfr_config_endpoint *endpoint, cons
     }
     o->secrets->count++;
     cfr_secret_init(&p->content, CONTENT_MAX);
-    if (!c->existing) {
-        o->rc = make_client_secret(c, p, o->err);
-        p->read_boot_ms = cfr_clock_now().boot_ms;
-    } else {
-        read_client_secret(p);
-    }
+    if (!c->existing)
+        o->rc = resolve_owner(c, p, o->err);
     if (o->rc != 0)
         (void)cfr_err_prefix(o->err, "%s", c->file);
+    else
+        look_at(p);
 }
 
 int cfr_daemon_client_secret_open(const struct cfr_config *config, struct cfr_daemon_client_secrets **out,
@@ -223,7 +238,7 @@ struct cfr_view cfr_daemon_client_secret_get(struct cfr_daemon_client_secrets *p
     if (one == NULL)
         return (struct cfr_view){NULL, 0};
     if (cfr_clock_now().boot_ms - one->read_boot_ms >= REREAD_MS)
-        read_client_secret(one);
+        look_at(one);
     content = cfr_view_trim(cfr_secret_view(&one->content));
-    return content.n != 0 ? content : (struct cfr_view){NULL, 0};
+    return one->good && content.n != 0 ? content : (struct cfr_view){NULL, 0};
 }

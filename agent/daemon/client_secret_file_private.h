@@ -8,14 +8,15 @@
 struct cfr_daemon_client_secrets;
 
 /* Makes the files that CONFIG wants made and that are not there, or not as it wants them, each with 32 random bytes in
- * base64url; reads the others. A file of another user that does not exist yet is no error. CFR_E_CONFIG (no such user),
- * CFR_E_PERM and the like; the error names the file. OUT keeps nothing of CONFIG. Blocks on disk. */
+ * base64url; reads the others. They lie where consumers can write, so a file that cannot be made or read is no error:
+ * it is logged, and tried again. A file system that may not answer is not asked. CFR_E_CONFIG (no such user), which
+ * names the file; CFR_E_NOMEM. OUT keeps nothing of CONFIG. Blocks on disk. */
 int cfr_daemon_client_secret_open(const struct cfr_config *config, struct cfr_daemon_client_secrets **out,
                                   struct cfr_err *err);
 /* Wipes; the files stay. NULL is allowed. */
 void cfr_daemon_client_secret_close(struct cfr_daemon_client_secrets *p);
-/* The content of the file at PATH, without the white space around it; p == NULL if it cannot be read now. Read again
- * after a second. */
+/* The content of the file at PATH, without the white space around it; p == NULL if it cannot be made or read now.
+ * Looked at again after a second; one of ours that was removed or changed is then written again. */
 struct cfr_view cfr_daemon_client_secret_get(struct cfr_daemon_client_secrets *p, const char *path);
 
 #endif

@@ -200,6 +200,16 @@ def test_the_authorization_file_is_made_kept_and_guarded(agent):
     eventually(lambda: ask(at, "/aws/demo", headers={"Authorization": first}).status == 200 and path.exists(),
                lambda: agent.log)
     assert secret_of(agent) == first
+    for spoiled in ("", "x", "y" * 43, "z" * 100000):
+        path.write_text(spoiled)
+        eventually(lambda: ask(at, "/aws/demo", headers={"Authorization": first}).status == 200 and secret_of(agent) == first,
+                   lambda: agent.log)
+        assert ask(at, "/aws/demo", headers={"Authorization": spoiled}).status in (401, 403, 431)
+    path.write_text("")
+    path.unlink()
+    eventually(lambda: ask(at, "/aws/demo", headers={"Authorization": first}).status == 200 and path.exists(),
+               lambda: agent.log)
+    assert secret_of(agent) == first
     agent.stop()
     agent.start()
     assert secret_of(agent) == first

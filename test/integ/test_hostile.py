@@ -12,6 +12,7 @@ import time
 import pytest
 
 from conftest import eventually, let_others_in
+from endpoint_client import ask, free_port
 
 CONSUMER = 1234
 HANG_S = 2.0  # an answer that comes within it did not wait for a file system, which takes ten times as long
@@ -164,6 +165,55 @@ def test_one_target_in_the_way_holds_back_no_other(agent, home, cloud):
     assert (out / "token").exists()
 
 
+def served_by(path, **over):
+    """The endpoints of one that serves credential demo to those who show what is in PATH, and its address."""
+    at = f"127.0.0.1:{free_port()}"
+    authorization = {"file": str(path), **over}
+    return at, [{"listen": at, "aws_container": {"credential": "demo", "authorization": authorization}}]
+
+
+@root_only
+@pytest.mark.parametrize("kind", ["link", "link to a secret", "directory", "fifo", "parent", "full"])
+def test_an_authorization_file_in_the_way_stops_only_its_endpoint(agent, home, kind):
+    """The consumer has put something else there, or its file system is full: the agent starts, and reloads."""
+    victim = agent.dir / "victim"
+    victim.mkdir(mode=0o700)
+    (victim / "secret").write_text("A" * 43)
+    before = untouched(victim)
+    path = home / "auth"
+    plant = {"link": ["ln", "-s", str(victim / "none"), str(path)],
+             "link to a secret": ["ln", "-s", str(victim / "secret"), str(path)],
+             "directory": ["mkdir", str(path)],
+             "fifo": ["mkfifo", str(path)],
+             "parent": ["ln", "-s", str(victim), str(home / "auth.d")]}
+    if kind == "parent":
+        path = home / "auth.d" / "auth"
+    if kind == "full":
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "nr_inodes=1", "none", str(home)], capture_output=True).returncode != 0:
+            lacking("no tmpfs can be mounted")
+    else:
+        as_consumer(*plant[kind])
+    try:
+        at, endpoints = served_by(path, mode="0644")
+        agent.configure(agent.credential(), agent.credential("other"), endpoints=endpoints).start()
+        agent.wait_state("fresh", "other")
+        agent.wait_state("fresh")
+        assert ask(at, "/aws/demo", headers={"Authorization": "A" * 43}).status == 503
+        assert f"clients that must show the content of {path} are not served: {path}" in agent.log
+        assert agent.request("POST", "/v1/reload")[0] == 200
+        assert untouched(victim) == before
+        if kind == "full":
+            subprocess.run(["mount", "-o", "remount,nr_inodes=10", str(home)], check=True)
+        else:
+            as_consumer("rm", "-r", str(path if kind != "parent" else path.parent))
+        eventually(lambda: ask(at, "/aws/demo", headers={"Authorization": "x"}).status == 403, lambda: agent.log)
+        assert ask(at, "/aws/demo", headers={"Authorization": path.read_text()}).status == 200
+    finally:
+        agent.stop()
+        if kind == "full":
+            subprocess.run(["umount", str(home)], check=True)
+
+
 @root_only
 def test_a_held_lock_and_a_sparse_file_keep_nobody_waiting(agent, home):
     as_consumer("mkdir", str(home / ".aws"))
@@ -292,6 +342,26 @@ def test_a_link_to_a_hung_file_system_keeps_nobody_else_waiting(agent, home, hun
                     agent.credential("other")).start()
     agent.wait_state("fresh", "other")
     assert slowest_answer(agent, lambda: "has not answered for 10 s" in error_of(agent)) < HANG_S
+
+
+@root_only
+@pytest.mark.parametrize("kind", ["ours", "existing", "there"])
+def test_an_authorization_file_on_a_hung_file_system_keeps_nobody_waiting(agent, home, hung, kind):
+    """The consumer replaces the file by a link that leads there; or it is said to lie there."""
+    path = hung / "auth" if kind == "there" else home / "auth"
+    at, endpoints = served_by(path, **({"mode": "0644"} if kind == "ours" else {"existing": True}))
+    if kind == "existing":
+        path.write_text("A" * 43)
+    agent.configure(agent.credential(), agent.credential("other"), endpoints=endpoints).start()
+    agent.wait_state("fresh")
+    if kind != "there":
+        secret = path.read_text()
+        eventually(lambda: ask(at, "/aws/demo", headers={"Authorization": secret}).status == 200, lambda: agent.log)
+        as_consumer("rm", "-f", str(path))
+        as_consumer("ln", "-s", str(hung / "auth"), str(path))
+    assert slowest_answer(agent, lambda: ask(at, "/aws/demo", headers={"Authorization": "x"}).status == 503) < HANG_S
+    assert f"the content of {path} are not served" in agent.log
+    agent.wait_state("fresh", "other")
 
 
 @root_only

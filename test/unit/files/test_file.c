@@ -115,6 +115,34 @@ static void read_by_path_follows_links_and_below_a_directory_does_not(void **sta
     cfr_secret_free(&out);
 }
 
+static void read_linked_follows_only_links_that_nobody_else_could_make(void **state)
+{
+    struct cfr_secret out;
+
+    (void)state;
+    cfr_secret_init(&out, 100);
+    /* As a volume of the kubelet is. */
+    assert_int_equal(mkdir(in("volume"), 0755), 0);
+    assert_int_equal(mkdir(in("volume/..1"), 0755), 0);
+    put(in("volume/..1/token"), "content");
+    assert_int_equal(symlink("..1", in("volume/..data")), 0);
+    assert_int_equal(symlink("..data/token", in("volume/token")), 0);
+    assert_int_equal(symlink(in("volume/token"), in("link")), 0);
+    assert_int_equal(cfr_file_read_linked(in("volume/token"), &out, &err), 0);
+    assert_true(cfr_view_is(cfr_secret_view(&out), "content"));
+    assert_int_equal(cfr_file_read_linked(in("link"), &out, &err), 0);
+    assert_true(cfr_view_is(cfr_secret_view(&out), "content"));
+    assert_int_equal(chmod(in("volume"), 01777), 0);
+    assert_int_equal(cfr_file_read_linked(in("link"), &out, &err), 0);
+    assert_int_equal(chmod(in("volume"), 0777), 0);
+    assert_int_equal(cfr_file_read_linked(in("link"), &out, &err), CFR_E_PATH);
+    assert_int_equal(symlink("loop", in("loop")), 0);
+    assert_int_equal(cfr_file_read_linked(in("loop"), &out, &err), CFR_E_PATH);
+    assert_int_equal(cfr_file_read_linked(in("none"), &out, &err), CFR_E_MISSING);
+    assert_int_equal(cfr_file_read_linked("/proc/self/status", &out, &err), CFR_E_PATH);
+    cfr_secret_free(&out);
+}
+
 static void same_compares_content_mode_and_owner(void **state)
 {
     struct cfr_file file = file_of("f", "content", 0640);
@@ -263,6 +291,7 @@ int main(void)
         SCRATCH_TEST(failed_write_leaves_nothing),
         SCRATCH_TEST(read_has_a_limit_and_takes_regular_files_only),
         SCRATCH_TEST(read_by_path_follows_links_and_below_a_directory_does_not),
+        SCRATCH_TEST(read_linked_follows_only_links_that_nobody_else_could_make),
         SCRATCH_TEST(same_compares_content_mode_and_owner),
         SCRATCH_TEST(same_reads_long_files),
         SCRATCH_TEST(wipe_overwrites),
