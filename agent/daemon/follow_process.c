@@ -4,14 +4,15 @@
 
 #include "agent/loop/process.h"
 #include "base/log.h"
+#include "files/file.h"
 
 #include <poll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define LOOK_MS      250  /* until it is seen, or comes back */
 #define LATE_LOOK_MS 1000 /* and after the first minute */
 #define EARLY_MS     60000
+#define TEXT_MAX     64
 
 static const char *name_of(const struct cfr_config_exit *c)
 {
@@ -21,10 +22,13 @@ static const char *name_of(const struct cfr_config_exit *c)
 /* A file that was written since we began names a process that has run, however shortly. */
 static bool is_news(const struct cfr_daemon_follow *x, const char *pid_file)
 {
-    struct stat st;
+    struct cfr_secret text = {.limit = TEXT_MAX};
+    struct cfr_file_origin origin = {.size = 0};
 
-    return stat(pid_file, &st) == 0 && st.st_size != 0 &&
-           (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000 > x->begin.wall_ms;
+    /* Its writer may make it a link that leads to a file system that does not answer. */
+    (void)cfr_file_read_foreign(pid_file, &text, &origin, NULL);
+    cfr_secret_free(&text);
+    return origin.size != 0 && origin.mtime_ns / 1000000 > x->begin.wall_ms;
 }
 
 static bool find(struct cfr_daemon_follow *x, const struct cfr_config_exit *c)
@@ -36,6 +40,9 @@ static bool find(struct cfr_daemon_follow *x, const struct cfr_config_exit *c)
 
     if (rc != 0)
         x->pidfd = -1;
+    if (rc == CFR_E_PATH && !x->reported)
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "exit_with: %s", err.text);
+    x->reported = rc == CFR_E_PATH;
     return rc == 0;
 }
 

@@ -11,6 +11,7 @@ struct cfr_daemon_follow {
     int pidfd; /* of the process, readable when it has ended; -1 = none is known */
     bool seen; /* one ran */
     bool began;
+    bool reported; /* that its pid file is not read */
     struct cfr_now begin;
     int64_t gone_boot_ms; /* since when none runs, after one did */
     int64_t next_boot_ms; /* when to look again */

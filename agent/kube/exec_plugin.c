@@ -6,6 +6,7 @@
 #include "base/base64.h"
 #include "base/str.h"
 #include "base/writer.h"
+#include "files/route.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,6 +38,15 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
+/* Where a file system may not answer, only the process that becomes the program may wait for it. */
+static bool may_be_program(const char *path)
+{
+    struct cfr_route route;
+
+    cfr_route_find(path, true, false, &route);
+    return route.storage == CFR_ROUTE_REMOTE || is_program(path);
+}
+
 static int report_not_found(const struct cfr_kube_plugin *p, struct cfr_err *err)
 {
     return cfr_err_set(err, CFR_E_MISSING, "the exec plugin %s is not %s%s%s", p->command,
@@ -50,7 +60,7 @@ int cfr_kube_exec_plugin_find(const struct cfr_kube_plugin *p, char **out, struc
 
     *out = NULL;
     if (strchr(p->command, '/') != NULL) {
-        if (!is_program(p->command))
+        if (!may_be_program(p->command))
             return report_not_found(p, err);
         *out = cfr_str_dup(cfr_view_of(p->command));
         return *out != NULL ? 0 : cfr_err_nomem(err);

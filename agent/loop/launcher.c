@@ -3,9 +3,11 @@
 #include "agent/loop/launcher_private.h"
 
 #include "base/secret.h"
+#include "files/route.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -17,7 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define REQUEST_MAX (4U << 20) /* bytes of arguments and environment */
+#define REQUEST_MAX    (4U << 20) /* bytes of arguments and environment */
+#define EXEC_MS        1000       /* a program that takes longer to begin counts as begun */
+#define EXEC_REMOTE_MS 50         /* the same where its file system may not answer */
 
 /* Comes before the words, each with its NUL: those of the command, then those of its environment. */
 struct request {
@@ -102,9 +106,19 @@ static pid_t fork_sibling(void)
 #endif
 }
 
+/* Our end waits for the answer, and an execve of a program on a file system that hangs does not return. */
+static int exec_ms(const char *program)
+{
+    struct cfr_route route;
+
+    cfr_route_find(program, true, false, &route);
+    return route.storage == CFR_ROUTE_REMOTE ? EXEC_REMOTE_MS : EXEC_MS;
+}
+
 static struct answer launch(char **argv, char **environment, int out_fd, bool no_new_privs)
 {
     struct answer answer = {.failed = 0};
+    struct pollfd ended = {.events = POLLIN};
     int failure[2];
     int failed = 0;
     pid_t pid;
@@ -114,6 +128,7 @@ static struct answer launch(char **argv, char **environment, int out_fd, bool no
     pid = fork_sibling();
     if (pid == 0) {
         failed = become(argv, environment, out_fd, no_new_privs);
+        /* It has the other end as well, so that this is no SIGPIPE once nobody waits for it. */
         (void)!write(failure[1], &failed, sizeof failed);
         _exit(127);
     }
@@ -121,7 +136,9 @@ static struct answer launch(char **argv, char **environment, int out_fd, bool no
         answer.failed = errno;
     (void)close(failure[1]);
     /* Nothing comes, because exec closes it, or the reason why there was none. */
-    if (pid > 0 && read(failure[0], &failed, sizeof failed) == (ssize_t)sizeof failed)
+    ended.fd = failure[0];
+    if (pid > 0 && poll(&ended, 1, exec_ms(argv[0])) > 0 &&
+        read(failure[0], &failed, sizeof failed) == (ssize_t)sizeof failed)
         answer.failed = failed;
     (void)close(failure[0]);
     answer.pid = pid;

@@ -378,6 +378,34 @@ def test_a_directory_that_becomes_such_a_link_keeps_nobody_waiting(agent, home, 
 
 
 @root_only
+def test_a_hook_program_on_a_hung_file_system_keeps_nobody_waiting(agent, hung):
+    """The hook ends by its timeout; what waits behind it runs."""
+    hooked = agent.dir / "hooked"
+    agent.configure(agent.credential(reload=[{"exec": [str(hung / "program")], "timeout": "1s", "on_first": "run"}]),
+                    agent.credential("other", reload=[{"exec": ["/usr/bin/touch", str(hooked)], "on_first": "run"}])).start()
+    agent.wait_state("fresh", "other")
+    assert slowest_answer(agent, lambda: "took longer than its timeout of 1000 ms" in agent.log) < HANG_S
+    eventually(hooked.exists, lambda: agent.log)
+    began = time.monotonic()
+    agent.stop()
+    assert time.monotonic() - began < 8
+
+
+@root_only
+@pytest.mark.parametrize("kind", ["there", "link"])
+def test_a_pid_file_on_a_hung_file_system_keeps_nobody_waiting(agent, home, hung, kind):
+    """The agent is to end with the process that it names."""
+    path = hung / "pid" if kind == "there" else home / "pid"
+    if kind == "link":
+        as_consumer("ln", "-s", str(hung / "pid"), str(path))
+    agent.configure(exit_with={"pid_file": str(path)}).start()
+    assert slowest_answer(agent, lambda: f"exit_with: {path}" in agent.log) < HANG_S
+    agent.wait_state("fresh")
+    end = time.monotonic() + 1
+    assert slowest_answer(agent, lambda: time.monotonic() > end) < HANG_S
+
+
+@root_only
 def test_a_reload_meanwhile_changes_nothing_at_the_next_target(agent, hung):
     """What was rendered waits for the first target to answer while the configuration is replaced."""
     out, name = agent.dir / "second", "the-token-of-the-second-target"
