@@ -3,6 +3,7 @@
 #include "agent/daemon/client_secret_file_private.h"
 
 #include "agent/loop/clock.h"
+#include "agent/loop/sandbox.h"
 #include "base/base64.h"
 #include "base/log.h"
 #include "files/path.h"
@@ -155,6 +156,7 @@ static void look_at(struct client_secret *p)
         cfr_secret_move(&p->content, &found); /* empty after an error */
     cfr_secret_free(&found);
     p->good = rc == 0;
+    cfr_sandbox_explain(p->path, &err);
     if (rc != 0 && !p->reported)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "clients that must show the content of %s are not served: %s", p->path,
                 err.text);

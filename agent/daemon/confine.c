@@ -107,17 +107,10 @@ static void each_directory(const struct cfr_config *c, struct directories *d)
 
 /* ---- giving up ---- */
 
-static bool covers(const char *granted, const char *directory)
-{
-    size_t n = strlen(granted);
-
-    return strncmp(granted, directory, n) == 0 && (n == 1 || directory[n] == '\0' || directory[n] == '/');
-}
-
 static bool is_covered(const struct cfr_daemon_sandbox *s, const char *directory)
 {
     for (size_t i = 0; i < s->directory_count; i++) {
-        if (covers(s->directories[i], directory))
+        if (cfr_sandbox_covers(s->directories[i], directory))
             return true;
     }
     return false;
@@ -237,14 +230,42 @@ void cfr_daemon_confine_free(struct cfr_daemon_sandbox *s)
 
 struct check {
     const struct cfr_daemon_sandbox *s;
+    const struct cfr_config *now;
     struct cfr_err *err;
     int rc;
 };
+
+struct wanted {
+    const char *directory;
+    bool found;
+};
+
+static void find_directory(void *ctx, const char *directory)
+{
+    struct wanted *w = ctx;
+
+    w->found = w->found || strcmp(directory, w->directory) == 0;
+}
+
+/* One that is in use already is no reason to refuse: a consumer could hold up every reload by its directory. */
+static bool is_new(const struct check *check, const char *directory)
+{
+    struct wanted w = {.directory = directory};
+    struct directories d = {find_directory, &w};
+
+    each_directory(check->now, &d);
+    return !w.found;
+}
 
 static void check_directory(void *ctx, const char *directory)
 {
     struct check *check = ctx;
 
+    if (check->rc == 0 && cfr_sandbox_has_lost(directory) && is_new(check, directory))
+        check->rc = cfr_err_set(check->err, CFR_E_CONFIG,
+                                "%s, or a directory above, was removed or made again since the agent started, and its "
+                                "sandbox (landlock) lets it write to the old one only: restart it",
+                                directory);
     if (check->rc == 0 && !is_covered(check->s, directory))
         check->rc = cfr_err_set(check->err, CFR_E_CONFIG,
                                 "%s is outside of the directories that the agent may write to since its start: restart "
@@ -252,9 +273,10 @@ static void check_directory(void *ctx, const char *directory)
                                 directory);
 }
 
-int cfr_daemon_confine_check(const struct cfr_daemon_sandbox *s, const struct cfr_config *next, struct cfr_err *err)
+int cfr_daemon_confine_check(const struct cfr_daemon_sandbox *s, const struct cfr_config *now,
+                             const struct cfr_config *next, struct cfr_err *err)
 {
-    struct check check = {.s = s, .err = err};
+    struct check check = {.s = s, .now = now, .err = err};
     struct directories d = {check_directory, &check};
     uint64_t missing = capabilities_for(next) & s->had & ~s->kept;
 

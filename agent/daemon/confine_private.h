@@ -24,7 +24,9 @@ struct cfr_daemon_sandbox {
  * cannot do is left out and said. */
 void cfr_daemon_confine(struct cfr_daemon_sandbox *s, const struct cfr_config *config, struct cfr_str *summary);
 void cfr_daemon_confine_free(struct cfr_daemon_sandbox *s);
-/* CFR_E_CONFIG, and what to do, if NEXT needs what was given up. */
-int cfr_daemon_confine_check(const struct cfr_daemon_sandbox *s, const struct cfr_config *next, struct cfr_err *err);
+/* CFR_E_CONFIG, and what to do, if NEXT needs what was given up, or, other than NOW, a directory that was made again
+ * since. */
+int cfr_daemon_confine_check(const struct cfr_daemon_sandbox *s, const struct cfr_config *now,
+                             const struct cfr_config *next, struct cfr_err *err);
 
 #endif

@@ -40,7 +40,7 @@ static int check_fixed(const struct cfr_daemon *a, const struct cfr_config *next
         return cfr_err_set(err, CFR_E_CONFIG, "state_dir cannot change while the agent runs: restart it");
     if (!same_text(a->config->control_socket, next->control_socket))
         return cfr_err_set(err, CFR_E_CONFIG, "control_socket cannot change while the agent runs: restart it");
-    return cfr_daemon_confine_check(&a->sandbox, next, err);
+    return cfr_daemon_confine_check(&a->sandbox, a->config, next, err);
 }
 
 /* Workers of the former configuration; NULL where one has found its place in the new one. */

@@ -3,6 +3,8 @@
 #include "agent/loop/sandbox.h"
 
 #include "agent/loop/sandbox_private.h"
+#include "files/path.h"
+#include "files/route.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +14,14 @@
 #include <linux/landlock.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -204,6 +209,43 @@ int cfr_sandbox_seccomp(struct cfr_err *err)
 #define ACCESS_REFER    (UINT64_C(1) << 13)
 #define ACCESS_TRUNCATE (UINT64_C(1) << 14)
 
+/* A directory that could be written to when Landlock came into force, and which one it was. Numbers of removed ones are
+ * given out again, so the time of its birth counts, too, where the file system has one. */
+struct granted {
+    char *path;
+    struct statx identity;
+};
+
+static struct {
+    struct granted *items;
+    size_t count;
+} granted;
+
+static bool read_identity(int fd, struct statx *out)
+{
+    *out = (struct statx){.stx_mask = 0};
+    return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_BTIME, out) == 0;
+}
+
+static bool is_same_directory(const struct statx *a, const struct statx *b)
+{
+    return a->stx_dev_major == b->stx_dev_major && a->stx_dev_minor == b->stx_dev_minor && a->stx_ino == b->stx_ino &&
+           a->stx_btime.tv_sec == b->stx_btime.tv_sec && a->stx_btime.tv_nsec == b->stx_btime.tv_nsec;
+}
+
+static void remember(const char *directory, int fd)
+{
+    struct granted *more = realloc(granted.items, (granted.count + 1) * sizeof *more);
+    struct granted one = {.path = more != NULL ? strdup(directory) : NULL};
+
+    if (more != NULL)
+        granted.items = more;
+    if (one.path != NULL && read_identity(fd, &one.identity))
+        granted.items[granted.count++] = one;
+    else
+        free(one.path);
+}
+
 static int add_directory(int ruleset, const char *directory, uint64_t allowed, struct cfr_err *err)
 {
     struct landlock_path_beneath_attr rule = {.allowed_access = allowed};
@@ -214,6 +256,8 @@ static int add_directory(int ruleset, const char *directory, uint64_t allowed, s
         return cfr_err_sys(err, errno, "cannot open the directory %s", directory);
     if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)
         rc = cfr_err_sys(err, errno, "cannot leave %s writable", directory);
+    else
+        remember(directory, rule.parent_fd);
     (void)close(rule.parent_fd);
     return rc;
 }
@@ -242,4 +286,56 @@ int cfr_sandbox_landlock(const char *const *directories, size_t count, struct cf
         rc = cfr_err_sys(err, errno, "the kernel refuses it");
     (void)close(ruleset);
     return rc;
+}
+
+bool cfr_sandbox_covers(const char *directory, const char *path)
+{
+    size_t n = strlen(directory);
+
+    return strncmp(directory, path, n) == 0 && (n == 1 || path[n] == '\0' || path[n] == '/');
+}
+
+/* False also where it cannot be told. */
+static bool is_lost(const struct granted *g)
+{
+    char inside[PATH_MAX + 2];
+    struct cfr_route route;
+    struct statx now;
+    const char *name;
+    int fd;
+    bool lost;
+
+    cfr_route_find(g->path, true, false, &route);
+    (void)snprintf(inside, sizeof inside, "%s/x", g->path);
+    fd = route.storage != CFR_ROUTE_REMOTE ? cfr_path_open_parent(inside, false, &name, NULL) : CFR_E_PATH;
+    if (fd < 0)
+        return fd == CFR_E_MISSING;
+    lost = read_identity(fd, &now) && !is_same_directory(&now, &g->identity);
+    (void)close(fd);
+    return lost;
+}
+
+bool cfr_sandbox_has_lost(const char *path)
+{
+    bool lost = false;
+
+    for (size_t i = 0; i < granted.count; i++) {
+        if (!cfr_sandbox_covers(granted.items[i].path, path))
+            continue;
+        if (!is_lost(&granted.items[i]))
+            return false;
+        lost = true;
+    }
+    return lost;
+}
+
+void cfr_sandbox_explain(const char *path, struct cfr_err *err)
+{
+    const struct cfr_err why = *err;
+
+    if (why.code == CFR_E_PERM && cfr_sandbox_has_lost(path))
+        (void)cfr_err_set(err, why.code,
+                          "%s; a directory above was removed or made again since the agent started, and its sandbox "
+                          "(landlock) lets it write to the old one only: restart it",
+                          why.text);
 }

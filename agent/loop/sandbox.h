@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,5 +25,12 @@ int cfr_sandbox_seccomp(struct cfr_err *err);
 /* Nothing is made, changed or removed but beneath the COUNT directories, which exist, and no program is run. Needs the
  * same. CFR_E_MISSING where the kernel has no Landlock. */
 int cfr_sandbox_landlock(const char *const *directories, size_t count, struct cfr_err *err);
+/* True if PATH is DIRECTORY or lies beneath it, by their texts. */
+bool cfr_sandbox_covers(const char *directory, const char *path);
+/* True if PATH (absolute) lies beneath one of these directories that was removed or made again since: Landlock knows
+ * the old one, so nothing can be made there. Asks no file system that may not answer. */
+bool cfr_sandbox_has_lost(const char *path);
+/* Appends this, and what to do, to ERR, if it is a CFR_E_PERM about PATH. */
+void cfr_sandbox_explain(const char *path, struct cfr_err *err);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The file work of one credential: target by target, here or in a child. */
 #include "agent/publish/publisher_private.h"
+
+#include "agent/loop/sandbox.h"
 #include "files/route.h"
 
 #include <stdio.h>
@@ -148,6 +150,8 @@ static void work_at(const struct cfr_target *t, const struct cfr_publish_work *w
         rc = t->ops->retire(t, &seen->err);
     /* What failed first may have been made good. */
     seen->err.code = rc;
+    if (rc != 0 && !t->ops->is_remote)
+        cfr_sandbox_explain(cfr_publish_path(t->config), &seen->err);
     if (!t->ops->is_remote)
         cfr_publish_look_at(t, seen);
 }

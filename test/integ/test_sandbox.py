@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import shutil
 
 import pytest
 
 from conftest import eventually
+from endpoint_client import ask, free_port
 
 PARTS = ["no_new_privs", "capabilities", "seccomp", "landlock"]
 
@@ -111,3 +113,39 @@ def test_a_reload_cannot_turn_a_part_on(agent, next_sandbox):
     assert code == 400 and "sandbox.seccomp cannot be turned on while the agent runs: restart it" in json.dumps(answer)
     agent.configure(agent.credential(), sandbox=off, keep_previous="20m")
     assert agent.request("POST", "/v1/reload")[0] == 200
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_directory_that_was_made_again_takes_a_restart(agent, tmp_path, again):
+    """As systemd does with a consumer's RuntimeDirectory. The error says so, and so does a reload that needs it now."""
+    above = tmp_path / "run"
+    authorization = above / "auth"
+    above.mkdir()
+    demo = agent.credential(publish={"directory": str(above / "out"), "files": [{"name": "token", "format": "token"}]})
+    at = f"127.0.0.1:{free_port()}"
+    endpoints = [{"listen": at, "aws_container": {"credential": "other", "authorization": {"file": str(authorization)}}}]
+    agent.configure(demo, agent.credential("other"), endpoints=endpoints).start()
+    if not parts(agent)["landlock"]["on"]:
+        pytest.skip("the kernel has no Landlock")
+    agent.wait_state("fresh")
+    agent.wait_state("fresh", "other")
+    above.rename(tmp_path / "gone")  # first, because what the agent puts back meanwhile would be removed, too
+    shutil.rmtree(tmp_path / "gone")
+    if again:
+        above.mkdir()
+    words = "removed or made again since the agent started"
+    eventually(lambda: words in ((agent.status().get("last_error") or {}).get("message", "")), lambda: agent.log)
+    assert "restart it" in agent.status()["last_error"]["message"]
+    eventually(lambda: ask(at, "/aws/other", headers={"Authorization": "x"}).status == 503, lambda: agent.log)
+    assert any(words in line and str(authorization) in line for line in agent.log.splitlines())
+    # What is the consumer's alone to spoil holds up no reload of anything else.
+    agent.configure(demo, agent.credential("other"), agent.credential("third"), endpoints=endpoints)
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    third = agent.credential("third", publish={"file": {"path": str(above / "new" / "creds.json"), "format": "json"}})
+    agent.configure(demo, agent.credential("other"), third, endpoints=endpoints)
+    code, answer = agent.request("POST", "/v1/reload")
+    assert code == 400 and words in json.dumps(answer) and "restart it" in json.dumps(answer)
+    agent.stop()
+    agent.start()
+    agent.wait_state("fresh", "third")
+    agent.wait_state("fresh")
