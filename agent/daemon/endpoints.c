@@ -17,7 +17,7 @@
 
 #define CONNECTIONS_MAX   512U
 #define CONNECTIONS_LEAST 16U
-/* Pods come with an address each; on loopback all have one. */
+/* Pods come with an address each. */
 #define CONNECTIONS_PER_ADDRESS 64U
 #define OWN_FDS                 256U /* that the rest of the agent may need */
 #define TOKEN_SOCKET_MODE       0666
@@ -135,9 +135,7 @@ static int open_listener(struct cfr_daemon_endpoints *e, const char *where, cons
         .secret = c != NULL ? cfr_daemon_listener_on_endpoint : cfr_daemon_listener_on_token,
         .ctx = l,
         .connections = connections,
-        .per_address = c != NULL && strncmp(where, "127.", 4) != 0 && strncmp(where, "[::1]", 5) != 0
-                           ? CONNECTIONS_PER_ADDRESS
-                           : 0,
+        .per_address = c != NULL ? CONNECTIONS_PER_ADDRESS : 0,
         .no_body = true,
         .mode = TOKEN_SOCKET_MODE,
         .accepts = c != NULL ? cfr_daemon_listener_accepts : NULL,

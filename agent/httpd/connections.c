@@ -3,6 +3,7 @@
 #include "agent/httpd/connections_private.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 static struct cfr_httpd_connection_list *find_list(struct cfr_httpd_connections *g,
@@ -89,20 +90,65 @@ void cfr_httpd_connections_go(struct cfr_httpd_connections *g, struct cfr_httpd_
     free(one);
 }
 
-static void end_oldest(struct cfr_httpd_connection_list *list)
+static void end(struct cfr_httpd_connection_list *list, struct cfr_httpd_connection *one)
 {
-    struct cfr_httpd_connection *one = list->oldest;
-
     remove_from(list, one);
     one->ended = true;
     /* Not closed: the descriptor belongs to the HTTP library. */
     (void)shutdown(one->fd, SHUT_RDWR);
 }
 
+static void end_oldest(struct cfr_httpd_connection_list *list)
+{
+    end(list, list->oldest);
+}
+
+/* The oldest connection in LIST of ONE's address. Adds the count of all of them to *COUNT. */
+static struct cfr_httpd_connection *find_oldest_at(const struct cfr_httpd_connection_list *list,
+                                                   const struct cfr_httpd_connection *one, size_t *count)
+{
+    struct cfr_httpd_connection *oldest = NULL;
+
+    for (struct cfr_httpd_connection *each = list->oldest; each != NULL; each = each->after) {
+        if (each->address_n != one->address_n || memcmp(each->address, one->address, one->address_n) != 0)
+            continue;
+        oldest = oldest == NULL ? each : oldest;
+        (*count)++;
+    }
+    return oldest;
+}
+
+size_t cfr_httpd_connections_count_at(const struct cfr_httpd_connections *g, const struct cfr_httpd_connection *one)
+{
+    size_t count = 0;
+
+    if (one->address_n == 0)
+        return 0;
+    (void)find_oldest_at(&g->unserved, one, &count);
+    (void)find_oldest_at(&g->served, one, &count);
+    return count;
+}
+
 void cfr_httpd_connections_make_room(struct cfr_httpd_connections *g, size_t max)
 {
     while (g->unserved.count + g->served.count > max)
         end_oldest(g->unserved.count > max / 4 || g->served.count == 0 ? &g->unserved : &g->served);
+}
+
+void cfr_httpd_connections_make_room_at(struct cfr_httpd_connections *g, const struct cfr_httpd_connection *one,
+                                        size_t max)
+{
+    while (cfr_httpd_connections_count_at(g, one) > max) {
+        size_t unserved_count = 0;
+        size_t served_count = 0;
+        struct cfr_httpd_connection *unserved = find_oldest_at(&g->unserved, one, &unserved_count);
+        struct cfr_httpd_connection *served = find_oldest_at(&g->served, one, &served_count);
+
+        if (unserved_count > max / 4 || served == NULL)
+            end(&g->unserved, unserved);
+        else
+            end(&g->served, served);
+    }
 }
 
 static void end_idle(struct cfr_httpd_connection_list *list, int64_t before_boot_ms)

@@ -12,6 +12,8 @@ struct cfr_httpd_connection {
     struct cfr_httpd_connection *before;
     struct cfr_httpd_connection *after;
     int fd;
+    unsigned char address[16]; /* of the peer */
+    size_t address_n;          /* its bytes; 0 = it has none, or it is not known */
     int64_t since_boot_ms; /* when it was accepted, or its last request was complete or answered: bytes do not count */
     bool served;           /* one of its requests succeeded */
     bool owed;             /* it waits for an answer: its first request has not come, or one has not been answered */
@@ -45,6 +47,11 @@ void cfr_httpd_connections_go(struct cfr_httpd_connections *g, struct cfr_httpd_
  * Those that were never served go first while they are more than a quarter: so a flood of them does not drive out
  * served connections, and served ones cannot keep new ones out. */
 void cfr_httpd_connections_make_room(struct cfr_httpd_connections *g, size_t max);
+/* The count of those that have ONE's address; 0 if it has none. */
+size_t cfr_httpd_connections_count_at(const struct cfr_httpd_connections *g, const struct cfr_httpd_connection *one);
+/* As cfr_httpd_connections_make_room, for those of ONE's address, of which there may be MAX. */
+void cfr_httpd_connections_make_room_at(struct cfr_httpd_connections *g, const struct cfr_httpd_connection *one,
+                                        size_t max);
 /* Shuts down all that are idle since before BEFORE_BOOT_MS. */
 void cfr_httpd_connections_end_idle(struct cfr_httpd_connections *g, int64_t before_boot_ms);
 /* Since when the longest idle connection is idle; INT64_MAX if there is none. */

@@ -10,8 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Copies the address of A. Returns its length, or 0. */
-static size_t copy_address(const struct sockaddr *a, unsigned char out[16])
+size_t cfr_httpd_peer_address(const struct sockaddr *a, unsigned char out[16])
 {
     struct sockaddr_in in4;
     struct sockaddr_in6 in6;
@@ -24,6 +23,10 @@ static size_t copy_address(const struct sockaddr *a, unsigned char out[16])
     if (a == NULL || a->sa_family != AF_INET6)
         return 0;
     memcpy(&in6, a, sizeof in6);
+    if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) {
+        memcpy(out, &in6.sin6_addr.s6_addr[12], 4);
+        return 4;
+    }
     memcpy(out, &in6.sin6_addr, 16);
     return 16;
 }
@@ -32,7 +35,7 @@ bool cfr_httpd_peer_is_loopback(const struct sockaddr *a)
 {
     static const unsigned char one[16] = {[15] = 1};
     unsigned char bytes[16];
-    size_t n = copy_address(a, bytes);
+    size_t n = cfr_httpd_peer_address(a, bytes);
 
     return n == 4 ? bytes[0] == 127 : n == 16 && memcmp(bytes, one, sizeof one) == 0;
 }
@@ -49,15 +52,15 @@ bool cfr_httpd_peer_is_on_lo(const struct sockaddr *a)
 {
     unsigned char bytes[16];
     unsigned char its[16];
-    size_t n = copy_address(a, bytes);
+    size_t n = cfr_httpd_peer_address(a, bytes);
     struct ifaddrs *all = NULL;
     bool found = cfr_httpd_peer_is_loopback(a);
 
     if (found || n == 0 || getifaddrs(&all) != 0)
         return found;
     for (const struct ifaddrs *one = all; one != NULL && !found; one = one->ifa_next)
-        found =
-            (one->ifa_flags & IFF_LOOPBACK) != 0 && copy_address(one->ifa_addr, its) == n && memcmp(bytes, its, n) == 0;
+        found = (one->ifa_flags & IFF_LOOPBACK) != 0 && cfr_httpd_peer_address(one->ifa_addr, its) == n &&
+                memcmp(bytes, its, n) == 0;
     freeifaddrs(all);
     return found;
 }
@@ -65,7 +68,7 @@ bool cfr_httpd_peer_is_on_lo(const struct sockaddr *a)
 void cfr_httpd_peer_name(const struct sockaddr *a, char text[64])
 {
     unsigned char bytes[16];
-    size_t n = copy_address(a, bytes);
+    size_t n = cfr_httpd_peer_address(a, bytes);
 
     text[0] = '\0';
     if (n != 0)
@@ -113,7 +116,7 @@ static bool is_own(const unsigned char *address, size_t n)
 void cfr_httpd_peer_origin(const struct sockaddr *a, bool loopback, struct cfr_httpd_origin *out)
 {
     *out = (struct cfr_httpd_origin){.n = 0};
-    out->n = copy_address(a, out->address);
+    out->n = cfr_httpd_peer_address(a, out->address);
     cfr_httpd_peer_name(a, out->text);
     out->here = cfr_httpd_peer_is_loopback(a) || (out->n != 0 && !loopback && is_own(out->address, out->n));
 }

@@ -14,6 +14,9 @@ bool cfr_httpd_peer_is_loopback(const struct sockaddr *a);
 bool cfr_httpd_peer_is_on_lo(const struct sockaddr *a);
 /* As cfr_httpd_peer_is_loopback, for the address that the socket FD is bound to. */
 bool cfr_httpd_peer_is_socket_loopback(int fd);
+/* Copies the bytes of the IP address of A. Returns their count, 4 or 16, and 4 of an IPv4 peer of a
+ * listener for both; 0 if A is NULL or no IP address. */
+size_t cfr_httpd_peer_address(const struct sockaddr *a, unsigned char out[16]);
 /* "127.0.0.1"; empty if A is NULL or no IP address. */
 void cfr_httpd_peer_name(const struct sockaddr *a, char text[64]);
 /* Fills OUT for the peer A of a listener, which LOOPBACK says is on a loopback address. Asks the kernel each time:

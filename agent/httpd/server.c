@@ -85,10 +85,24 @@ static struct cfr_httpd_connection *find_connection(struct MHD_Connection *c)
     return info != NULL ? info->socket_context : NULL;
 }
 
+/* This machine's programs share its addresses, so that one of them could take all connections of an address. */
+static void limit_address(struct cfr_httpd_server *s, struct cfr_httpd_connection *one, const struct sockaddr *peer)
+{
+    struct cfr_httpd_origin origin;
+
+    one->address_n = cfr_httpd_peer_address(peer, one->address);
+    if (cfr_httpd_connections_count_at(&s->connections, one) <= s->options.per_address)
+        return;
+    cfr_httpd_peer_origin(peer, s->loopback, &origin);
+    if (!origin.here)
+        cfr_httpd_connections_make_room_at(&s->connections, one, s->options.per_address);
+}
+
 static void on_connection(void *ctx, struct MHD_Connection *c, void **connection,
                           enum MHD_ConnectionNotificationCode what)
 {
     struct cfr_httpd_server *s = ctx;
+    struct cfr_httpd_connection *one;
     const union MHD_ConnectionInfo *info;
 
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
@@ -101,7 +115,11 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **connection
     info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
     if (info != NULL && s->closing)
         cfr_httpd_listen_admit(info->connect_fd);
-    *connection = info != NULL ? cfr_httpd_connections_come(&s->connections, info->connect_fd, now_ms()) : NULL;
+    one = info != NULL ? cfr_httpd_connections_come(&s->connections, info->connect_fd, now_ms()) : NULL;
+    *connection = one;
+    info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (one != NULL && info != NULL && s->options.per_address != 0)
+        limit_address(s, one, info->client_addr);
     cfr_httpd_connections_make_room(&s->connections, s->options.connections);
 }
 
@@ -444,13 +462,13 @@ static int open_daemon(struct cfr_httpd_server *s, struct cfr_err *err)
 {
     int fd = s->socket.fd;
 
-    s->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL, 0, on_accept, s, on_request, s, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
-        MHD_OPTION_CONNECTION_LIMIT, s->options.connections + CONNECTIONS_SPARE, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        s->options.per_address, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
-        MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_UNESCAPE_CALLBACK,
-        leave_escaped, NULL, MHD_OPTION_END);
+    s->daemon =
+        MHD_start_daemon(MHD_USE_EPOLL, 0, on_accept, s, on_request, s, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
+                         MHD_OPTION_CONNECTION_LIMIT, s->options.connections + CONNECTIONS_SPARE,
+                         MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
+                         MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                         (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
+                         on_completed, s, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
     if (s->daemon != NULL) {
         s->socket.fd = -1; /* the daemon closes it */
         return 0;

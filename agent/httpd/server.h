@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The HTTP server engine on libmicrohttpd, on a Unix socket or a TCP address. Never blocks: poll cfr_httpd_fd and call
  * cfr_httpd_step. Callbacks are called from cfr_httpd_step, must answer at once and must not block or call this engine.
- * The peer's identity is known on Unix sockets only. Limits: 256 connections by default, 32 per TCP address, 10 s
- * without a complete request, 8 KiB of request head, CFR_API_ROUTES_BODY_MAX of body. */
+ * The peer's identity is known on Unix sockets only. Limits: 256 connections by default, 32 per address of another
+ * machine, 10 s without a complete request, 8 KiB of request head, CFR_API_ROUTES_BODY_MAX of body. */
 #ifndef CFR_AGENT_HTTPD_SERVER_H
 #define CFR_AGENT_HTTPD_SERVER_H
 
@@ -58,7 +58,7 @@ struct cfr_httpd_options {
     cfr_httpd_fn *fn;            /* NULL = none: 404 */
     void *ctx;
     unsigned connections;         /* one more closes the longest idle one; 0 = 256 */
-    unsigned per_address;         /* 0 = no limit; only on TCP */
+    unsigned per_address;         /* of another machine: one more closes its longest idle one; 0 = no limit */
     bool no_body;                 /* requests with a body are refused */
     mode_t mode;                  /* of a Unix socket; 0 = 0600 */
     enum cfr_httpd_reach reach;   /* of a TCP address */

@@ -29,7 +29,7 @@ try:
         s.bind((source, 0))
     s.connect((where, port))
     head = f"Authorization: {secret}\r\n" if secret else "X-aws-ec2-metadata-token-ttl-seconds: 60\r\n"
-    line = "GET /aws/demo" if secret else "PUT /latest/api/token"
+    line = sys.argv[5] or ("GET /aws/demo" if secret else "PUT /latest/api/token")
     s.sendall(f"{line} HTTP/1.1\r\nHost: {host}:{port}\r\n{head}Content-Length: 0\r\nConnection: close\r\n\r\n".encode())
     while True:
         part = s.recv(65536)
@@ -68,9 +68,9 @@ class Machine:
             done = subprocess.run([*self.enter, "sh", "-c", command], capture_output=True, text=True, timeout=20)
             assert done.returncode == 0, (command, done.stderr)
 
-    def ask(self, where, source="", secret=""):
-        done = subprocess.run([*self.enter, sys.executable, "-c", CLIENT, where, str(PORT), source, secret], capture_output=True,
-                              text=True, timeout=20)
+    def ask(self, where, source="", secret="", line=""):
+        done = subprocess.run([*self.enter, sys.executable, "-c", CLIENT, where, str(PORT), source, secret, line],
+                              capture_output=True, text=True, timeout=20)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -117,7 +117,7 @@ def agent(tmp_path, wire):
 
 
 def start(agent, machine, *endpoints, **over):
-    agent.configure(endpoints=list(endpoints), **over).start(wrapper=machine.enter)
+    agent.configure(**({"endpoints": list(endpoints)} if endpoints else {}), **over).start(wrapper=machine.enter)
     agent.wait_state("fresh")
 
 
@@ -197,6 +197,51 @@ def test_where_the_kernel_does_not_bind_to_lo_the_peer_is_checked(agent, wire):
     check_served(here.ask(CONTAINER, source=HERE, secret=secret))
     check_served(here.ask(CONTAINER, source=LOOPBACK, secret=secret))
     check_served(here.ask(SIX, source="fd99::1", secret=secret_of(agent, SIX)))
+
+
+# Holds 200 connections until it is killed; those that are closed are opened again if that is asked for.
+HOLD = r"""
+import socket, sys, time
+held = [None] * 200
+def is_closed(s):
+    try:
+        return s is None or s.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+while True:
+    for i in range(len(held)):
+        if is_closed(held[i]):
+            held[i] = socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=5)
+            held[i].setblocking(False)
+    print(flush=True)
+    while sys.argv[3] == "once":
+        time.sleep(1)
+    time.sleep(.01)
+"""
+
+
+@pytest.mark.parametrize("where", ["endpoint", "health", "endpoint for a neighbour"])
+def test_one_process_does_not_shut_out_others_of_its_address(agent, wire, where):
+    """The same address: all programs of this machine, or of a pod with the network of its node."""
+    client = wire["neighbour" in where]
+    if where == "health":
+        start(agent, wire[0], listen=f":{PORT}")
+        line, secret = "GET /livez", "none"
+    else:
+        start(agent, wire[0], shared(agent, CONTAINER, NEIGHBOUR))
+        line, secret = "GET /aws/demo", secret_of(agent, CONTAINER)
+    held = subprocess.Popen([*client.enter, sys.executable, "-c", HOLD, CONTAINER, str(PORT),
+                             "once" if client is wire[1] else "again"], stdout=subprocess.PIPE)
+    try:
+        held.stdout.readline()
+        for _ in range(10):
+            check_served(client.ask(CONTAINER, secret=secret, line=line))
+    finally:
+        held.kill()
+        held.wait()
+        held.stdout.close()
 
 
 def test_addresses_of_this_machine_come_and_go(agent, wire):

@@ -38,6 +38,20 @@ static void test_loopback_peers_are_here(void **state)
     }
 }
 
+/* As a listener for IPv4 and IPv6 reports them. */
+static void test_mapped_addresses_are_those_of_ipv4(void **state)
+{
+    struct sockaddr_in6 a = {.sin6_family = AF_INET6};
+    struct cfr_httpd_origin o;
+
+    (void)state;
+    assert_int_equal(inet_pton(AF_INET6, "::ffff:127.0.0.1", &a.sin6_addr), 1);
+    cfr_httpd_peer_origin((struct sockaddr *)&a, false, &o);
+    assert_true(o.here);
+    assert_int_equal(o.n, 4);
+    assert_string_equal(o.text, "127.0.0.1");
+}
+
 static void test_foreign_peers_are_not(void **state)
 {
     static const char *const there[] = {"192.0.2.1", "169.254.169.253", "2001:db8::1",    "fe80::1234:5678:9abc:def0",
@@ -86,6 +100,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loopback_peers_are_here),
+        cmocka_unit_test(test_mapped_addresses_are_those_of_ipv4),
         cmocka_unit_test(test_foreign_peers_are_not),
         cmocka_unit_test(test_own_addresses_are_here_but_not_for_loopback),
         cmocka_unit_test(test_no_address_is_not_here),
