@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #define SKEW_MS INT64_C(30000)
+/* The two clocks are not read at once, and one is slowed down or hurried while it is adjusted. */
+#define STEP_MS 1000
 
 static int64_t read_ms(clockid_t id)
 {
@@ -54,6 +56,16 @@ int64_t cfr_clock_grantor_ms(int64_t server_date_s, struct cfr_now now)
     int64_t skew_ms = server_date_s != 0 ? server_date_s * 1000 - now.wall_ms : 0;
 
     return skew_ms > SKEW_MS || skew_ms < -SKEW_MS ? server_date_s * 1000 : now.wall_ms;
+}
+
+int64_t cfr_clock_set_back_ms(struct cfr_now now, int64_t wall_ms, int64_t boot_ms)
+{
+    int64_t by_ms;
+
+    if (wall_ms == INT64_MAX || boot_ms == INT64_MAX)
+        return 0;
+    by_ms = (wall_ms - boot_ms) - (now.wall_ms - now.boot_ms);
+    return by_ms >= STEP_MS ? by_ms : 0;
 }
 
 void cfr_clock_arm(int fd, int64_t at_ms)

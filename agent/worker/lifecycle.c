@@ -342,3 +342,8 @@ bool cfr_lifecycle_valid(const struct cfr_lifecycle *c, struct cfr_now now)
 {
     return c->published && now.wall_ms < c->life.expires_ms && now.boot_ms < c->expires_boot_ms;
 }
+
+int64_t cfr_lifecycle_expires_ms(const struct cfr_lifecycle *c, struct cfr_now now)
+{
+    return c->life.expires_ms - cfr_clock_set_back_ms(now, c->life.expires_ms, c->expires_boot_ms);
+}

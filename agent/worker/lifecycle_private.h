@@ -133,6 +133,8 @@ int64_t cfr_lifecycle_wake_at(const struct cfr_lifecycle *c);
 enum cfr_event cfr_lifecycle_next_event(const struct cfr_lifecycle *c, struct cfr_now now);
 /* True if a DUE event is to be given at NOW: by either clock, or because the wall clock is before the life began. */
 bool cfr_lifecycle_due(const struct cfr_lifecycle *c, struct cfr_now now);
+/* The wall time at which what is published expires, by the clock that says so first; INT64_MAX = never. */
+int64_t cfr_lifecycle_expires_ms(const struct cfr_lifecycle *c, struct cfr_now now);
 /* True while what is published is not expired, by either clock. */
 bool cfr_lifecycle_valid(const struct cfr_lifecycle *c, struct cfr_now now);
 

@@ -376,6 +376,7 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
 {
     int64_t next = cfr_lifecycle_deadline(&w->life);
     int64_t delivered_ms = cfr_publish_secret_expires_ms(w->delivery);
+    int64_t set_back_ms = cfr_clock_set_back_ms(now, w->life.life.expires_ms, w->life.expires_boot_ms);
     /* A Secret that is behind may end before what is published here. */
     int64_t expires_ms =
         delivered_ms != 0 && delivered_ms < w->life.life.expires_ms ? delivered_ms : w->life.life.expires_ms;
@@ -392,8 +393,8 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
         .published = w->life.published && !w->lost && delivered_ms != 0,
         .unserved = cfr_worker_lacks_served(w),
         .generation = w->record.generation,
-        .issued_s = w->life.published ? w->life.life.issued_ms / 1000 : 0,
-        .expires_s = !w->life.published || expires_ms == INT64_MAX ? 0 : expires_ms / 1000,
+        .issued_s = w->life.published ? (w->life.life.issued_ms - set_back_ms) / 1000 : 0,
+        .expires_s = !w->life.published || expires_ms == INT64_MAX ? 0 : (expires_ms - set_back_ms) / 1000,
         .refresh_s = next == INT64_MAX ? 0 : (now.wall_ms + (next - now.boot_ms)) / 1000,
         .last_success_s = w->record.last_success_s,
         .token_issued_s = w->token.issued_s,

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#define SET_MS  1000
 #define EVENT_S 60 /* when it is not known: the next try is for a file that changes */
 
 /* The last grant of a credential that is served, or that publishes its token next to what that is exchanged for. */
@@ -13,6 +14,7 @@ struct cfr_worker_kept {
     int64_t expires_ms;      /* wall; INT64_MAX = never */
     int64_t expires_boot_ms; /* the same moment */
     int64_t session_ms;      /* when it expires without the token that it came with; wall; INT64_MAX = never */
+    int64_t set_back_ms;     /* by how much the wall clock was set back since then */
     bool bare;               /* its token was wiped: nobody is served it */
 };
 
@@ -37,6 +39,15 @@ static bool is_valid(const struct cfr_worker_kept *k, struct cfr_now now)
 static bool is_good(const struct cfr_worker_kept *k, struct cfr_now now)
 {
     return is_valid(k, now) && !k->bare;
+}
+
+/* The same value while nothing was set: clients compare what they are served. */
+static void note_set_back(struct cfr_worker_kept *k, struct cfr_now now)
+{
+    int64_t by_ms = cfr_clock_set_back_ms(now, k->expires_ms, k->expires_boot_ms);
+
+    if (by_ms - k->set_back_ms >= SET_MS || k->set_back_ms - by_ms >= SET_MS)
+        k->set_back_ms = by_ms;
 }
 
 void cfr_worker_free_kept(struct cfr_worker_kept *kept)
@@ -100,19 +111,21 @@ void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life
                      bool replaces)
 {
     struct cfr_now now = cfr_clock_now();
-    int64_t expires_ms = life_ms == INT64_MAX ? INT64_MAX : now.wall_ms + life_ms;
+    int64_t expires_boot_ms = life_ms == INT64_MAX ? INT64_MAX : now.boot_ms + life_ms;
 
     if ((!is_served(w) && !accompanies_token(w)) || life_ms <= 0 ||
-        (!replaces && is_valid(w->kept, now) && !(w->kept->bare && is_served(w)) && expires_ms <= w->kept->expires_ms))
+        (!replaces && is_valid(w->kept, now) && !(w->kept->bare && is_served(w)) &&
+         expires_boot_ms <= w->kept->expires_boot_ms))
         return;
     if (w->kept == NULL)
         w->kept = calloc(1, sizeof *w->kept);
     if (w->kept == NULL)
         return;
     w->kept->issued_s = now.wall_ms / 1000;
-    w->kept->expires_ms = expires_ms;
+    w->kept->expires_ms = life_ms == INT64_MAX ? INT64_MAX : now.wall_ms + life_ms;
     w->kept->session_ms = session_ms == INT64_MAX ? INT64_MAX : now.wall_ms + session_ms;
-    w->kept->expires_boot_ms = life_ms == INT64_MAX ? INT64_MAX : now.boot_ms + life_ms;
+    w->kept->expires_boot_ms = expires_boot_ms;
+    w->kept->set_back_ms = 0;
     cfr_grant_move(&w->kept->grant, grant);
     /* Kept for a token to come, not for the one that it came with. */
     cfr_worker_kept_published(w);
@@ -143,7 +156,8 @@ int64_t cfr_worker_kept_with_token(struct cfr_worker *w, struct cfr_view token, 
     if (cfr_grant_set(&w->kept->grant, CFR_FIELD_TOKEN, token, err) != 0)
         return err->code;
     *out = &w->kept->grant;
-    return w->kept->session_ms;
+    note_set_back(w->kept, cfr_clock_now());
+    return w->kept->session_ms == INT64_MAX ? INT64_MAX : w->kept->session_ms - w->kept->set_back_ms;
 }
 
 void cfr_worker_want(struct cfr_worker *w)
@@ -173,9 +187,10 @@ void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out)
     *out = (struct cfr_offer){.credential = w->config->name};
     if (is_good(w->kept, now)) {
         out->grant = &w->kept->grant;
-        out->issued_s = w->kept->issued_s;
+        note_set_back(w->kept, now);
+        out->issued_s = w->kept->issued_s - w->kept->set_back_ms / 1000;
         /* A second early: many clients use a credential to its last moment, and the call takes its time. */
-        out->expires_s = w->kept->expires_ms == INT64_MAX ? 0 : w->kept->expires_ms / 1000 - 1;
+        out->expires_s = w->kept->expires_ms == INT64_MAX ? 0 : (w->kept->expires_ms - w->kept->set_back_ms) / 1000 - 1;
         return;
     }
     if (w->rotator != NULL) {

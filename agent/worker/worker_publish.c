@@ -35,6 +35,7 @@ static int check_life(const struct cfr_worker *w, int64_t life_ms, struct cfr_no
 {
     char had[CFR_TIME_WORDS_MAX];
     char has[CFR_TIME_WORDS_MAX];
+    int64_t left_ms = cfr_lifecycle_expires_ms(&w->life, now) - now.wall_ms;
     int rc = cfr_source_exchange_check_life(life_ms, err);
 
     if (rc != 0)
@@ -44,10 +45,10 @@ static int check_life(const struct cfr_worker *w, int64_t life_ms, struct cfr_no
     /* The clock was set back behind its beginning: how much of its life is left is not known. */
     if (now.wall_ms < w->life.life.issued_ms)
         return 0;
-    if (life_ms != INT64_MAX && now.wall_ms + life_ms < w->life.life.expires_ms - LESS_LIFE_MS)
+    if (life_ms != INT64_MAX && life_ms < left_ms - LESS_LIFE_MS)
         return cfr_err_set(err, CFR_E_WORSE,
                            "the answer lives %s, less than the %s that are left of what is published: not published",
-                           cfr_time_words(life_ms, has), cfr_time_words(w->life.life.expires_ms - now.wall_ms, had));
+                           cfr_time_words(life_ms, has), cfr_time_words(left_ms, had));
     return 0;
 }
 

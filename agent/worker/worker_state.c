@@ -112,11 +112,13 @@ void cfr_worker_save(struct cfr_worker *w)
 
 struct cfr_log_fields cfr_worker_log_fields(const struct cfr_worker *w, int code)
 {
+    int64_t expires_ms = cfr_lifecycle_expires_ms(&w->life, cfr_clock_now());
+
     return (struct cfr_log_fields){
         .code = code != 0 ? cfr_err_name(code) : NULL,
         .class = code != 0 ? cfr_err_class_name(cfr_err_class(code)) : NULL,
         .generation = w->record.generation,
-        .expires_s = w->life.published && w->life.life.expires_ms != INT64_MAX ? w->life.life.expires_ms / 1000 : 0,
+        .expires_s = w->life.published && expires_ms != INT64_MAX ? expires_ms / 1000 : 0,
         .attempt = w->trouble.failures,
     };
 }

@@ -9,7 +9,9 @@ import pytest
 
 from faults import (agent, agent_factory, as_root, cloud, cloud_factory, eventually, needs, own_clock, plain_binary,  # noqa: F401
                     snapshot)
+from endpoint_client import free_port
 from shifted_clock import ShiftedClock
+from test_endpoints import aws, container
 
 DAY_S = 86400
 
@@ -101,6 +103,37 @@ def test_a_token_from_the_future_is_taken_when_the_clock_is_set(agent):  # noqa:
                "the refusal")
     clock.set(0)
     agent.wait_generation(1, "late")
+
+
+def served(agent, where):  # noqa: F811
+    return aws(agent, where).json
+
+
+@own_clock
+def test_a_clock_that_was_set_back_does_not_lengthen_a_lifetime(agent):  # noqa: F811
+    """What clients are served, and people are shown, in an outage and while nothing can be published."""
+    clock = ShiftedClock(long_token(agent).dir, DAY_S)
+    where = f"127.0.0.1:{free_port()}"
+    credential = without_tls(agent.credential(token={"file": str(agent.dir / "token")}, allow={}), agent.cloud)
+    agent.configure(credential, endpoints=[{"listen": where, "aws_container": container(agent)}])
+    agent.start(env=clock.env)
+    agent.wait_generation(1)
+    first = served(agent, where)
+    assert seconds(first["Expiration"]) > time.time() + DAY_S
+    agent.cloud.admin("/outage", {"on": True})
+    clock.set(0)
+    most = time.time() + 3600  # the lifetime of what the cloud grants
+    eventually(lambda: agent.status()["last_error"] is not None, "a refusal")
+    for expires in (served(agent, where)["Expiration"], agent.status()["expires"],
+                    agent.request("GET", "/v1/token/demo")[1]["expires"]):
+        assert most - 300 < seconds(expires) < most + 1
+    assert seconds(agent.status()["issued"]) < most - 3590
+    # A new one that cannot be published is served, though its expiry was the earlier one by the clock of then.
+    agent.out.rename(agent.out.with_suffix(".away"))
+    agent.out.write_text("in the way")
+    agent.cloud.admin("/outage", {"on": False})
+    eventually(lambda: served(agent, where)["AccessKeyId"] != first["AccessKeyId"], "the new key")
+    assert most - 300 < seconds(served(agent, where)["Expiration"]) < most + 300
 
 
 @plain_binary
