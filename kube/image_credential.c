@@ -168,7 +168,8 @@ static int parse_object_body(struct cfr_view inside, struct cfr_json **out, stru
     return rc == 0 ? 0 : cfr_err_set(err, rc, "the logins to registries: %s", why.text);
 }
 
-int cfr_k8s_image_response(struct cfr_view auths, int64_t cache_s, struct cfr_secret *out, struct cfr_err *err)
+int cfr_k8s_image_response(struct cfr_view auths, int64_t cache_s, bool image_only, struct cfr_secret *out,
+                           struct cfr_err *err)
 {
     struct cfr_json *doc;
     char duration[DURATION_MAX];
@@ -178,7 +179,7 @@ int cfr_k8s_image_response(struct cfr_view auths, int64_t cache_s, struct cfr_se
     cfr_writer_object(&w, NULL);
     cfr_writer_string(&w, "kind", cfr_view_of("CredentialProviderResponse"));
     cfr_writer_string(&w, "apiVersion", cfr_view_of(API_VERSION));
-    cfr_writer_string(&w, "cacheKeyType", cfr_view_of("Registry"));
+    cfr_writer_string(&w, "cacheKeyType", cfr_view_of(image_only ? "Image" : "Registry"));
     cfr_writer_string(&w, "cacheDuration", cfr_view_of(duration));
     if (cfr_json_first(doc) == NULL)
         cfr_writer_raw(&w, "auth", cfr_view_of("null"));

@@ -25,10 +25,12 @@ int cfr_k8s_image_request_read(struct cfr_view text, struct cfr_k8s_image_reques
 void cfr_k8s_image_request_free(struct cfr_k8s_image_request *r);
 /* An annotation of the service account; an empty view if the request has none of that name. */
 struct cfr_view cfr_k8s_image_request_annotation(const struct cfr_k8s_image_request *r, const char *name);
-/* Appends the response, with the cache key Registry: AUTHS is the inside of docker's `auths` object
- * (CFR_FIELD_REGISTRY_AUTHS), of which username and password are taken (or `auth`, where they are missing);
- * an empty one means that there are no credentials. CACHE_S is how long the kubelet may keep it; 0 and less
- * mean not at all. CFR_E_ANSWER: AUTHS is malformed, or an entry has no username and password. */
-int cfr_k8s_image_response(struct cfr_view auths, int64_t cache_s, struct cfr_secret *out, struct cfr_err *err);
+/* Appends the response, which the kubelet keeps for all images of the registry, or with IMAGE_ONLY for this one: AUTHS
+ * is the inside of docker's `auths` object (CFR_FIELD_REGISTRY_AUTHS), of which username and password are taken (or
+ * `auth`, where they are missing); an empty one means that there are no credentials. CACHE_S is how long the kubelet
+ * may keep it; 0 and less mean not at all. CFR_E_ANSWER: AUTHS is malformed, or an entry has no username and password.
+ */
+int cfr_k8s_image_response(struct cfr_view auths, int64_t cache_s, bool image_only, struct cfr_secret *out,
+                           struct cfr_err *err);
 
 #endif

@@ -176,23 +176,37 @@ static bool host_matches(struct cfr_view glob, struct cfr_view host)
     }
 }
 
-bool cfr_k8s_image_match(const char *pattern, struct cfr_view image)
+/* True if the registry of IMAGE is PATTERN's; the paths are those of *P and *TARGET. */
+static bool registry_matches(const char *pattern, struct cfr_view image, struct reference *p, struct reference *target)
 {
-    struct reference target = split_reference(image);
-    struct reference p = {.has_port = false};
-
-    if (check_pattern(cfr_view_of(pattern), &p, NULL) != 0)
+    *target = split_reference(image);
+    if (check_pattern(cfr_view_of(pattern), p, NULL) != 0)
         return false;
     /* A user before the host, a query or an escape would be read otherwise by the kubelet; no image has them.
      */
-    if (target.host.n == 0 || memchr(target.host.p, '@', target.host.n) != NULL ||
-        !holds_only(target.path, "/-._~:+@") || !holds_only(target.host, "-_.[]:"))
+    if (target->host.n == 0 || memchr(target->host.p, '@', target->host.n) != NULL ||
+        !holds_only(target->path, "/-._~:+@") || !holds_only(target->host, "-_.[]:"))
         return false;
-    if (p.has_port != target.has_port || !cfr_view_eq(p.port, target.port))
+    if (p->has_port != target->has_port || !cfr_view_eq(p->port, target->port))
         return false;
-    if (target.path.n < p.path.n || (p.path.n != 0 && memcmp(target.path.p, p.path.p, p.path.n) != 0))
-        return false;
-    return host_matches(strip_brackets(&p), strip_brackets(&target));
+    return host_matches(strip_brackets(p), strip_brackets(target));
+}
+
+bool cfr_k8s_image_match(const char *pattern, struct cfr_view image)
+{
+    struct reference p = {.has_port = false};
+    struct reference target;
+
+    return registry_matches(pattern, image, &p, &target) && target.path.n >= p.path.n &&
+           (p.path.n == 0 || memcmp(target.path.p, p.path.p, p.path.n) == 0);
+}
+
+bool cfr_k8s_image_match_by_path(const char *pattern, struct cfr_view image)
+{
+    struct reference p = {.has_port = false};
+    struct reference target;
+
+    return registry_matches(pattern, image, &p, &target) && p.path.n > 1;
 }
 
 static bool has_capital(struct cfr_view text)

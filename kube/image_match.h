@@ -12,6 +12,8 @@
  * and a path that begins with PATTERN's. The kubelet compares paths as text: `reg.example.net/team` also
  * matches `reg.example.net/teamwork`. A pattern that cfr_k8s_image_match_check refuses matches no image. */
 bool cfr_k8s_image_match(const char *pattern, struct cfr_view image);
+/* True if PATTERN has a path, and its host and port are IMAGE's: it tells images of one registry apart. */
+bool cfr_k8s_image_match_by_path(const char *pattern, struct cfr_view image);
 /* CFR_E_CONFIG if PATTERN is malformed; the error says why. */
 int cfr_k8s_image_match_check(const char *pattern, struct cfr_err *err);
 

@@ -24,6 +24,7 @@
 /* One question. */
 struct image_run {
     const struct cfr_config_image *item;
+    bool image_only; /* the login is not for all images of the registry */
     struct cfr_k8s_image_request request;
     struct cfr_secret response;
     int64_t end_boot_ms;
@@ -136,7 +137,7 @@ static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
     if (r->rc == 0 && auths.n == 0)
         r->rc = cfr_err_set(&r->err, CFR_E_CONFIG, "the exchange gave no login to a registry");
     else if (r->rc == 0)
-        r->rc = cfr_k8s_image_response(auths, cache_s(r->item, result), &r->response, &r->err);
+        r->rc = cfr_k8s_image_response(auths, cache_s(r->item, result), r->image_only, &r->response, &r->err);
 }
 
 /* The token of the request, else the configured one. */
@@ -206,7 +207,9 @@ static int answer(struct image_run *r, const struct cfr_config *config, struct c
     if (rc != 0)
         return rc;
     r->item = cfr_config_image_find(config, r->request.image);
-    rc = r->item != NULL ? log_in(r, err) : cfr_k8s_image_response((struct cfr_view){NULL, 0}, 0, &r->response, err);
+    r->image_only = cfr_config_image_by_path(config, r->request.image);
+    rc = r->item != NULL ? log_in(r, err)
+                         : cfr_k8s_image_response((struct cfr_view){NULL, 0}, 0, r->image_only, &r->response, err);
     return rc != 0 ? rc : write_response(&r->response, err);
 }
 

@@ -18,6 +18,19 @@ const struct cfr_config_image *cfr_config_image_find(const struct cfr_config *co
     return NULL;
 }
 
+bool cfr_config_image_by_path(const struct cfr_config *config, struct cfr_view image)
+{
+    for (size_t i = 0; i < config->image_credentials.count; i++) {
+        const struct cfr_config_image *c = cfr_config_image_at(config, i);
+
+        for (size_t k = 0; k < c->match.count; k++) {
+            if (cfr_k8s_image_match_by_path(c->match.items[k], image))
+                return true;
+        }
+    }
+    return false;
+}
+
 static bool has_text(const struct cfr_field *f, const void *config)
 {
     return *(char *const *)(const void *)((const char *)config + f->offset) != NULL;

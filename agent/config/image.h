@@ -10,6 +10,8 @@
 /* The first of CONFIG that fits IMAGE, or NULL. */
 const struct cfr_config_image *cfr_config_image_find(const struct cfr_config *config, struct cfr_view image);
 
+/* True if CONFIG tells images of IMAGE's registry apart by their path, so that a login is not for all of them. */
+bool cfr_config_image_by_path(const struct cfr_config *config, struct cfr_view image);
 /* Copies ITEM's exchange to OUT, with what REQUEST's annotations say, and logging in to the registry of its
  * image if it names none; then checks it as a whole. Without REQUEST (NULL) it only looks whether that can
  * come to something, as far as it is known beforehand. The caller frees OUT in every case: cfr_field_free

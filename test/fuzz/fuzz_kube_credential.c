@@ -51,7 +51,7 @@ static void image_response(struct cfr_view auths)
     int rc;
 
     cfr_secret_init(&out, CFR_K8S_IMAGE_RESPONSE_MAX);
-    rc = cfr_k8s_image_response(auths, 3600, &out, &err);
+    rc = cfr_k8s_image_response(auths, 3600, false, &out, &err);
     if (rc == 0)
         CFR_FUZZ_MUST(cfr_json_parse(cfr_secret_view(&out), &doc, &err) == 0 && cfr_json_get(doc, "auth") != NULL);
     else

@@ -75,14 +75,14 @@ class Plugin:
         assert not list(self.dir.glob("state")), "something was written"
         return done.returncode, out, err
 
-    def ask(self, image, token=None, annotations=None, **how):
-        """The response to a request for IMAGE."""
+    def ask(self, image, token=None, annotations=None, kept_for="Registry", **how):
+        """The response to a request for IMAGE, which the kubelet may use for all of its registry, or for this "Image"."""
         code, out, err = self.run(json.dumps(request(image, token, annotations)).encode(), **how)
         assert (code, err) == (0, ""), err
         response = json.loads(out)
         assert out.endswith("}\n")
         assert (response["kind"], response["apiVersion"]) == ("CredentialProviderResponse", API)
-        assert response["cacheKeyType"] == "Registry"
+        assert response["cacheKeyType"] == kept_for
         return response
 
     def refused(self, text, status=1, **how):
@@ -164,7 +164,8 @@ def test_ecr_with_its_own_list(plugin):
 
 
 def test_google(plugin):
-    response = plugin.ask("europe-docker.pkg.dev/project/repository/app@sha256:" + "0" * 64, plugin.token(GCP_AUDIENCE))
+    response = plugin.ask("europe-docker.pkg.dev/project/repository/app@sha256:" + "0" * 64, plugin.token(GCP_AUDIENCE),
+                          kept_for="Image")
     auth = response["auth"]["europe-docker.pkg.dev"]
     assert auth["username"] == "oauth2accesstoken"
     got = plugin.cloud.ready["gcp_url"] + "/whoami"
@@ -179,7 +180,8 @@ def test_google_with_the_service_account_of_an_annotation(plugin):
     item["exchange"]["gcp"]["iam_endpoint"] = plugin.cloud.ready["gcp_url"]
     plugin.configure(item)
     email = "demo@demo-project.iam.gserviceaccount.com"
-    plugin.ask("europe-docker.pkg.dev/project/app", plugin.token(GCP_AUDIENCE), {"iam.gke.io/gcp-service-account": email})
+    plugin.ask("europe-docker.pkg.dev/project/app", plugin.token(GCP_AUDIENCE), {"iam.gke.io/gcp-service-account": email},
+               kept_for="Image")
     (impersonation,) = plugin.cloud.exchanges("gcp.generateAccessToken")
     assert impersonation["role"] == email
 
@@ -202,11 +204,12 @@ def test_azure_with_the_client_of_an_annotation(plugin):
 
 
 def test_the_first_that_fits_counts(plugin):
+    """The login of one path is then not what the kubelet uses for another one."""
     narrow = plugin.ecr(name="narrow", match=[ECR_HOST + "/team"], cache="1m")
     plugin.configure(narrow, plugin.ecr())
     token = plugin.token()
-    assert plugin.ask(ECR_HOST + "/team/app", token, ROLE_BY_ANNOTATION)["cacheDuration"] == "1m0s"
-    assert seconds(plugin.ask(ECR_HOST + "/other", token, ROLE_BY_ANNOTATION)["cacheDuration"]) > 60
+    assert plugin.ask(ECR_HOST + "/team/app", token, ROLE_BY_ANNOTATION, kept_for="Image")["cacheDuration"] == "1m0s"
+    assert seconds(plugin.ask(ECR_HOST + "/other", token, ROLE_BY_ANNOTATION, kept_for="Image")["cacheDuration"]) > 60
 
 
 def test_no_match(plugin):
@@ -366,7 +369,7 @@ def test_a_glitch_is_ridden_out(plugin):
     plugin.cloud.fault(kind="error", code="ThrottlingException", status=400, match={"action": "ecr.GetAuthorizationToken"})
     plugin.ask(ECR_HOST + "/app", plugin.token(), ROLE_BY_ANNOTATION)
     plugin.cloud.fault(kind="status", status=500, match={"action": "gcp.token"})
-    plugin.ask("europe-docker.pkg.dev/project/app", plugin.token(GCP_AUDIENCE))
+    plugin.ask("europe-docker.pkg.dev/project/app", plugin.token(GCP_AUDIENCE), kept_for="Image")
     plugin.cloud.fault(kind="malformed", match={"action": "acr.exchange"})
     plugin.ask(plugin.registry + "/app", plugin.token(AZURE_AUDIENCE))
 

@@ -86,7 +86,7 @@ static void expect(const char *auths, int64_t cache_s, const char *want)
     struct cfr_err err = {0};
 
     cfr_secret_init(&out, CFR_K8S_IMAGE_RESPONSE_MAX);
-    if (cfr_k8s_image_response(cfr_view_of(auths), cache_s, &out, &err) != 0)
+    if (cfr_k8s_image_response(cfr_view_of(auths), cache_s, false, &out, &err) != 0)
         fail_msg("%s: %s", auths, err.text);
     if (strcmp(out.p, want) != 0)
         fail_msg("got %s", out.p);
@@ -146,7 +146,7 @@ static void bad_logins(void **state)
         struct cfr_err err = {0};
 
         cfr_secret_init(&out, CFR_K8S_IMAGE_RESPONSE_MAX);
-        assert_int_equal(cfr_k8s_image_response(cfr_view_of(table[i].auths), 60, &out, &err), CFR_E_ANSWER);
+        assert_int_equal(cfr_k8s_image_response(cfr_view_of(table[i].auths), 60, false, &out, &err), CFR_E_ANSWER);
         assert_contains(err.text, table[i].text);
         cfr_secret_free(&out);
     }

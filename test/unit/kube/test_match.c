@@ -85,6 +85,25 @@ static const struct match_case cases[] = {
     {"reg[ai]stry.example.net", "registry.example.net/app", false},
 };
 
+static void tells_images_of_a_registry_apart_by_their_path(void **state)
+{
+    static const struct match_case by_path[] = {
+        {"reg.example.net/team", "reg.example.net/team/app:1", true},
+        {"*.example.net/team", "reg.example.net/other/app:1", true},
+        {"reg.example.net:5000/team", "reg.example.net:5000/app", true},
+        {"reg.example.net", "reg.example.net/team/app", false},
+        {"reg.example.net/", "reg.example.net/team/app", false},
+        {"reg.example.net:5000/team", "reg.example.net/team/app", false},
+        {"another.example.net/team", "reg.example.net/team/app", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(by_path); i++) {
+        if (cfr_k8s_image_match_by_path(by_path[i].pattern, cfr_view_of(by_path[i].image)) != by_path[i].fits)
+            fail_msg("\"%s\" and \"%s\"", by_path[i].pattern, by_path[i].image);
+    }
+}
+
 static void matches(void **state)
 {
     (void)state;
@@ -187,6 +206,7 @@ static void many_asterisks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_images_of_a_registry_apart_by_their_path),
         cmocka_unit_test(matches),
         cmocka_unit_test(patterns),
         cmocka_unit_test(registries),

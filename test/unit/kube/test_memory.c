@@ -123,7 +123,8 @@ static int image(struct cfr_err *err)
     cfr_secret_init(&out, CFR_K8S_IMAGE_RESPONSE_MAX);
     if (rc == 0)
         rc = cfr_k8s_image_response(
-            LITERAL("\"a\":{\"username\":\"u\",\"password\":\"p\"},\"b\":{\"auth\":\"dTpwOnE=\"}"), 60, &out, err);
+            LITERAL("\"a\":{\"username\":\"u\",\"password\":\"p\"},\"b\":{\"auth\":\"dTpwOnE=\"}"), 60, false, &out,
+            err);
     cfr_secret_free(&out);
     return rc;
 }
