@@ -4,6 +4,7 @@
 
 #include "agent/config/config.h"
 #include "agent/http/client.h"
+#include "agent/loop/clock.h"
 #include "base/secret.h"
 #include "base/view.h"
 
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #define CALL_TIMEOUT_MS 10000
+#define CALL_LEAST_MS   100
 #define ANSWER_MAX      33554432
 
 int cfr_cli_find_socket(const struct cfr_cli_options *o, char **out, struct cfr_err *err)
@@ -116,9 +118,22 @@ int cfr_cli_call(const char *socket, const char *method, const char *path, const
     return cfr_cli_call_within(CALL_TIMEOUT_MS, socket, method, path, body, out, err);
 }
 
+int64_t cfr_cli_limit_ms(int64_t end_boot_ms)
+{
+    int64_t left_ms = end_boot_ms - cfr_clock_now().boot_ms;
+
+    return left_ms < CALL_LEAST_MS ? CALL_LEAST_MS : left_ms < CALL_TIMEOUT_MS ? left_ms : CALL_TIMEOUT_MS;
+}
+
 int cfr_cli_list(const char *socket, struct cfr_cli_answer *out, const struct cfr_json **list, struct cfr_err *err)
 {
-    int rc = cfr_cli_call(socket, "GET", "/v1/credentials", NULL, out, err);
+    return cfr_cli_list_within(CALL_TIMEOUT_MS, socket, out, list, err);
+}
+
+int cfr_cli_list_within(int64_t limit_ms, const char *socket, struct cfr_cli_answer *out, const struct cfr_json **list,
+                        struct cfr_err *err)
+{
+    int rc = cfr_cli_call_within(limit_ms, socket, "GET", "/v1/credentials", NULL, out, err);
 
     *list = rc == 0 ? cfr_json_get(out->json, "credentials") : NULL;
     if (rc != 0 || (out->status == 200 && cfr_json_is_array(*list)))

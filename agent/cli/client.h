@@ -30,6 +30,11 @@ int cfr_cli_call_within(int64_t limit_ms, const char *socket, const char *method
 /* The list of GET /v1/credentials, which belongs to *OUT; to be freed after an error, too. CFR_E_REJECTED if the agent
  * answers anything but 200 with a list. */
 int cfr_cli_list(const char *socket, struct cfr_cli_answer *out, const struct cfr_json **list, struct cfr_err *err);
+/* As cfr_cli_list, but blocks up to LIMIT_MS. */
+int cfr_cli_list_within(int64_t limit_ms, const char *socket, struct cfr_cli_answer *out, const struct cfr_json **list,
+                        struct cfr_err *err);
+/* For one call of several that end at END_BOOT_MS: what is left until then, from 100 ms to 10 s. */
+int64_t cfr_cli_limit_ms(int64_t end_boot_ms);
 void cfr_cli_answer_free(struct cfr_cli_answer *a);
 /* Puts the agent's words for an error answer into ERR. */
 void cfr_cli_explain(const struct cfr_cli_answer *a, struct cfr_err *err);

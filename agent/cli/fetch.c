@@ -63,13 +63,14 @@ static int status_of(long http)
 }
 
 /* True if it is worth asking again. */
-static bool ask_once(const char *socket, const char *path, struct cfr_grant *out, int *status, struct cfr_err *err)
+static bool ask_once(const char *socket, const char *path, int64_t end_boot_ms, struct cfr_grant *out, int *status,
+                     struct cfr_err *err)
 {
     struct cfr_cli_answer answer;
-    int rc = cfr_cli_call(socket, "GET", path, NULL, &answer, err);
-    bool again = rc == CFR_E_MISSING || rc == CFR_E_NET;
+    int rc = cfr_cli_call_within(cfr_cli_limit_ms(end_boot_ms), socket, "GET", path, NULL, &answer, err);
+    bool again = rc == CFR_E_MISSING || rc == CFR_E_NET || rc == CFR_E_TIMEOUT;
 
-    *status = again ? CFR_EXIT_NO_AGENT : CFR_EXIT_FAILED;
+    *status = rc == CFR_E_TIMEOUT ? CFR_EXIT_TIMEOUT : again ? CFR_EXIT_NO_AGENT : CFR_EXIT_FAILED;
     if (rc == 0 && answer.status == 200) {
         (void)cfr_sdk_plugin_read(cfr_secret_view(&answer.text), out, err);
     } else if (rc == 0) {
@@ -93,7 +94,7 @@ int cfr_cli_fetch(const struct cfr_cli_options *o, const char *name, int64_t end
     if (socket == NULL)
         return err->code;
     (void)snprintf(path, sizeof path, "/v1/token/%s", name);
-    while (ask_once(socket, path, out, status, err) && cfr_clock_now().boot_ms < end_boot_ms) {
+    while (ask_once(socket, path, end_boot_ms, out, status, err) && cfr_clock_now().boot_ms < end_boot_ms) {
         *err = (struct cfr_err){0};
         (void)nanosleep(&pause, NULL);
     }

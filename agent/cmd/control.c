@@ -230,11 +230,12 @@ static int64_t boot_ms(void)
     return cfr_clock_now().boot_ms;
 }
 
-static bool wait_once(const struct cfr_cli_options *o, const char *socket, struct waited *w, struct cfr_err *err)
+static bool wait_once(const struct cfr_cli_options *o, const char *socket, int64_t end_ms, struct waited *w,
+                      struct cfr_err *err)
 {
     struct cfr_cli_answer answer;
     const struct cfr_json *list;
-    int rc = cfr_cli_list(socket, &answer, &list, err);
+    int rc = cfr_cli_list_within(cfr_cli_limit_ms(end_ms), socket, &answer, &list, err);
     bool good = false;
 
     w->refused = rc == CFR_E_REJECTED && answer.status < 500;
@@ -260,15 +261,15 @@ int cfr_cmd_wait(const struct cfr_cli_options *o)
 
     if (socket == NULL)
         return status;
-    while (!(good = wait_once(o, socket, &w, &err)) && !w.unknown && !w.refused && boot_ms() < end_ms)
+    while (!(good = wait_once(o, socket, end_ms, &w, &err)) && !w.unknown && !w.refused && boot_ms() < end_ms)
         (void)nanosleep(&pause, NULL);
     free(socket);
     if (good)
         return CFR_EXIT_OK;
     if (w.unknown)
         return CFR_EXIT_REFUSED;
-    if (err.code != 0)
+    if (err.code != 0 && err.code != CFR_E_TIMEOUT)
         return report(&err);
-    cfr_cli_complain("time is up: %s", w.missing);
+    cfr_cli_complain("time is up: %s", err.code != 0 ? err.text : w.missing);
     return CFR_EXIT_TIMEOUT;
 }

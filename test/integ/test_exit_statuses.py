@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -146,7 +147,23 @@ def test_4(agent):
 
 def test_4_get(agent):
     agent.cloud.fault(kind="delay", ms=5000)
-    is_documented(agent.run("get", "aws", "demo", "--timeout", "1s"), 4, "`get -c`, if a request has no answer by then")
+    is_documented(agent.run("get", "aws", "demo", "--timeout", "1s"), 4, "with `-c` a request, has no answer by then")
+
+
+@pytest.mark.parametrize("argv,clause", [(("wait",), "`wait`"), (("get", "aws", "demo"), "`get`, if the agent")],
+                         ids=["wait", "get"])
+def test_4_an_agent_that_does_not_answer(agent, argv, clause):
+    """Its socket accepts connections while it is stopped, or waits for a file system."""
+    agent.start()
+    agent.process.send_signal(signal.SIGSTOP)
+    try:
+        begin = time.monotonic()
+        done = run(*argv, "--timeout", "1s", "-s", agent.socket)
+        assert time.monotonic() - begin < 5
+        is_documented(done, 4, clause)
+        assert "no complete answer" in done.stderr
+    finally:
+        agent.process.send_signal(signal.SIGCONT)
 
 
 @pytest.mark.parametrize("argv", [["status"], ["rotate", "demo"], ["reload"], ["quit"]], ids=lambda argv: argv[0])
