@@ -128,13 +128,13 @@ static void set_from(struct cfr_daemon_listener *l)
 
 /* C is NULL for the token socket. */
 static int open_listener(struct cfr_daemon_endpoints *e, const char *where, const struct cfr_config_endpoint *c,
-                         unsigned connections, struct cfr_daemon_listener **out, struct cfr_err *err)
+                         struct cfr_daemon_listener **out, struct cfr_err *err)
 {
     struct cfr_daemon_listener *l = calloc(1, sizeof *l);
     struct cfr_httpd_options options = {
         .secret = c != NULL ? cfr_daemon_listener_on_endpoint : cfr_daemon_listener_on_token,
         .ctx = l,
-        .connections = connections,
+        .connections = CONNECTIONS_MAX,
         .per_address = c != NULL ? CONNECTIONS_PER_ADDRESS : 0,
         .no_body = true,
         .mode = TOKEN_SOCKET_MODE,
@@ -193,13 +193,12 @@ int cfr_daemon_endpoints_explain_taken(const struct cfr_config *now, const char 
 static int plan_one(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *p, const char *where,
                     const struct cfr_config_endpoint *c, struct cfr_err *err)
 {
-    size_t listeners = p->config->endpoints.count + (p->config->token_socket != NULL ? 1 : 0);
     struct cfr_daemon_listener *l = find(e, where);
     int rc = 0;
 
     p->fresh[p->count] = l == NULL;
     if (l == NULL)
-        rc = open_listener(e, where, c, connections_each(listeners), &l, err);
+        rc = open_listener(e, where, c, &l, err);
     else if (c != NULL && c->from.count != 0 && l->from_count == 0)
         rc = set_reach(l, CFR_HTTPD_LINK, err); /* others are refused until the plan is taken */
     if (rc != 0 && c != NULL && p->config != e->agent->config)
@@ -314,6 +313,7 @@ void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoi
     for (size_t i = 0; i < e->count; i++) {
         /* The endpoints come first, in the configuration's order; the token socket has none. */
         e->items[i]->config = cfr_config_endpoint_at(plan->config, i);
+        cfr_httpd_set_connections(e->items[i]->server, connections_each(e->count));
         if (plan->fresh[i])
             cfr_log(CFR_LOG_INFO, NULL, NULL, "credentials are served on %s", e->items[i]->where);
         else if (e->items[i]->config != NULL)

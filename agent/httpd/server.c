@@ -46,6 +46,7 @@ struct cfr_httpd_server {
     struct cfr_httpd_socket socket;
     struct cfr_httpd_options options;
     struct cfr_httpd_connections connections;
+    unsigned connections_most;
     int spare_fd;  /* closed for a moment when descriptors are short */
     bool loopback; /* it listens on a loopback address */
     bool quiet;    /* it listens no more */
@@ -120,7 +121,7 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **connection
     info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     if (one != NULL && info != NULL && s->options.per_address != 0)
         limit_address(s, one, info->client_addr);
-    cfr_httpd_connections_make_room(&s->connections, s->options.connections);
+    cfr_httpd_connections_make_room(&s->connections, s->connections_most);
 }
 
 /* The library's first call for a request. The returned pointer is the request's state from then on. */
@@ -492,6 +493,7 @@ int cfr_httpd_open(const char *where, bool unix_socket, const struct cfr_httpd_o
     s->options = *options;
     if (s->options.connections == 0)
         s->options.connections = CONNECTIONS_MAX;
+    s->connections_most = s->options.connections;
     s->spare_fd = eventfd(0, EFD_CLOEXEC);
     rc = unix_socket ? cfr_httpd_listen_unix(where, options->mode != 0 ? options->mode : 0600, &s->socket, err)
                      : cfr_httpd_listen_tcp(where, options->reach, &s->socket, err);
@@ -637,6 +639,12 @@ int cfr_httpd_set_reach(struct cfr_httpd_server *s, enum cfr_httpd_reach reach, 
                            "connect; restart the agent",
                            s->socket.address);
     return rc;
+}
+
+void cfr_httpd_set_connections(struct cfr_httpd_server *s, unsigned most)
+{
+    s->connections_most = most < s->options.connections ? most : s->options.connections;
+    cfr_httpd_connections_make_room(&s->connections, s->connections_most);
 }
 
 void cfr_httpd_end_connections(struct cfr_httpd_server *s)

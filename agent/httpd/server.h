@@ -84,6 +84,8 @@ void cfr_httpd_close(struct cfr_httpd_server *s);
 void cfr_httpd_quiesce(struct cfr_httpd_server *s);
 /* Changes what can reach S from now on. CFR_E_PERM: what is bound to lo cannot be released without CAP_NET_RAW. */
 int cfr_httpd_set_reach(struct cfr_httpd_server *s, enum cfr_httpd_reach reach, struct cfr_err *err);
+/* Limits S to MOST connections, but to no more than it was opened with, and ends those beyond. */
+void cfr_httpd_set_connections(struct cfr_httpd_server *s, unsigned most);
 /* Ends all connections. */
 void cfr_httpd_end_connections(struct cfr_httpd_server *s);
 /* True while a connection waits for an answer, or has not sent its first request. */

@@ -444,6 +444,53 @@ def test_without_descriptors_whoever_comes_is_sent_away(agent, short_of_files):
     eventually(lambda: serves(agent, at), lambda: agent.log)
 
 
+def test_after_a_reload_connections_leave_descriptors_for_the_rest(agent):
+    """One address may have them all but for 256; each of eight has an eighth."""
+    places = [where() for _ in range(8)]
+
+    def configure(count):
+        agent.configure(endpoints=[{"listen": at, "ec2_imds": {"credential": "demo"}} for at in places[:count]])
+
+    configure(1)
+    agent.start(wrapper=["sh", "-c", 'ulimit -n 600 && exec "$0" "$@"'])
+    agent.wait_generation(1)
+    held = hold(places[0], 250)
+    configure(8)
+    assert agent.run("reload").returncode == 0
+    # Those beyond the new share end sooner than idle ones do.
+    eventually(lambda: sum(is_open(s) for s in held) <= 43, "the end of the first ones", limit_s=5)
+    for at in places:
+        held += hold(at, 400 if at is places[0] else 60)
+    eventually(lambda: len(os.listdir(f"/proc/{agent.process.pid}/fd")) < 450, "descriptors for the rest", limit_s=5)
+    assert agent.status()["state"] == "fresh"
+    for s in held:
+        s.close()
+    # And one address again has as many as one may.
+    configure(1)
+    assert agent.run("reload").returncode == 0
+    held = hold(places[0], 250)
+    assert agent.status()["state"] == "fresh" and sum(is_open(s) for s in held) == 250
+    for s in held:
+        s.close()
+
+
+def hold(at, count):
+    host, port = at.split(":")
+    held = [socket.create_connection((host, int(port)), timeout=5) for _ in range(count)]
+    for s in held:
+        s.setblocking(False)
+    return held
+
+
+def is_open(s):
+    try:
+        return s.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
 def test_once_there_are_descriptors_again_others_are_served(agent, short_of_files):
     at = serve_one(agent)
     wait_served(agent, at)
