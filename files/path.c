@@ -72,7 +72,8 @@ int cfr_path_openat(int dir_fd, const char *name, int flags, mode_t mode, struct
     if (fd >= 0)
         return fd;
     if (errno == ELOOP)
-        return cfr_err_set(err, CFR_E_PATH, "%s is a symbolic link, which is not followed here: remove it", name);
+        return cfr_err_set(err, CFR_E_PATH,
+                           "%s is a symbolic link, which is not followed here: remove it or name the real path", name);
     if (errno == EEXIST)
         return cfr_err_set(err, CFR_E_CONFLICT, "%s exists already", name);
     return cfr_err_sys(err, errno, "cannot open %s", name);

@@ -122,9 +122,13 @@ static void report_mode(struct cfr_doctor *d, int fd, const char *store)
 static void report_store(struct cfr_doctor *d, const char *store)
 {
     struct cfr_err err = {0};
-    int fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = fd >= 0 ? read_store(d, fd, &err) : cfr_err_sys(&err, errno, "cannot open %s", store);
+    int fd;
+    int rc;
 
+    if (cfr_doctor_check_link(d, "ca.store", "the store ", store))
+        return;
+    fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    rc = fd >= 0 ? read_store(d, fd, &err) : cfr_err_sys(&err, errno, "cannot open %s", store);
     cfr_doctor_check_lasting(d, "ca.store", "the CA is kept in", store);
     cfr_doctor_check_lasting(d, "ca.state-dir", "that there is a CA is recorded in", d->config->state_dir);
     if (rc == CFR_E_MISSING)

@@ -91,6 +91,8 @@ void cfr_doctor_state(struct cfr_doctor *d, struct cfr_doctor_case *c)
     (void)c;
     if (d->config->credentials.count == 0)
         return;
+    if (cfr_doctor_check_link(d, "machine.state-dir", "the state directory ", dir))
+        return;
     cfr_doctor_nearest(dir, at);
     if (stat(at, &st) == 0 && !S_ISDIR(st.st_mode)) {
         cfr_doctor_report(d, CFR_FINDING_WRONG, "machine.state-dir", "remove it, or set `state_dir`",

@@ -191,6 +191,8 @@ static void check_owner(void *ctx, const char *owner, const char *group)
 
 static void check_directory(void *ctx, const char *path)
 {
+    if (cfr_doctor_check_link(ctx, "publish.link", "", path))
+        return;
     report_directory(ctx, path);
     report_generation(ctx, path);
 }
@@ -216,6 +218,7 @@ static void check_file(void *ctx, const char *path, bool in_place)
 
 static void check_parent(void *ctx, const char *path)
 {
+    (void)cfr_doctor_check_link(ctx, "publish.link", "", path);
     report_parent(ctx, path);
 }
 
@@ -242,7 +245,7 @@ static void check_secret_file(void *ctx, const char *path, mode_t mode)
 {
     struct stat st;
 
-    if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IRWXO & ~mode) != 0)
+    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IRWXO & ~mode) != 0)
         cfr_doctor_report(ctx, CFR_FINDING_WARNING, "publish.readable",
                           "take the rights away, or write the `mode` that is wanted",
                           "%s can be read by other users (mode %04o); it gets mode %04o when it is published", path,

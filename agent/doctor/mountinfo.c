@@ -161,6 +161,18 @@ void cfr_doctor_check_lasting(struct cfr_doctor *d, const char *check, const cha
             "%s %s, which %s", what, path, why);
 }
 
+bool cfr_doctor_check_link(struct cfr_doctor *d, const char *check, const char *what, const char *path)
+{
+    struct stat st;
+
+    if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode))
+        return false;
+    cfr_doctor_report(d, CFR_FINDING_WRONG, check, NULL,
+                      "%s%s is a symbolic link, which is not followed here: remove it or name the real path", what,
+                      path);
+    return true;
+}
+
 void cfr_doctor_nearest(const char *path, char out[PATH_MAX])
 {
     struct stat st;

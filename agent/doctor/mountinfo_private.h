@@ -27,6 +27,10 @@ const char *cfr_doctor_mount_passing(const struct cfr_doctor_mount *m);
 /* The nearest of PATH and the directories above it that exists, or cannot be looked at. Blocks on disk. */
 void cfr_doctor_nearest(const char *path, char out[4096]);
 
+/* Reports as wrong that PATH itself, whatever leads to it, is a symbolic link, which the agent does not follow where it
+ * writes. True if it is one. Blocks on disk. */
+bool cfr_doctor_check_link(struct cfr_doctor *d, const char *check, const char *what, const char *path);
+
 /* Reports a warning of CHECK where PATH, in which WHAT is kept, does not outlive a restart. Blocks on disk. */
 void cfr_doctor_check_lasting(struct cfr_doctor *d, const char *check, const char *what, const char *path);
 

@@ -478,3 +478,26 @@ def test_what_once_would_refuse_is_found(machine):
     assert checked.returncode == 1 and refusal in checked.stdout
     once = machine.run("once", "--timeout", "3s")
     assert once.returncode != 0 and re.search(rf"not done after [2-9] tries: {re.escape(refusal)}", once.stderr), once.stderr
+
+
+LINKS = {"state_dir": ("state_dir: {dir}/state", "state_dir: {dir}/link", "machine.state-dir"),
+         "directory": ("directory: {dir}/out", "directory: {dir}/link", "publish.link"),
+         "profile": (BASE[BASE.index("      directory: {dir}"):BASE.index("    reload:")],
+                     "      profile: {path: {dir}/link}\n", "publish.link")}
+
+
+@pytest.mark.parametrize("real", ["real", "nowhere"])
+@pytest.mark.parametrize("what", LINKS)
+def test_a_link_that_is_not_followed_is_found(machine, what, real):
+    old, new, check = LINKS[what]
+    machine.write(old, new)
+    (machine.dir / "real").mkdir(mode=0o700) if what != "profile" else (machine.dir / "real").write_text("")
+    (machine.dir / "link").symlink_to(real)
+    words = "is a symbolic link, which is not followed here: remove it or name the real path"
+    checked, doctor, once = machine.run("check"), machine.run("doctor", "--json"), machine.run("once", "--timeout", "1s")
+    assert checked.returncode == 1 and words in checked.stdout and "1 error," in checked.stdout, checked.stdout
+    found = [f for f in json.loads(doctor.stdout)["findings"] if f["level"] == "wrong"]
+    assert doctor.returncode == 1 and [f["check"] for f in found] == [check] and words in found[0]["text"]
+    assert once.returncode != 0 and words in once.stderr, once.stderr
+    machine.write(old, new.replace("/link", "/real"))
+    assert machine.run("check").returncode == 0
