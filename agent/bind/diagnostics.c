@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define PATH_SHOWN_MAX 200
+#define KEY_MAX        63
+#define KEY_CHARS      "abcdefghijklmnopqrstuvwxyz0123456789_."
 
 void cfr_config_diagnostics_add(struct cfr_config_diagnostics *p, int line, const char *fmt, ...)
 {
@@ -21,6 +23,51 @@ void cfr_config_diagnostics_add(struct cfr_config_diagnostics *p, int line, cons
     va_end(ap);
     /* It may repeat what the file holds. */
     (void)cfr_view_show(cfr_view_of(item->text), item->text, sizeof item->text);
+}
+
+/* Sets *LINE to that of KEY in the mapping below NODE that begins on line FROM. */
+static bool find_key_line(const struct cfr_yaml_node *node, int from, const char *key, int *line)
+{
+    if (node->kind == CFR_YAML_MAP && node->line == from && cfr_yaml_get(node, key, line) != NULL)
+        return true;
+    if (node->kind == CFR_YAML_SCALAR)
+        return false;
+    for (const struct cfr_yaml_node *child = node->child; child != NULL; child = child->next) {
+        if (find_key_line(child, from, key, line))
+            return true;
+    }
+    return false;
+}
+
+/* "a.b: c: ..." names a, b and c; the last that is there counts. */
+static void locate(struct cfr_config_diagnostic *item, const struct cfr_yaml_node *root)
+{
+    const char *text = item->text;
+    int from = item->line;
+    const char *end;
+
+    while ((end = strstr(text, ": ")) != NULL) {
+        size_t n = (size_t)(end - text);
+        const char *dot = memrchr(text, '.', n);
+        const char *last = dot != NULL ? dot + 1 : text;
+        char key[KEY_MAX + 1];
+
+        if (strspn(text, KEY_CHARS) == n && (size_t)(end - last) < sizeof key) {
+            (void)snprintf(key, sizeof key, "%.*s", (int)(end - last), last);
+            (void)find_key_line(root, from, key, &item->line);
+        } else if (text != item->text) {
+            return;
+        }
+        text = end + 2;
+    }
+}
+
+void cfr_config_diagnostics_locate(struct cfr_config_diagnostics *p, const struct cfr_yaml_node *root)
+{
+    for (size_t i = 0; i < p->count && i < CFR_CONFIG_DIAGNOSTICS_MAX; i++) {
+        if (p->items[i].line != 0)
+            locate(&p->items[i], root);
+    }
 }
 
 /* Stable, in place, and for at most CFR_CONFIG_DIAGNOSTICS_MAX items. */

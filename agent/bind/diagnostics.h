@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "base/yaml.h"
 
 #define CFR_CONFIG_DIAGNOSTICS_MAX 20
 
@@ -21,6 +22,9 @@ struct cfr_config_diagnostics {
 /* Control characters in the text become `?`. */
 void cfr_config_diagnostics_add(struct cfr_config_diagnostics *p, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Rules that know a mapping's line only report that: each such item gets the line of the key that its text names after
+ * what it is about ("credential NAME: exchange.aws: KEY: ..."), where the mapping below ROOT has it. */
+void cfr_config_diagnostics_locate(struct cfr_config_diagnostics *p, const struct cfr_yaml_node *root);
 /* Puts the first into ERR and appends each as a line "PATH:LINE: TEXT" to ALL (may be NULL). Returns 0 if
  * there are none, else CFR_E_CONFIG or CFR_E_NOMEM. Sorts P. */
 int cfr_config_diagnostics_report(struct cfr_config_diagnostics *p, const char *path, struct cfr_str *all,

@@ -180,6 +180,20 @@ static void read_text(struct cfr_view text, const char *(*env)(const char *), st
         cfr_config_check_sources(config, env, ps);
 }
 
+/* The document is read once more, because it was not kept for a configuration without mistakes. */
+static void locate_problems(struct cfr_view text, struct cfr_config_diagnostics *ps)
+{
+    struct cfr_yaml *doc;
+    int line;
+    int rc = cfr_yaml_parse(text, &doc, &line, NULL);
+
+    ps->nomem = rc == CFR_E_NOMEM;
+    if (rc != 0)
+        return;
+    cfr_config_diagnostics_locate(ps, cfr_yaml_root(doc));
+    cfr_yaml_free(doc);
+}
+
 static int parse(const char *path, struct cfr_view text, const char *(*env)(const char *), bool look_at_files,
                  struct cfr_config **out, struct cfr_str *all, struct cfr_err *err)
 {
@@ -197,6 +211,8 @@ static int parse(const char *path, struct cfr_view text, const char *(*env)(cons
         cfr_config_check_files(config, ps);
     if (look_at_files && !ps->nomem && ps->count == 0)
         cfr_config_resolve_ids(config, ps);
+    if (!ps->nomem && ps->count != 0)
+        locate_problems(text, ps);
     rc = cfr_config_diagnostics_report(ps, path, all, err);
     free(ps);
     if (rc != 0) {

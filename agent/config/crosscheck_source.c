@@ -12,6 +12,7 @@
 #include "files/path.h"
 #include "rotation/provider.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -384,6 +385,7 @@ struct ca_walk {
     const char *kind; /* of the credential */
     const char *credential;
     const char *good; /* the latest that was found good: often all credentials have the same */
+    char where[128];  /* the keys that lead to the mapping, each with a dot behind it */
     struct cfr_config_diagnostics *ps;
 };
 
@@ -400,19 +402,41 @@ static void check_ca_file(struct ca_walk *w, const char *path, int line)
     if (rc == CFR_E_NOMEM)
         w->ps->nomem = true;
     else if (rc != 0)
-        cfr_config_diagnostics_add(w->ps, line, "%s %s: ca_file: cannot be used: %s", w->kind, w->credential, err.text);
+        cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: cannot be used: %s", w->kind, w->credential,
+                                   w->where, err.text);
     else if (cfr_view_find(cfr_secret_view(&content), "CERTIFICATE-----") < 0)
-        cfr_config_diagnostics_add(w->ps, line, "%s %s: ca_file: %.200s holds no certificate in PEM form", w->kind,
-                                   w->credential, path);
+        cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: %.200s holds no certificate in PEM form", w->kind,
+                                   w->credential, w->where, path);
     else
         w->good = path;
     cfr_secret_free(&content);
+}
+
+static void walk_ca_files(struct ca_walk *w, const struct cfr_table *table, const void *node);
+
+/* The same for what is below KEY. */
+static void walk_below(struct ca_walk *w, const char *key, const struct cfr_table *table, const void *node)
+{
+    size_t n = strlen(w->where);
+
+    (void)snprintf(w->where + n, sizeof w->where - n, "%s.", key);
+    walk_ca_files(w, table, node);
+    w->where[n] = '\0';
+}
+
+static void walk_one_of(struct ca_walk *w, const struct cfr_one_of *one)
+{
+    if (one->config != NULL && one->variant.flat)
+        walk_ca_files(w, one->variant.table, one->config);
+    else if (one->config != NULL)
+        walk_below(w, one->variant.key, one->variant.table, one->config);
 }
 
 static void walk_ca_files(struct ca_walk *w, const struct cfr_table *table, const void *node)
 {
     for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
         const void *p = (const char *)node + f->offset;
+        const struct cfr_list *list = p;
 
         if (f->type == CFR_FIELD_STRING && strcmp(f->key, "ca_file") == 0) {
             const char *path = *(char *const *)p;
@@ -423,26 +447,15 @@ static void walk_ca_files(struct ca_walk *w, const struct cfr_table *table, cons
             const void *map = *(void *const *)p;
 
             if (map != NULL)
-                walk_ca_files(w, f->table, map);
+                walk_below(w, f->key, f->table, map);
         } else if (f->type == CFR_FIELD_ONE_OF) {
-            const struct cfr_one_of *one = p;
-
-            if (one->config != NULL)
-                walk_ca_files(w, one->variant.table, one->config);
+            walk_one_of(w, p);
         } else if (f->type == CFR_FIELD_ANY_OF) {
-            const struct cfr_list *list = p;
-
-            for (size_t i = 0; i < list->count; i++) {
-                const struct cfr_one_of *one = (const struct cfr_one_of *)list->items + i;
-
-                if (one->config != NULL)
-                    walk_ca_files(w, one->variant.table, one->config);
-            }
-        } else if (f->type == CFR_FIELD_LIST || f->type == CFR_FIELD_ONE_OR_LIST) {
-            const struct cfr_list *list = p;
-
             for (size_t i = 0; i < list->count; i++)
-                walk_ca_files(w, f->table, (const char *)list->items + i * f->table->size);
+                walk_one_of(w, (const struct cfr_one_of *)list->items + i);
+        } else if (f->type == CFR_FIELD_LIST || f->type == CFR_FIELD_ONE_OR_LIST) {
+            for (size_t i = 0; i < list->count; i++)
+                walk_below(w, f->key, f->table, (const char *)list->items + i * f->table->size);
         }
     }
 }

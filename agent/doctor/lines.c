@@ -18,36 +18,89 @@ static struct cfr_view find_line(struct cfr_view text, int number)
     return number == 0 ? line : (struct cfr_view){"", 0};
 }
 
-static bool find_word(struct cfr_view line, struct cfr_view word, size_t *at)
+static bool in_word(char c)
 {
-    const char *found = word.n >= WORD_LEAST ? memmem(line.p, line.n, word.p, word.n) : NULL;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("_-./:@%+~", c) != NULL);
+}
 
-    if (found == NULL)
-        return false;
-    *at = (size_t)(found - line.p);
-    return true;
+/* Whether a word of TEXT ends before AT: the colon of a key is none of its bytes. */
+static bool ends_word(struct cfr_view text, size_t at)
+{
+    return at == text.n || !in_word(text.p[at]) || (text.p[at] == ':' && (at + 1 == text.n || text.p[at + 1] == ' '));
+}
+
+/* The first place in LINE where WORD is a whole word; empty if there is none. */
+static struct cfr_view find_word(struct cfr_view line, struct cfr_view word)
+{
+    const char *end = line.p + line.n;
+    const char *p = line.p;
+
+    while (word.n != 0 && (p = memmem(p, (size_t)(end - p), word.p, word.n)) != NULL) {
+        if ((p == line.p || !in_word(p[-1])) && ends_word(line, (size_t)(p - line.p) + word.n))
+            return (struct cfr_view){p, word.n};
+        p++;
+    }
+    return (struct cfr_view){line.p, 0};
+}
+
+/* TEXT without the credential that it begins with, of whose name words may occur anywhere. */
+static const char *skip_unit(const char *text)
+{
+    static const char *const units[] = {"credential ", "image credential ", "endpoint "};
+    const char *end = strstr(text, ": ");
+
+    for (size_t i = 0; end != NULL && i < sizeof units / sizeof units[0]; i++) {
+        if (strncmp(text, units[i], strlen(units[i])) == 0)
+            return end + 2;
+    }
+    return text;
+}
+
+#define KEY_CHARS "abcdefghijklmnopqrstuvwxyz0123456789_."
+
+/* The key of LINE that TEXT begins with, as in "exchange.aws: duration: ..."; empty if there is none. */
+static struct cfr_view find_named_key(struct cfr_view line, const char *text)
+{
+    struct cfr_view key = {line.p, 0};
+    size_t n;
+
+    while ((n = strspn(text, KEY_CHARS)) != 0 && text[n] == ':' && text[n + 1] == ' ') {
+        const char *dot = memrchr(text, '.', n);
+        const char *last = dot != NULL ? dot + 1 : text;
+        struct cfr_view found = find_word(line, (struct cfr_view){last, (size_t)(text + n - last)});
+        size_t end = (size_t)(found.p - line.p) + found.n;
+
+        if (found.n != 0 && end < line.n && line.p[end] == ':')
+            key = found;
+        text += n + 2;
+    }
+    return key;
 }
 
 #define AROUND_WORDS " \"`;,:?"
 
-/* The part of LINE that TEXT is about: the longest of its words that occurs there, else the last name of a dotted key.
- * Empty if there is none. So nothing is shown that TEXT does not say: the rest of the line may hold a secret. */
-static struct cfr_view find_part(struct cfr_view line, const char *text)
+/* The part of LINE that ITEM is about: of the value of the key that its text names, the longest word that the text
+ * names too, else the key itself. Without such a key it is a word of the whole line, of a finding about the machine a
+ * path. Empty if there is none. So nothing is shown that the text does not say: the rest of the line may hold a secret.
+ */
+static struct cfr_view find_part(struct cfr_view line, const struct cfr_doctor_item *item)
 {
+    const char *text = skip_unit(item->text);
+    struct cfr_view key = find_named_key(line, text);
+    bool any = key.n != 0 || strcmp(item->check, "config") == 0;
+    struct cfr_view rest = {key.p + key.n, line.n - (size_t)(key.p + key.n - line.p)};
     struct cfr_view part = {line.p, 0};
-    struct cfr_view key = {line.p, 0};
 
     while (*(text += strspn(text, AROUND_WORDS)) != '\0') {
         struct cfr_view word = {text, strcspn(text, AROUND_WORDS)};
-        const char *dot = memrchr(word.p, '.', word.n);
-        struct cfr_view last = dot != NULL ? (struct cfr_view){dot + 1, word.n - (size_t)(dot + 1 - word.p)} : key;
-        size_t at;
 
         text += word.n;
-        if (word.n > part.n && find_word(line, word, &at))
-            part = (struct cfr_view){line.p + at, word.n};
-        if (dot != NULL && last.n > key.n && find_word(line, last, &at))
-            key = (struct cfr_view){line.p + at, last.n};
+        if (word.n >= WORD_LEAST && word.n > part.n && (any || memchr(word.p, '/', word.n) != NULL)) {
+            struct cfr_view found = find_word(rest, word);
+
+            part = found.n != 0 ? found : part;
+        }
     }
     return part.n != 0 ? part : key;
 }
@@ -93,7 +146,7 @@ static void add_excerpt(const struct cfr_doctor_item *item, const char *margin, 
 
     if (item->line == 0 || item->text == NULL)
         return;
-    part = find_part(line, item->text);
+    part = find_part(line, item);
     if (part.n == 0)
         return;
     at = (size_t)(part.p - line.p);

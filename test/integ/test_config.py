@@ -70,8 +70,8 @@ MISTAKES = {
     "a name with dots": ("name: credentials", 'name: "..data"', "..data", ["do not begin it with .."]),
     "a path with dots": ("{dir}/out", "{dir}/../out", "/../out", ["component ..", "write the path it leads to"]),
     "a relative path": ("{dir}/out", "out", "directory: out", ["begins with /"]),
-    "a missing CA": ("{ca}", "/nonexistent/ca.pem", "role_arn", ["ca_file", "/nonexistent/ca.pem"]),
-    "a CA that is none": ("{ca}", "/etc/passwd", "role_arn", ["no certificate"]),
+    "a missing CA": ("{ca}", "/nonexistent/ca.pem", "ca_file", ["exchange.aws.ca_file", "/nonexistent/ca.pem"]),
+    "a CA that is none": ("{ca}", "/etc/passwd", "ca_file", ["no certificate"]),
     "a socket path that is too long": ("keep_previous: 10m", "control_socket: /" + "s" * 120, "control_socket",
                                        ["longer than 107"]),
     "no role": ("        role_arn: {role}\n", "", "        region", ["role_arn", "is missing"]),
@@ -96,7 +96,7 @@ MISTAKES = {
                               ["not known here"]),
     "a listen address that is none": ("keep_previous: 10m", "listen: localhost", "listen", ["127.0.0.1:9464"]),
     "a format without its exchange": ("    exchange:\n      aws:\n        role_arn: {role}\n        region: us-east-1\n"
-                                      "        endpoint: {sts}\n        ca_file: {ca}\n", "", "- name: credentials",
+                                      "        endpoint: {sts}\n        ca_file: {ca}\n", "", "format: aws-credentials",
                                       ["exchange:", "format token"]),
     "no region": ("        region: us-east-1\n        endpoint: {sts}\n", "", "role_arn", ["region"]),
     "a role that is none": ("{role}", "demo", "role_arn", ["role_arn"]),
@@ -376,6 +376,38 @@ def test_a_finding_shows_its_line_with_a_caret(machine):
     assert shown[at - 1].startswith(f"ERROR  {machine.path}:{number}: credential demo: publish.files.format: ")
     assert shown[at + 1] == "        | " + " " * line.index("aws-credential") + "^" + "~" * (len("aws-credential") - 1)
     assert shown[-1] == f"{machine.path}: 1 error, 0 warnings" and not done.stderr
+
+
+FILE = """        - name: credentials
+          format: aws-credentials
+          mode: "0640"
+"""
+
+# what is replaced, by what, the key whose line it is, and the excerpt of that line, with ^ where the caret begins and ends
+CARETS = {
+    "a value next to a name that is a word of the finding": (
+        FILE, "        - {name: credentials, format: aws-credentials, mode: 0640}\n", "mode",
+        " " * 52 + "...mode: ^0640^}"),
+    "what a provider refuses": ("region: us-east-1", "region: us-east-1\n        duration: 13h", "duration",
+                                "        ^duration^..."),
+    "the part of an ARN is no word": ("{role}", "arn:aws:iam::12:role/aws", "role_arn", "        ^role_arn^..."),
+    "a file": ("{ca}", "/nonexistent/ca.pem", "ca_file", "        ca_file: ^/nonexistent/ca.pem^"),
+    "of the machine": ("exec: [/bin/true]", "exec: [/nonexistent/name]", "exec", "...^/nonexistent/name^]"),
+}
+
+
+@pytest.mark.parametrize("kind", CARETS)
+def test_the_caret_is_below_what_is_wrong(machine, kind):
+    old, new, key, excerpt = CARETS[kind]
+    text = machine.write(old, new)
+    done = machine.run("check")
+    number = next(n for n, line in enumerate(text.split("\n"), 1) if re.search(rf"\b{key}:", line))
+    before, part, after = excerpt.split("^")
+    shown = done.stdout.splitlines()
+    at = next((n for n, line in enumerate(shown) if line.startswith(f"{number:7} | ")), None)
+    assert at is not None and f"{machine.path}:{number}: " in shown[at - 1], done.stdout
+    assert shown[at].endswith(before + part + after)
+    assert shown[at + 1] == "        | " + " " * (len(shown[at]) - 10 - len(part + after)) + "^" + "~" * (len(part) - 1)
 
 
 SECRET = "wJalrXUtnFEMIhQ7pZ"

@@ -104,15 +104,16 @@ static void ca_files_must_be_there(void **state)
     (void)state;
     put_config();
     (void)unlink(ca_path);
-    (void)snprintf(lines, sizeof lines,
-                   "%s:8: credential a: ca_file: cannot be used: cannot open %s: No such file or directory\n"
-                   "%s:14: credential b: ca_file: cannot be used: cannot open %s: No such file or directory\n",
-                   config_path, ca_path, config_path, ca_path);
+    (void)snprintf(
+        lines, sizeof lines,
+        "%s:9: credential a: reload.http.ca_file: cannot be used: cannot open %s: No such file or directory\n"
+        "%s:16: credential b: exchange.aws.ca_file: cannot be used: cannot open %s: No such file or directory\n",
+        config_path, ca_path, config_path, ca_path);
     load(config_path, CFR_E_CONFIG, lines);
     put(ca_path, "not a certificate\n", 18);
     (void)snprintf(lines, sizeof lines,
-                   "%s:8: credential a: ca_file: %s holds no certificate in PEM form\n"
-                   "%s:14: credential b: ca_file: %s holds no certificate in PEM form\n",
+                   "%s:9: credential a: reload.http.ca_file: %s holds no certificate in PEM form\n"
+                   "%s:16: credential b: exchange.aws.ca_file: %s holds no certificate in PEM form\n",
                    config_path, ca_path, config_path, ca_path);
     load(config_path, CFR_E_CONFIG, lines);
 }
@@ -126,8 +127,8 @@ static void a_ca_directory_is_no_file(void **state)
     (void)unlink(ca_path);
     assert_int_equal(mkdir(ca_path, 0700), 0);
     (void)snprintf(lines, sizeof lines,
-                   "%s:8: credential a: ca_file: cannot be used: %s: it is not a regular file\n"
-                   "%s:14: credential b: ca_file: cannot be used: %s: it is not a regular file\n",
+                   "%s:9: credential a: reload.http.ca_file: cannot be used: %s: it is not a regular file\n"
+                   "%s:16: credential b: exchange.aws.ca_file: cannot be used: %s: it is not a regular file\n",
                    config_path, ca_path, config_path, ca_path);
     load(config_path, CFR_E_CONFIG, lines);
     assert_int_equal(rmdir(ca_path), 0);

@@ -269,13 +269,57 @@ static void a_check_is_a_row(void **state)
     free(out);
 }
 
+/* What `check` prints of LINE for a finding of CHECK with TEXT: the excerpt and the caret, or nothing. */
+static void expect_excerpt(const char *line, const char *check, const char *text, const char *excerpt)
+{
+    struct cfr_cli_options o = {.config = "c.yaml", .timeout_ms = -1, .offline = true};
+    struct cfr_str out = {.limit = 65536};
+    struct cfr_doctor d;
+    char *end;
+
+    cfr_doctor_open(&d, &o, true);
+    d.config_path = "c.yaml";
+    cfr_doctor_at(&d, "app", 1);
+    cfr_doctor_report(&d, CFR_FINDING_WRONG, check, NULL, "%s", text);
+    cfr_doctor_write_lines(&d, "", cfr_view_of(line), &out);
+    cfr_doctor_close(&d);
+    end = strchr(out.p, '\n') + 1;
+    *strstr(end, "c.yaml: ") = '\0';
+    assert_string_equal(end, excerpt);
+    cfr_str_free(&out);
+}
+
+static void excerpts_are_of_what_is_wrong(void **state)
+{
+    (void)state;
+    expect_excerpt("  - name: app", "net.connect", "its certificate is for another name", "");
+    expect_excerpt("role: role/app", "config", "credential app: token: begins with a token", "");
+    expect_excerpt("{file: /t/token, audience: x}", "token.file", "cannot open /t/token: Permission denied",
+                   "      1 | .file: /t/token...\n        |        ^~~~~~~~\n");
+    expect_excerpt("directory: /run/x/y", "publish.rights", "cannot write in /run/x: Permission denied", "");
+    expect_excerpt("or: pass-on", "config", "credential app: mint.or: it cannot be passed on",
+                   "      1 | or...\n        | ^~\n");
+    expect_excerpt("{name: a, mode: 0640}", "config", "credential name: publish.file.mode: 0640 is a number",
+                   "      1 |        ...mode: 0640}\n        |                 ^~~~\n");
+    expect_excerpt("requird: true", "config", "credential app: unknown key requird; did you mean required?",
+                   "      1 | requird...\n        | ^~~~~~~\n");
+    expect_excerpt("key: wanted", "config", "credential app: a: b: c.key: is not", "      1 | key...\n        | ^~~\n");
+    expect_excerpt("key:", "config", "key: is", "      1 | key...\n        | ^~~\n");
+    expect_excerpt("", "config", "key: is", "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mounts),        cmocka_unit_test(mounts_that_do_not_last),
-        cmocka_unit_test(memory_limits), cmocka_unit_test(needs),
-        cmocka_unit_test(resolver),      cmocka_unit_test(names),
-        cmocka_unit_test(findings),      cmocka_unit_test(a_check_is_a_row),
+        cmocka_unit_test(mounts),
+        cmocka_unit_test(mounts_that_do_not_last),
+        cmocka_unit_test(memory_limits),
+        cmocka_unit_test(needs),
+        cmocka_unit_test(resolver),
+        cmocka_unit_test(names),
+        cmocka_unit_test(findings),
+        cmocka_unit_test(a_check_is_a_row),
+        cmocka_unit_test(excerpts_are_of_what_is_wrong),
     };
 
     cfr_json_setup();
