@@ -59,9 +59,11 @@ static int report_locked(int fd, const char *directory, struct cfr_err *err)
     char pid[PID_MAX];
 
     read_holder(fd, pid);
-    return cfr_err_set(err, CFR_E_CONFLICT,
-                       "%s is in use by another credfresh%s%s: stop that one, or give each its own state_dir",
-                       directory, pid[0] != '\0' ? " with process id " : "", pid);
+    return cfr_err_set(
+        err, CFR_E_CONFLICT,
+        "%s is in use by another credfresh%s%s: stop that one, or give each its own state_dir and its own "
+        "paths to publish to",
+        directory, pid[0] != '\0' ? " with process id " : "", pid);
 }
 
 static int acquire_lock(int dir_fd, const char *directory, struct cfr_err *err)

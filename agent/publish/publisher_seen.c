@@ -99,11 +99,17 @@ static int verify_target(const struct cfr_publisher *p, size_t i, const struct c
     if (seen.look.code != 0)
         return cfr_err_set(err, seen.look.code, "%s", seen.look.text);
     /* A publish that did not change this target has left it at an earlier generation. */
-    if (t.ops->current != NULL && (seen.current == 0 || seen.current > record->generation))
+    if (t.ops->current != NULL && seen.current > record->generation)
+        return cfr_err_set(err, CFR_E_MISSING,
+                           "%s holds generation %" PRIu64 ", and this agent has published %" PRIu64
+                           ": another credfresh publishes there, or the record in state_dir is older",
+                           cfr_publish_path(t.config), seen.current, record->generation);
+    if (t.ops->current != NULL && seen.current == 0)
         return cfr_err_set(err, CFR_E_MISSING, "%s does not hold generation %" PRIu64, cfr_publish_path(t.config),
                            record->generation);
     if (t.ops->look != NULL && !is_as(&record->targets[i], &seen.mark))
-        return cfr_err_set(err, CFR_E_MISSING, "%s was changed by another program", cfr_publish_path(t.config));
+        return cfr_err_set(err, CFR_E_MISSING, "%s was changed by another program%s", cfr_publish_path(t.config),
+                           t.ops->current != NULL ? ", or another credfresh publishes there" : "");
     return 0;
 }
 

@@ -492,6 +492,17 @@ def test_what_is_removed_comes_back_at_once(agent, what):
     assert agent.published()["generation"] == 2 and mode(agent.out) == "0o755" and (agent.out / "token").read_text()
 
 
+def test_another_agent_in_the_same_directory_is_named(agent, agent_factory, cloud):
+    agent.start()
+    agent.wait_generation(1)
+    agent.wait_state("fresh")
+    other = agent_factory(cloud, "other")
+    publish = other.credential()["publish"] | {"directory": str(agent.out)}
+    once(other.configure(other.credential(publish=publish)))
+    lost = f"what was published is gone, so it is published again: {agent.out} "
+    eventually(lambda: lost in agent.log and "another credfresh publishes there" in agent.log, lambda: agent.log)
+
+
 def test_who_removes_it_again_and_again_does_not_cause_an_exchange_each_time(agent):
     agent.start()
     agent.wait_generation(1)

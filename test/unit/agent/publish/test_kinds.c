@@ -231,14 +231,17 @@ static void a_kind_does_not_need_what_it_cannot_do(void **state)
     assert_int_equal(cfr_publisher_verify(p, &record, &err), 0);
     toy.size = 6;
     assert_int_equal(cfr_publisher_verify(p, &record, &err), CFR_E_MISSING);
-    assert_string_equal(err.text, "/dev/shm/near was changed by another program");
+    assert_string_equal(err.text, "/dev/shm/near was changed by another program, or another credfresh publishes there");
     toy.size = 0;
     assert_int_equal(cfr_publisher_verify(p, &record, &err), CFR_E_MISSING);
     assert_string_equal(err.text, "toy 0");
     toy.size = 5;
     record.generation = 9;
     assert_int_equal(cfr_publisher_verify(p, &record, &err), CFR_E_MISSING);
-    assert_string_equal(err.text, "/dev/shm/near does not hold generation 9");
+    assert_string_equal(
+        err.text,
+        "/dev/shm/near holds generation 10, and this agent has published 9: another credfresh publishes there, "
+        "or the record in state_dir is older");
     record.generation = 12;
     record.target_count = 2;
     assert_int_equal(cfr_publisher_verify(p, &record, &err), CFR_E_MISSING);
