@@ -127,6 +127,23 @@ static bool is_brief(int letter, int index, const char *word)
            (cfr_cli_option_of(optopt)->name == NULL || strncmp(word, "--", 2) != 0 || strchr(word, '=') == NULL);
 }
 
+/* LETTER of getopt_long is no option of C. INDEX and WORD as above; OPTION is what it is of another command. */
+static void refuse_letter(const struct cfr_cli_command *c, int letter, int index, const char *word,
+                          const struct cfr_cli_option *option)
+{
+    char name[64];
+
+    if (letter == ':' ? strncmp(word, "--", 2) != 0 : is_brief(letter, index, word)) {
+        refuse_option(c, (char[]){'-', (char)(letter == '?' || letter == ':' ? optopt : letter), '\0'});
+    } else if (option->name != NULL && letter != ':') {
+        /* WORD may be its value. */
+        (void)snprintf(name, sizeof name, "--%s", option->name);
+        refuse_option(c, name);
+    } else {
+        refuse_option(c, word);
+    }
+}
+
 static bool parse_options(const struct cfr_cli_command *c, int argc, char **argv, struct cfr_cli_options *options)
 {
     struct option long_options[LONG_OPTIONS_MAX] = {{0}};
@@ -146,17 +163,14 @@ static bool parse_options(const struct cfr_cli_command *c, int argc, char **argv
     }
     opterr = 0;
     while ((letter = getopt_long(argc, argv, brief, long_options, &index)) != -1) {
-        const struct cfr_cli_option *o = cfr_cli_option_of(letter);
+        const struct cfr_cli_option *o = cfr_cli_option_of(letter == ':' ? optopt : letter);
 
-        if (letter == ':') {
-            cfr_cli_complain("option \"%s\" needs a value", argv[optind - 1]);
+        if (o->name == NULL || !cfr_cli_takes(c, o)) {
+            refuse_letter(c, letter, index, argv[optind - 1], o);
             return false;
         }
-        if (o->name == NULL || !cfr_cli_takes(c, o)) {
-            if (is_brief(letter, index, argv[optind - 1]))
-                refuse_option(c, (char[]){'-', (char)(letter == '?' ? optopt : letter), '\0'});
-            else
-                refuse_option(c, argv[optind - 1]);
+        if (letter == ':') {
+            cfr_cli_complain("option \"%s\" needs a value", argv[optind - 1]);
             return false;
         }
         if (!store_value(options, o, optarg))

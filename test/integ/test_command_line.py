@@ -27,6 +27,13 @@ def test_the_version_says_what_it_was_built_from(argv):
     (["status", "-zc"], 'unknown option "-z" of status'),
     (["status", "--json", "-jz"], 'unknown option "-j" of status'),
     (["status", "--json=yes"], 'unknown option "--json=yes" of status'),
+    (["status", "--timeout", "3s"], 'unknown option "--timeout" of status'),
+    (["status", "--timeout=3s"], 'unknown option "--timeout" of status'),
+    (["status", "-sx", "--name", "aws"], 'unknown option "--name" of status'),
+    (["status", "--timeout"], 'unknown option "--timeout" of status'),
+    (["run", "-d"], 'unknown option "-d" of run'),
+    (["run", "-c"], 'option "-c" needs a value'),
+    (["once", "--timeout"], 'option "--timeout" needs a value'),
     (["run", "--watch"], 'unknown option "--watch" of run: `credfresh help run` lists its options'),
     (["-c", "file", "run"], '"-c": options come after the command'),
     (["help", "status", "aws"], 'status has no page for "aws"')], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
