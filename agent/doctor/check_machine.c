@@ -72,10 +72,13 @@ static bool is_state_safe(struct cfr_doctor *d, const char *dir)
 
     if (fd >= 0 && fstat(fd, &st) == 0) {
         known = d->agent_pid > 0 || geteuid() != 0 || st.st_uid == 0;
-        safe = cfr_state_check(&st, cfr_state_is_mounted(fd, &st), owner, dir, &err) == 0;
+        safe = cfr_state_check(&st, cfr_state_is_mounted(fd, &st), known ? owner : st.st_uid, dir, &err) == 0;
         if (!safe)
-            cfr_doctor_report(d, known ? CFR_FINDING_WRONG : CFR_FINDING_WARNING, "machine.state-dir", NULL,
-                              "the state directory %s", err.text);
+            cfr_doctor_report(d, CFR_FINDING_WRONG, "machine.state-dir", NULL, "the state directory %s", err.text);
+        else if (!known)
+            cfr_doctor_report(d, CFR_FINDING_NOTE, "machine.state-dir", NULL,
+                              "the state directory %s belongs to uid %u: an agent that runs as root refuses it", dir,
+                              (unsigned)st.st_uid);
     }
     if (fd >= 0)
         (void)close(fd);
