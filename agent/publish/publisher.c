@@ -3,6 +3,7 @@
 #include "agent/publish/publisher_private.h"
 
 #include "agent/loop/sandbox.h"
+#include "agent/publish/secret_target.h"
 #include "files/route.h"
 
 #include <stdio.h>
@@ -15,14 +16,21 @@
 #define SLOW_MS      50 /* since then */
 #define CROWD        8  /* that wait: what others would bring meanwhile only takes memory */
 
+enum round {
+    ROUND_FIRST,  /* the targets on this machine */
+    ROUND_SPARED, /* those of them that are spared */
+    ROUND_CLUSTER
+};
+
 /* What is under way. */
 struct cfr_publish_work {
     unsigned what;
     struct cfr_publish_job job;
     struct cfr_target_content *contents[CFR_CONFIG_TARGETS_MAX];
     size_t index;
-    bool remote; /* the targets in the cluster have their turn */
-    bool queued; /* waits for its turn in the crew */
+    enum round round;
+    bool spared[CFR_CONFIG_TARGETS_MAX]; /* they have what is to be published */
+    bool queued;                         /* waits for its turn in the crew */
     bool ended;
     struct cfr_errand *errand; /* at target INDEX; NULL: none */
     bool slow;                 /* and it waits for something */
@@ -334,6 +342,32 @@ static bool keeps_back(const struct cfr_publisher *p)
     return failed;
 }
 
+static bool has_changed(const struct cfr_publisher *p)
+{
+    bool changed = false;
+
+    for (size_t i = 0; i < p->config->publish.count; i++)
+        changed = changed || p->work->seen[i].changed;
+    return changed;
+}
+
+/* True if T has its turn. One that is spared has it after those that are not, if they have changed: then there is a new
+ * generation, and all have its number. */
+static bool has_turn(const struct cfr_publisher *p, const struct cfr_target *t)
+{
+    const struct cfr_publish_work *work = p->work;
+    bool spared = work->spared[t->index];
+
+    switch (work->round) {
+    case ROUND_FIRST:
+        return !t->ops->is_remote && !spared;
+    case ROUND_SPARED:
+        return !t->ops->is_remote && spared && has_changed(p);
+    default:
+        return t->ops->is_remote && (!spared || has_changed(p));
+    }
+}
+
 /* Goes on with the next targets, until a child is under way, or all are done. */
 static void advance(struct cfr_publisher *p)
 {
@@ -343,13 +377,13 @@ static void advance(struct cfr_publisher *p)
         struct cfr_target t;
 
         if (work->index == p->config->publish.count) {
-            work->ended = work->remote || (work->what & CFR_PUBLISHER_PUBLISH) == 0 || keeps_back(p);
-            work->remote = true;
+            work->ended = work->round == ROUND_CLUSTER || (work->what & CFR_PUBLISHER_PUBLISH) == 0 || keeps_back(p);
+            work->round++;
             work->index = 0;
             continue;
         }
         t = cfr_publish_target(p->config, work->index);
-        if (t.ops->is_remote == work->remote) {
+        if (has_turn(p, &t)) {
             bool done = t.ops->is_remote || !needs_child(&t, work->what);
 
             if (done)
@@ -429,6 +463,19 @@ static int render_all(struct cfr_publisher *p, struct cfr_err *err)
     return rc;
 }
 
+/* What was published at some targets and is tried again for the others is not published there once more: another
+ * generation would be news to their consumers. */
+static void spare(struct cfr_publisher *p, const struct cfr_publish_record *record)
+{
+    struct cfr_publish_work *work = p->work;
+    bool may = work->job.again && !cfr_publish_secret_lost(work->job.delivery);
+
+    for (size_t i = 0; i < p->config->publish.count; i++)
+        may = may && !(p->slots[i].failed && cfr_publish_target(p->config, i).ops->is_remote);
+    for (size_t i = 0; i < p->config->publish.count; i++)
+        work->spared[i] = may && !p->slots[i].failed && cfr_publish_verify_target(p, i, record, NULL) == 0;
+}
+
 int cfr_publisher_start(struct cfr_publisher *p, unsigned work, const struct cfr_publish_job *job,
                         const struct cfr_publish_record *record, struct cfr_err *err)
 {
@@ -449,6 +496,7 @@ int cfr_publisher_start(struct cfr_publisher *p, unsigned work, const struct cfr
             return rc;
         }
     }
+    spare(p, record);
     advance(p);
     return p->work->ended ? 0 : 1;
 }
@@ -478,7 +526,8 @@ static void note(struct cfr_publisher *p, size_t i, struct cfr_publish_record *r
     const struct cfr_publish_seen *seen = &p->work->seen[i];
     struct cfr_target t = cfr_publish_target(p->config, i);
 
-    if ((p->work->what & CFR_PUBLISHER_PUBLISH) != 0) {
+    if ((p->work->what & CFR_PUBLISHER_PUBLISH) != 0 && (!p->work->spared[i] || has_changed(p))) {
+        p->slots[i].failed = seen->err.code != 0;
         record->rendered[i] = seen->hash;
         record->targets[i] = (struct cfr_file_fingerprint){0};
         if (!t.ops->is_remote && seen->err.code != 0)

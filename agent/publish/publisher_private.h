@@ -24,6 +24,7 @@ struct cfr_publish_seen {
 struct cfr_publish_work;
 
 struct cfr_publish_slot {
+    bool failed;                   /* the last publish did not reach it */
     struct cfr_errand *hanging;    /* was killed and has not ended; NULL = none */
     struct cfr_publish_seen *seen; /* what the last work saw; kept only where we cannot look ourselves */
 };
@@ -45,6 +46,9 @@ static inline bool cfr_publish_is_directory(const struct cfr_target *t)
 
 /* True if a target may not even be looked at by this process, because its file system may not answer. */
 bool cfr_publish_lies_remote(const struct cfr_target *t);
+/* 0 if target I, if it is on this machine, is as RECORD remembers it. */
+int cfr_publish_verify_target(const struct cfr_publisher *p, size_t i, const struct cfr_publish_record *record,
+                              struct cfr_err *err);
 /* Fills in what is at a target on this machine, but for the work. Blocks as its file system does. */
 void cfr_publish_look_at(const struct cfr_target *t, struct cfr_publish_seen *seen);
 

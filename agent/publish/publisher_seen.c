@@ -88,8 +88,8 @@ static bool is_as(const struct cfr_file_fingerprint *remembered, const struct cf
            (now->inode == remembered->inode && now->size == remembered->size && now->mtime_ns == remembered->mtime_ns);
 }
 
-static int verify_target(const struct cfr_publisher *p, size_t i, const struct cfr_publish_record *record,
-                         struct cfr_err *err)
+int cfr_publish_verify_target(const struct cfr_publisher *p, size_t i, const struct cfr_publish_record *record,
+                              struct cfr_err *err)
 {
     struct cfr_target t = cfr_publish_target(p->config, i);
     struct cfr_publish_seen seen;
@@ -120,7 +120,7 @@ int cfr_publisher_verify(const struct cfr_publisher *p, const struct cfr_publish
     if (record->target_count != p->config->publish.count)
         return cfr_err_set(err, CFR_E_MISSING, "the targets have changed");
     for (size_t i = 0; rc == 0 && i < p->config->publish.count; i++)
-        rc = verify_target(p, i, record, err);
+        rc = cfr_publish_verify_target(p, i, record, err);
     return rc;
 }
 
@@ -145,7 +145,7 @@ static bool holds_key(const struct cfr_publisher *p, size_t i, size_t remote, co
     if (record->key == NULL || strcmp(record->key->id, id) != 0)
         return false;
     return t.ops->is_remote ? remote < record->delivered_count && record->delivered[remote] == record->generation
-                            : verify_target(p, i, record, NULL) == 0;
+                            : cfr_publish_verify_target(p, i, record, NULL) == 0;
 }
 
 bool cfr_publisher_holds_key(const struct cfr_publisher *p, const struct cfr_publish_record *record, const char *id)

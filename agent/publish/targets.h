@@ -24,6 +24,7 @@ struct cfr_publish_job {
     struct cfr_now now;
     int64_t expires_ms;            /* of the grant, by the wall clock; INT64_MAX = never */
     struct cfr_delivery *delivery; /* NULL: Secrets of the cluster are not published */
+    bool again;                    /* it was published before, and is on record, but not at every target */
     bool may_wait;                 /* for locks of other programs; it is nobody's loop that waits */
 };
 

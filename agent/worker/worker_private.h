@@ -70,6 +70,7 @@ struct cfr_worker_granted {
     bool begins_now; /* it was just granted, by a clock that may not be ours; otherwise its times are those that
                       * were read */
     bool again;      /* it was published before, but not at every target */
+    bool recorded;   /* and it is on record, because some target has it */
     struct cfr_worker_plan plan;
 };
 

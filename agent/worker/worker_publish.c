@@ -162,7 +162,7 @@ enum cfr_event cfr_worker_publish(struct cfr_worker *w)
     struct cfr_grant *grant = &g->grant;
     int64_t life_ms = cfr_source_exchange_life_ms(grant->expires_s, g->server_date_s, now);
     int64_t token_ms = cfr_source_exchange_life_ms(g->token_expires_s, g->server_date_s, now);
-    struct cfr_publish_job job = {.now = now, .delivery = w->delivery};
+    struct cfr_publish_job job = {.now = now, .delivery = w->delivery, .again = g->recorded};
     struct cfr_err err = {0};
     int rc;
 
@@ -202,15 +202,20 @@ static enum cfr_event hold(struct cfr_worker *w, const struct cfr_err *err)
     return cfr_worker_fail(w, err, -1);
 }
 
-/* Records what is known of it, whether or not this run wrote it. */
-static void record_grant(struct cfr_worker *w)
+/* Records what is known of it, whether or not this run wrote it. Unless it is at ALL targets, what keeps one from it
+ * goes on: with the next try after a longer pause. */
+static void record_grant(struct cfr_worker *w, bool all)
 {
     struct cfr_worker_granted *g = w->granted;
     const struct cfr_worker_plan *plan = &g->plan;
+    const struct cfr_backoff backoff = w->life.backoff;
 
-    cfr_worker_clear_error(w);
+    if (all)
+        cfr_worker_clear_error(w);
     w->exchanges_ok += g->again ? 0 : 1;
     begin_life(w, g, plan->life_ms, plan->now);
+    if (!all && g->recorded)
+        w->life.backoff = backoff;
     finish_rotation(w);
     w->record.issued_ms = w->life.life.issued_ms;
     w->record.expires_ms = w->life.life.expires_ms;
@@ -252,7 +257,8 @@ enum cfr_event cfr_worker_publish_ended(struct cfr_worker *w)
         return hold(w, &out.err);
     }
     /* 3. Record what is known of it, whether or not this run wrote it. */
-    record_grant(w);
+    if (all || out.changed || !g->recorded)
+        record_grant(w, all);
     w->known = all;
     w->lost = !all;
     if (all || cfr_grant_copy(&copy, &g->grant, NULL) == 0)
@@ -260,9 +266,10 @@ enum cfr_event cfr_worker_publish_ended(struct cfr_worker *w)
     cfr_grant_free(&copy);
     /* 4. Notify consumers. What is published without being on record, after a crash or a lost state directory, they may
      * not have been notified of either. */
-    event = out.changed || w->config->publish.count == 0 || !g->plan.known
+    event = out.changed || w->config->publish.count == 0 || (!g->plan.known && !g->recorded)
                 ? finish_changed(w, g->plan.generation, g->plan.now)
                 : finish_same(w);
+    g->recorded = true;
     if (all)
         cfr_worker_drop_granted(&w->held);
     return all ? event : hold(w, &out.err);
@@ -278,8 +285,11 @@ bool cfr_worker_publish_again(struct cfr_worker *w, uint64_t mark)
         return false;
     past_ms = now.wall_ms - g->plan.now.wall_ms;
     w->held = NULL;
-    /* What it lives is known by the clock of then; most of it should be left. */
-    if (mark != w->token_used || w->rotate_wanted || w->replace || past_ms < 0 || past_ms > g->plan.life_ms / 2) {
+    /* What it lives is known by the clock of then; most of it should be left. Where it is published, it is not renewed
+     * later than it would be without a target in the way. */
+    if (mark != w->token_used || w->rotate_wanted || w->replace || past_ms < 0 || past_ms > g->plan.life_ms / 2 ||
+        (g->recorded && (cfr_refresh_due(w->life.life, w->life.refresh_wall_ms, now.wall_ms) ||
+                         w->life.refresh_boot_ms <= now.boot_ms))) {
         cfr_worker_drop_granted(&g);
         return false;
     }

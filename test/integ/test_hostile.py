@@ -148,21 +148,24 @@ def test_a_generation_number_near_the_end_is_not_continued(agent, home):
 
 @root_only
 def test_one_target_in_the_way_holds_back_no_other(agent, home, cloud):
-    """A directory stands where the link of one target belongs: the other is published, its hook runs, and no second
-    exchange is made for the first once it is out of the way."""
+    """A directory stands where the link of one target belongs: the other is published, its hook runs once, the pauses
+    grow, and no second exchange is made for the first once it is out of the way."""
     out = home / "creds"
     as_consumer("mkdir", "-p", str(out / "..data" / "x"))
     hooked = agent.dir / "hooked"
     publish = [{"directory": str(out), "files": [{"name": "token", "format": "token"}]}, one_file(agent.dir / "good.json")]
-    agent.configure(agent.credential(publish=publish, reload=[{"exec": ["/usr/bin/touch", str(hooked)]}])).start()
+    agent.configure(agent.credential(publish=publish, reload=[{"exec": ["/bin/sh", "-c", f"echo $CREDFRESH_GENERATION >> {hooked}"]}])).start()
     wait_error(agent, str(out))
     assert (agent.dir / "good.json").exists()
     eventually(hooked.exists, lambda: agent.log)
     exchanges = cloud.exchanges()
+    eventually(lambda: agent.status()["consecutive_failures"] >= 3, lambda: agent.log)
+    assert agent.generation() == 1 and hooked.read_text() == "1\n" and "recovered" not in agent.log
     as_consumer("rm", "-r", str(out / "..data"))
     agent.wait_state("fresh")
     assert cloud.exchanges() == exchanges
     assert (out / "token").exists()
+    assert hooked.read_text() == "1\n2\n" and agent.log.count("recovered after") == 1
 
 
 def served_by(path, **over):

@@ -2,6 +2,7 @@
 """Secrets of the cluster as targets: applied, updated, in conflict, refused, adopted."""
 import base64
 import json
+import shutil
 import ssl
 import urllib.error
 import urllib.parse
@@ -249,6 +250,27 @@ def test_beside_files(agent, kube):
     agent.wait_generation(1)
     eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
     assert agent.published()["generation"] == 1
+
+
+def test_a_file_in_the_way_does_not_apply_the_secret_again(agent, kube):
+    bad = agent.dir / "bad"
+    (bad / "..data" / "x").mkdir(parents=True)
+    out = agent.dir / "hook.log"
+    directory = {"directory": str(bad), "files": [{"name": "creds.json", "format": "json"}]}
+    start(agent, directory, target(agent, "apart"),
+          reload=[{"exec": ["/bin/sh", "-c", f"echo $CREDFRESH_GENERATION >> {out}"]}])
+    eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
+    eventually(lambda: agent.status()["consecutive_failures"] >= 3, lambda: agent.log)
+    assert kube.get("apart")["metadata"]["annotations"]["credfresh.io/generation"] == "1"
+    assert out.read_text() == "1\n"
+    # What is deleted meanwhile comes back.
+    kube.call("DELETE", "apart")
+    eventually(lambda: kube.get("apart").get("data"), lambda: agent.log)
+    shutil.rmtree(bad)
+    agent.wait_state("fresh")
+    eventually(lambda: kube.get("apart")["metadata"]["annotations"]["credfresh.io/generation"] == str(agent.generation()),
+               lambda: agent.log)
+    assert (bad / "creds.json").exists()
 
 
 def test_forbidden_says_which_rule_is_missing(agent):
