@@ -518,9 +518,6 @@ bool cfr_publisher_has_ended(const struct cfr_publisher *p)
     return p->work != NULL && p->work->ended;
 }
 
-/* Like nothing that was ever published: what is there is not what was to be. */
-static const struct cfr_file_fingerprint never = {.inode = 1, .size = 1, .mtime_ns = 1};
-
 static void note(struct cfr_publisher *p, size_t i, struct cfr_publish_record *record)
 {
     const struct cfr_publish_seen *seen = &p->work->seen[i];
@@ -531,7 +528,7 @@ static void note(struct cfr_publisher *p, size_t i, struct cfr_publish_record *r
         record->rendered[i] = seen->hash;
         record->targets[i] = (struct cfr_file_fingerprint){0};
         if (!t.ops->is_remote && seen->err.code != 0)
-            record->targets[i] = never;
+            record->targets[i] = cfr_publish_never;
         else if (t.ops->look != NULL && seen->look.code == 0 && !t.ops->is_remote)
             record->targets[i] = seen->mark;
     }

@@ -83,6 +83,10 @@ void cfr_publisher_finish(struct cfr_publisher *p, struct cfr_publish_record *re
 bool cfr_publisher_is_remote(const struct cfr_publisher *p);
 /* 0 if all targets on this machine are as RECORD remembers them; else why not. */
 int cfr_publisher_verify(const struct cfr_publisher *p, const struct cfr_publish_record *record, struct cfr_err *err);
+/* The same after a publish that failed: a target that it did not reach only has to hold something complete, and one
+ * that it did may be ahead of RECORD. */
+int cfr_publisher_verify_left(const struct cfr_publisher *p, const struct cfr_publish_record *record,
+                              struct cfr_err *err);
 /* What is at the targets is what RECORD is of, though an earlier run did not write that down. */
 void cfr_publisher_found(const struct cfr_publisher *p, struct cfr_publish_record *record);
 /* True if every target holds the long-lived key ID: directories say so themselves, the others by RECORD. */

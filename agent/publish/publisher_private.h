@@ -46,6 +46,9 @@ static inline bool cfr_publish_is_directory(const struct cfr_target *t)
 
 /* True if a target may not even be looked at by this process, because its file system may not answer. */
 bool cfr_publish_lies_remote(const struct cfr_target *t);
+/* Of a target that failed. Like nothing that was ever published: what is there is not what was to be. */
+extern const struct cfr_file_fingerprint cfr_publish_never;
+
 /* 0 if target I, if it is on this machine, is as RECORD remembers it. */
 int cfr_publish_verify_target(const struct cfr_publisher *p, size_t i, const struct cfr_publish_record *record,
                               struct cfr_err *err);

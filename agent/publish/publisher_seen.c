@@ -79,13 +79,19 @@ bool cfr_publisher_is_remote(const struct cfr_publisher *p)
     return false;
 }
 
+const struct cfr_file_fingerprint cfr_publish_never = {.inode = 1, .size = 1, .mtime_ns = 1};
+
+static bool is_same(const struct cfr_file_fingerprint *a, const struct cfr_file_fingerprint *b)
+{
+    return a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns;
+}
+
 /* True also if nothing is on record, as by an older version. */
 static bool is_as(const struct cfr_file_fingerprint *remembered, const struct cfr_file_fingerprint *now)
 {
-    bool known = remembered->inode != 0 || remembered->size != 0 || remembered->mtime_ns != 0;
+    const struct cfr_file_fingerprint unknown = {0};
 
-    return !known ||
-           (now->inode == remembered->inode && now->size == remembered->size && now->mtime_ns == remembered->mtime_ns);
+    return is_same(remembered, &unknown) || is_same(remembered, now);
 }
 
 int cfr_publish_verify_target(const struct cfr_publisher *p, size_t i, const struct cfr_publish_record *record,
@@ -122,6 +128,27 @@ int cfr_publisher_verify(const struct cfr_publisher *p, const struct cfr_publish
     for (size_t i = 0; rc == 0 && i < p->config->publish.count; i++)
         rc = cfr_publish_verify_target(p, i, record, err);
     return rc;
+}
+
+int cfr_publisher_verify_left(const struct cfr_publisher *p, const struct cfr_publish_record *record,
+                              struct cfr_err *err)
+{
+    struct cfr_publish_seen seen;
+
+    for (size_t i = 0; i < p->config->publish.count && i < record->target_count; i++) {
+        struct cfr_target t = cfr_publish_target(p->config, i);
+
+        if (!see(p, i, &seen))
+            continue;
+        if (seen.look.code != 0)
+            return cfr_err_set(err, seen.look.code, "%s", seen.look.text);
+        if (t.ops->current != NULL && seen.current == 0)
+            return cfr_err_set(err, CFR_E_MISSING, "%s does not hold a generation", cfr_publish_path(t.config));
+        if (t.ops->look != NULL && !is_same(&record->targets[i], &cfr_publish_never) &&
+            !is_as(&record->targets[i], &seen.mark))
+            return cfr_err_set(err, CFR_E_MISSING, "%s was changed by another program", cfr_publish_path(t.config));
+    }
+    return 0;
 }
 
 void cfr_publisher_found(const struct cfr_publisher *p, struct cfr_publish_record *record)

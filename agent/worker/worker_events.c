@@ -273,20 +273,31 @@ static void end_retire(struct cfr_worker *w, const struct cfr_publisher_outcome 
     cfr_worker_save(w);
 }
 
-/* Was what is published removed or overwritten? */
+/* While nothing is under way that writes them. */
+static bool may_check_targets(const struct cfr_worker *w)
+{
+    return w->record.generation != 0 && (cfr_lifecycle_is_settled(&w->life) || w->life.state == CFR_STATE_BACKOFF ||
+                                         w->life.state == CFR_STATE_WAITING);
+}
+
+/* Was what is published removed or overwritten? Hooks that are pending, and may fail without it, do not hold that up;
+ * a retry that is planned brings it back itself. */
 static void check_targets(struct cfr_worker *w)
 {
+    bool settled = cfr_lifecycle_is_settled(&w->life);
     struct cfr_err err = {0};
 
-    if (w->life.state != CFR_STATE_FRESH || w->record.generation == 0 ||
-        cfr_publisher_verify(w->targets, &w->record, &err) == 0)
+    if (!may_check_targets(w) || (!settled && (w->lost || !w->life.published)) ||
+        (settled ? cfr_publisher_verify(w->targets, &w->record, &err)
+                 : cfr_publisher_verify_left(w->targets, &w->record, &err)) == 0)
         return;
     cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-            "what was published is gone, so it is published again: %s", err.text);
+            "what was published is gone, so it is published again%s: %s", settled ? "" : " once it can be renewed",
+            err.text);
     w->known = false;
     w->lost = true;
     w->restore_boot_ms = cfr_clock_now().boot_ms + CFR_LIFECYCLE_LOOK_AGAIN_MS;
-    cfr_worker_feed(w, CFR_EVENT_DUE);
+    cfr_worker_feed(w, settled ? CFR_EVENT_DUE : CFR_EVENT_NONE);
 }
 
 /* Work at the targets but a publish has ended. */
@@ -388,10 +399,10 @@ static void on_timer(struct cfr_worker *w)
     if (w->life.state == CFR_STATE_RELOADING && !cfr_hook_pending(w->hooks))
         cfr_worker_feed(w, CFR_EVENT_NOTIFIED);
     event = w->turn.queued || w->acquire_after ? CFR_EVENT_NONE : cfr_lifecycle_next_event(&w->life, now);
-    if (event == CFR_EVENT_NONE && w->life.state == CFR_STATE_FRESH && cfr_publish_secret_lost(w->delivery))
+    if (event == CFR_EVENT_NONE && cfr_lifecycle_is_settled(&w->life) && cfr_publish_secret_lost(w->delivery))
         event = CFR_EVENT_DUE;
     if (event == CFR_EVENT_DUE)
-        w->token.refused = w->token.refused && w->life.state != CFR_STATE_FRESH;
+        w->token.refused = w->token.refused && !cfr_lifecycle_is_settled(&w->life);
     cfr_worker_feed(w, event);
 }
 
@@ -409,7 +420,7 @@ static void check_targets_now(struct cfr_worker *w)
 {
     if (!cfr_publisher_is_remote(w->targets))
         check_targets(w);
-    else if (w->life.state == CFR_STATE_FRESH && w->record.generation != 0)
+    else if (may_check_targets(w))
         (void)begin_work(w, CFR_PUBLISHER_LOOK);
 }
 

@@ -167,7 +167,8 @@ void cfr_worker_rotation_step(struct cfr_worker *w)
     struct cfr_now now = cfr_clock_now();
 
     cfr_rotator_step(w->rotator);
-    if (w->life.state == CFR_STATE_FRESH && (cfr_rotator_must_replace(w->rotator) || cfr_rotator_has_news(w->rotator)))
+    if (cfr_lifecycle_is_settled(&w->life) &&
+        (cfr_rotator_must_replace(w->rotator) || cfr_rotator_has_news(w->rotator)))
         cfr_lifecycle_refresh_at(&w->life, now, now.wall_ms);
     else if (w->life.state == CFR_STATE_BACKOFF && cfr_rotator_takes_news(w->rotator))
         cfr_lifecycle_retry_at(&w->life, now.boot_ms);

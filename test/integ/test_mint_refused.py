@@ -67,6 +67,20 @@ def test_a_removed_key_is_replaced(agent):
         assert gone[kind.name] not in kind.held(agent.cloud)
 
 
+def test_a_removed_key_is_replaced_while_a_hook_fails(agent):
+    credentials = list(AMAZON.configured(agent, settle="1s", verify_every="10s"))
+    for one in credentials:
+        if one["name"] == AMAZON.credential:
+            one["reload"] = [{"exec": ["/bin/false"]}]
+    agent.configure(*credentials).start()
+    agent.wait_generation(1, AMAZON.credential)
+    eventually(lambda: mint_of(agent, AMAZON).get("key_state") == "active" and mint_of(agent, AMAZON)["step"] == "rest",
+               lambda: agent.log, 30)
+    gone = remove(agent, AMAZON)
+    agent.wait_generation(2, AMAZON.credential, 60)
+    assert agent.status(AMAZON.credential)["state"] == "reloading" and key_of(agent, AMAZON) != gone
+
+
 def test_without_verify_it_is_reported(agent):
     """Status, metrics, readiness, doctor and `check --online` say so, and nothing is made; `rotate` ends it."""
     start(agent, [AMAZON], verify=False)

@@ -503,6 +503,32 @@ def test_another_agent_in_the_same_directory_is_named(agent, agent_factory, clou
     eventually(lambda: lost in agent.log and "another credfresh publishes there" in agent.log, lambda: agent.log)
 
 
+def test_what_is_removed_comes_back_while_a_hook_fails(agent):
+    """The hook may fail because of what is missing."""
+    agent.configure(agent.credential(reload=[{"exec": ["/bin/false"]}])).start()
+    eventually(lambda: (agent.status().get("hooks") or [{}])[0].get("result") == "failed", lambda: agent.log)
+    assert agent.status()["state"] == "reloading"
+    agent.out.rename(agent.dir / "gone")
+    agent.wait_generation(2)
+    assert agent.published()["generation"] == 2 and agent.status()["ready"]
+
+
+def test_what_is_removed_during_an_outage_is_missed_and_comes_back_after_it(agent):
+    agent.start()
+    agent.wait_state("fresh")
+    agent.cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "AssumeRoleWithWebIdentity"})
+    assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
+    agent.wait_state("backoff")
+    assert agent.status()["ready"]
+    agent.out.rename(agent.dir / "gone")
+    eventually(lambda: not agent.status()["ready"] and not agent.status()["published"], lambda: agent.log)
+    assert "is gone, so it is published again once it can be renewed" in agent.log
+    agent.cloud.clear_faults()
+    agent.wait_generation(2)
+    agent.wait_state("fresh")
+    assert agent.status()["ready"] and agent.published()["generation"] == 2
+
+
 def test_who_removes_it_again_and_again_does_not_cause_an_exchange_each_time(agent):
     agent.start()
     agent.wait_generation(1)

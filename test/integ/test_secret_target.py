@@ -178,6 +178,15 @@ def test_a_deleted_and_an_overwritten_secret_are_noticed(agent, kube):
     assert agent.status()["deliveries"][0]["result"] == "ok" and not agent.status()["ready"]
 
 
+def test_a_deleted_secret_comes_back_while_a_hook_fails(agent, kube):
+    """With a file next to it, so that the hook does not wait for the cluster."""
+    start(agent, {"directory": str(agent.out), "files": [{"name": "creds.json", "format": "json"}]}, target(agent, "heal"),
+          reload=[{"exec": ["/bin/false"]}])
+    eventually(lambda: delivery(agent).get("result") == "ok" and agent.status()["state"] == "reloading", lambda: agent.log)
+    kube.call("DELETE", "heal")
+    eventually(lambda: "was deleted" in agent.log and kube.get("heal").get("data"), lambda: agent.log, 90)
+
+
 def test_keys_of_others_stay_and_conflicts_name_their_owner(agent, kube):
     start(agent, target(agent, "shared"))
     eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
