@@ -414,7 +414,7 @@ static int recover_parent(const char *directory, struct cfr_err *err)
     return rc;
 }
 
-int cfr_generation_recover(const char *directory, struct cfr_err *err)
+int cfr_generation_recover(const char *directory, bool recorded, struct cfr_err *err)
 {
     struct cfr_layout previous = {0};
     struct cfr_layout current;
@@ -430,7 +430,8 @@ int cfr_generation_recover(const char *directory, struct cfr_err *err)
     if (rc == 0 && current.name[0] != '\0')
         rc = cfr_layout_previous(dir_fd, &current, &previous, err);
     if (rc == 0) {
-        stamp_files(dir_fd, &current, true);
+        if (!recorded)
+            stamp_files(dir_fd, &current, true);
         rc = cfr_layout_tidy(dir_fd, &current, &previous, err);
     }
     (void)close(dir_fd);

@@ -38,8 +38,9 @@ int cfr_generation_make(const struct cfr_generation *g, struct cfr_err *err);
 int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct cfr_err *err);
 /* Removes what a crash left: unfinished generations, ..data_tmp, dangling visible links; and all but the
  * newest previous generation. A missing DIRECTORY is no error. If ..data is not ours nothing is removed:
- * CFR_E_CONFLICT. */
-int cfr_generation_recover(const char *directory, struct cfr_err *err);
+ * CFR_E_CONFLICT. RECORDED: the current generation was published to its end, and is not written to; otherwise its files
+ * get the times that a crash may have left out. */
+int cfr_generation_recover(const char *directory, bool recorded, struct cfr_err *err);
 /* The number of the current generation, 0 when there is none. CFR_E_CONFLICT if ..data is not ours. */
 int cfr_generation_current(const char *directory, uint64_t *number, struct cfr_err *err);
 /* 0 if NAME can be published in DIRECTORY, which need not exist; CFR_E_CONFLICT if it is taken by an entry that is not

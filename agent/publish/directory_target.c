@@ -152,9 +152,9 @@ static int publish_directory(const struct cfr_target *t, const struct cfr_publis
     return rc;
 }
 
-static int recover_directory(const struct cfr_target *t, struct cfr_err *err)
+static int recover_directory(const struct cfr_target *t, bool recorded, struct cfr_err *err)
 {
-    return cfr_generation_recover(t->config->directory, err);
+    return cfr_generation_recover(t->config->directory, recorded, err);
 }
 
 static int find_current(const struct cfr_target *t, uint64_t *number, struct cfr_err *err)

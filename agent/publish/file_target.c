@@ -29,8 +29,9 @@ static int publish_file(const struct cfr_target *t, const struct cfr_publish_job
     return cfr_single_publish(f->path, &content->files[0], f->in_place, changed, err);
 }
 
-static int recover_file(const struct cfr_target *t, struct cfr_err *err)
+static int recover_file(const struct cfr_target *t, bool recorded, struct cfr_err *err)
 {
+    (void)recorded;
     return cfr_single_recover(t->config->file->path, err);
 }
 

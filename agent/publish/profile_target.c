@@ -117,8 +117,9 @@ static int publish_profile(const struct cfr_target *t, const struct cfr_publish_
     return rc;
 }
 
-static int recover_profile(const struct cfr_target *t, struct cfr_err *err)
+static int recover_profile(const struct cfr_target *t, bool recorded, struct cfr_err *err)
 {
+    (void)recorded;
     return cfr_profile_recover(((const struct cfr_config_file *)t->own)->path, err);
 }
 

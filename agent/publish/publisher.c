@@ -30,7 +30,8 @@ struct cfr_publish_work {
     size_t index;
     enum round round;
     bool spared[CFR_CONFIG_TARGETS_MAX]; /* they have what is to be published */
-    bool queued;                         /* waits for its turn in the crew */
+    struct cfr_file_fingerprint recorded[CFR_CONFIG_TARGETS_MAX];
+    bool queued; /* waits for its turn in the crew */
     bool ended;
     struct cfr_errand *errand; /* at target INDEX; NULL: none */
     bool slow;                 /* and it waits for something */
@@ -137,12 +138,22 @@ static void leave_crew(struct cfr_publisher *p)
 
 /* ---- one target ---- */
 
+/* Its times are on record, too: a change of them would look like that of another program. */
+static bool is_recorded(const struct cfr_target *t, const struct cfr_publish_work *work)
+{
+    const struct cfr_file_fingerprint unknown = {0};
+    struct cfr_file_fingerprint mark;
+
+    return t->ops->look != NULL && !cfr_publish_is_mark(&work->recorded[t->index], &unknown) &&
+           t->ops->look(t, &mark, NULL) == 0 && cfr_publish_is_mark(&work->recorded[t->index], &mark);
+}
+
 static void work_at(const struct cfr_target *t, const struct cfr_publish_work *work, struct cfr_publish_seen *seen)
 {
     int rc = 0;
 
     if ((work->what & CFR_PUBLISHER_RECOVER) != 0 && t->ops->recover != NULL)
-        rc = t->ops->recover(t, &seen->err);
+        rc = t->ops->recover(t, is_recorded(t, work), &seen->err);
     if ((work->what & CFR_PUBLISHER_PUBLISH) != 0) {
         struct cfr_target_content *content = work->contents[t->index];
 
@@ -486,8 +497,10 @@ int cfr_publisher_start(struct cfr_publisher *p, unsigned work, const struct cfr
     if (p->work == NULL)
         return cfr_err_nomem(err);
     p->work->what = work;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         p->work->seen[i].hash = record->rendered[i];
+        p->work->recorded[i] = record->targets[i];
+    }
     if (job != NULL) {
         p->work->job = *job;
         rc = render_all(p, err);

@@ -49,6 +49,7 @@ bool cfr_publish_lies_remote(const struct cfr_target *t);
 /* Of a target that failed. Like nothing that was ever published: what is there is not what was to be. */
 extern const struct cfr_file_fingerprint cfr_publish_never;
 
+bool cfr_publish_is_mark(const struct cfr_file_fingerprint *a, const struct cfr_file_fingerprint *b);
 /* 0 if target I, if it is on this machine, is as RECORD remembers it. */
 int cfr_publish_verify_target(const struct cfr_publisher *p, size_t i, const struct cfr_publish_record *record,
                               struct cfr_err *err);

@@ -81,7 +81,7 @@ bool cfr_publisher_is_remote(const struct cfr_publisher *p)
 
 const struct cfr_file_fingerprint cfr_publish_never = {.inode = 1, .size = 1, .mtime_ns = 1};
 
-static bool is_same(const struct cfr_file_fingerprint *a, const struct cfr_file_fingerprint *b)
+bool cfr_publish_is_mark(const struct cfr_file_fingerprint *a, const struct cfr_file_fingerprint *b)
 {
     return a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns;
 }
@@ -91,7 +91,7 @@ static bool is_as(const struct cfr_file_fingerprint *remembered, const struct cf
 {
     const struct cfr_file_fingerprint unknown = {0};
 
-    return is_same(remembered, &unknown) || is_same(remembered, now);
+    return cfr_publish_is_mark(remembered, &unknown) || cfr_publish_is_mark(remembered, now);
 }
 
 int cfr_publish_verify_target(const struct cfr_publisher *p, size_t i, const struct cfr_publish_record *record,
@@ -144,7 +144,7 @@ int cfr_publisher_verify_left(const struct cfr_publisher *p, const struct cfr_pu
             return cfr_err_set(err, seen.look.code, "%s", seen.look.text);
         if (t.ops->current != NULL && seen.current == 0)
             return cfr_err_set(err, CFR_E_MISSING, "%s does not hold a generation", cfr_publish_path(t.config));
-        if (t.ops->look != NULL && !is_same(&record->targets[i], &cfr_publish_never) &&
+        if (t.ops->look != NULL && !cfr_publish_is_mark(&record->targets[i], &cfr_publish_never) &&
             !is_as(&record->targets[i], &seen.mark))
             return cfr_err_set(err, CFR_E_MISSING, "%s was changed by another program", cfr_publish_path(t.config));
     }

@@ -65,8 +65,8 @@ struct cfr_target_ops {
      * if the kind has one. *CHANGED (false): something was written. Never NULL. */
     int (*publish)(const struct cfr_target *t, const struct cfr_publish_job *job, struct cfr_target_content *content,
                    uint64_t *hash, bool *changed, struct cfr_err *err);
-    /* Removes what a crash has left. */
-    int (*recover)(const struct cfr_target *t, struct cfr_err *err);
+    /* Removes what a crash has left. RECORDED: what is there is on record as it is, and stays so. */
+    int (*recover)(const struct cfr_target *t, bool recorded, struct cfr_err *err);
     /* 0 if something complete is there, whatever wrote it. *MARK (may be NULL) changes when it is written to. */
     int (*look)(const struct cfr_target *t, struct cfr_file_fingerprint *mark, struct cfr_err *err);
     /* The generation that is there; 0 for none. NULL: the kind has no generations. */

@@ -542,6 +542,26 @@ def test_who_removes_it_again_and_again_does_not_cause_an_exchange_each_time(age
     assert agent.log.count("so it is published again") == 1 and agent.generation() == 2
 
 
+@pytest.mark.parametrize("how", ["copied", "given to its owner"])
+def test_other_change_times_are_no_change(agent, how):
+    """As after a restored backup, and after `chown -R` of a unit or the kubelet's of a volume with `fsGroup`."""
+    agent.start()
+    agent.wait_generation(1)
+    agent.wait_state("fresh")
+    agent.stop()
+    if how == "copied":
+        agent.out.rename(agent.dir / "before")
+        subprocess.run(["cp", "-a", str(agent.dir / "before"), str(agent.out)], check=True)
+    else:
+        subprocess.run(["chown", "-Rh", f"{os.geteuid()}:{os.getegid()}", str(agent.out)], check=True)
+    marks = [(p.name, p.stat().st_mtime_ns) for p in sorted(agent.out.glob("..2*/*"))]
+    agent.start()
+    eventually(lambda: "is still good" in agent.log, lambda: agent.log)
+    assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202  # after the cleaning, in the loop's order
+    agent.wait_generation(2)
+    assert [(p.name, p.stat().st_mtime_ns) for p in sorted(agent.out.glob("..2*.000000001/*"))] == marks
+
+
 @pytest.mark.parametrize("what", ["everything", "one file", "one link", "the data link", "an empty file", "other content"])
 def test_what_was_deleted_is_exchanged_again_at_restart(agent, what):
     agent.start()

@@ -223,7 +223,7 @@ static void foreign_files_are_refused_and_left_alone(void **state)
     assert_int_equal(unlink(in("pub/..data")), 0);
     assert_int_equal(symlink(scratch, in("pub/..data")), 0);
     check_refused("pub/..data");
-    assert_int_equal(cfr_generation_recover(in("pub"), &err), CFR_E_CONFLICT);
+    assert_int_equal(cfr_generation_recover(in("pub"), false, &err), CFR_E_CONFLICT);
     assert_int_equal(cfr_generation_retire(in("pub"), &err), CFR_E_CONFLICT);
     assert_int_equal(unlink(in("pub/..data")), 0);
     put(in("pub/..data_tmp"), "foreign");
@@ -271,14 +271,14 @@ static void make_foreign(void)
 static void recover_removes_leftovers_only(void **state)
 {
     (void)state;
-    assert_int_equal(cfr_generation_recover(in("pub"), &err), 0);
+    assert_int_equal(cfr_generation_recover(in("pub"), false, &err), 0);
     assert_int_equal(publish_token(3, "three"), 0);
     assert_int_equal(publish_token(4, "four"), 0);
     assert_int_equal(mkdir(in("pub/..2025_01_02_03_04_05.000000002"), 0755), 0);
     put(in("pub/..2025_01_02_03_04_05.000000002/token"), "two");
     make_leftovers();
     make_foreign();
-    assert_int_equal(cfr_generation_recover(in("pub"), &err), 0);
+    assert_int_equal(cfr_generation_recover(in("pub"), false, &err), 0);
     assert_string_equal(get(in("pub/token")), "four");
     assert_string_equal(get(in("pub/..2026_01_02_03_04_05.000000003/token")), "three");
     assert_false(exists(in("pub/..2025_01_02_03_04_05.000000002")));

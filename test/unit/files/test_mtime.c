@@ -135,7 +135,7 @@ static void of_a_directory_after_a_crash(void **state)
     publish_directory(1, "one");
     assert_int_equal(stat(path, &st), 0);
     before = st.st_mtim;
-    assert_int_equal(cfr_generation_recover(in("dir"), &err), 0);
+    assert_int_equal(cfr_generation_recover(in("dir"), false, &err), 0);
     assert_int_equal(stat(path, &st), 0);
     assert_memory_equal(&st.st_mtim, &before, sizeof before); /* no second time for a reader that has seen it */
     assert_int_equal(utimensat(AT_FDCWD, path, early, 0), 0);
@@ -143,7 +143,10 @@ static void of_a_directory_after_a_crash(void **state)
     load();
     changed = true;
     (void)snprintf(loaded, sizeof loaded, "what was there before");
-    assert_int_equal(cfr_generation_recover(in("dir"), &err), 0);
+    assert_int_equal(cfr_generation_recover(in("dir"), true, &err), 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mtim.tv_sec, 1); /* what is on record has the time that is on record */
+    assert_int_equal(cfr_generation_recover(in("dir"), false, &err), 0);
     reads_what_is_published("one");
     watched = NULL;
 }
