@@ -31,7 +31,8 @@ struct cfr_publish_work {
     enum round round;
     bool spared[CFR_CONFIG_TARGETS_MAX]; /* they have what is to be published */
     struct cfr_file_fingerprint recorded[CFR_CONFIG_TARGETS_MAX];
-    bool queued; /* waits for its turn in the crew */
+    bool left[CFR_CONFIG_TARGETS_MAX]; /* what a killed child has left goes first */
+    bool queued;                       /* waits for its turn in the crew */
     bool ended;
     struct cfr_errand *errand; /* at target INDEX; NULL: none */
     bool slow;                 /* and it waits for something */
@@ -152,7 +153,7 @@ static void work_at(const struct cfr_target *t, const struct cfr_publish_work *w
 {
     int rc = 0;
 
-    if ((work->what & CFR_PUBLISHER_RECOVER) != 0 && t->ops->recover != NULL)
+    if (((work->what & CFR_PUBLISHER_RECOVER) != 0 || work->left[t->index]) && t->ops->recover != NULL)
         rc = t->ops->recover(t, is_recorded(t, work), &seen->err);
     if ((work->what & CFR_PUBLISHER_PUBLISH) != 0) {
         struct cfr_target_content *content = work->contents[t->index];
@@ -411,13 +412,16 @@ static bool take_errand(struct cfr_publisher *p, struct cfr_now now)
 {
     struct cfr_publish_work *work = p->work;
     struct cfr_publish_seen *seen = &work->seen[work->index];
+    struct cfr_publish_slot *slot = &p->slots[work->index];
     struct cfr_target t = cfr_publish_target(p->config, work->index);
 
     switch (cfr_errand_look(work->errand)) {
     case CFR_ERRAND_DONE:
         *seen = *(const struct cfr_publish_seen *)cfr_errand_result(work->errand);
+        slot->left = slot->left && !work->left[work->index];
         break;
     case CFR_ERRAND_FAILED:
+        slot->left = true;
         (void)cfr_err_set(&seen->err, CFR_E_INTERNAL, "%s: the process that writes there was killed",
                           cfr_publish_path(t.config));
         break;
@@ -430,7 +434,8 @@ static bool take_errand(struct cfr_publisher *p, struct cfr_now now)
             return false;
         fail_hanging(&t, seen);
         cfr_errand_kill(work->errand);
-        p->slots[work->index].hanging = work->errand;
+        slot->left = true;
+        slot->hanging = work->errand;
         work->errand = NULL;
     }
     cfr_errand_close(work->errand);
@@ -500,6 +505,7 @@ int cfr_publisher_start(struct cfr_publisher *p, unsigned work, const struct cfr
     for (size_t i = 0; i < count; i++) {
         p->work->seen[i].hash = record->rendered[i];
         p->work->recorded[i] = record->targets[i];
+        p->work->left[i] = p->slots[i].left && (work & CFR_PUBLISHER_PUBLISH) != 0;
     }
     if (job != NULL) {
         p->work->job = *job;

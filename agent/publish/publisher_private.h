@@ -25,6 +25,7 @@ struct cfr_publish_work;
 
 struct cfr_publish_slot {
     bool failed;                   /* the last publish did not reach it */
+    bool left;                     /* a child was killed, and may have left a temporary file */
     struct cfr_errand *hanging;    /* was killed and has not ended; NULL = none */
     struct cfr_publish_seen *seen; /* what the last work saw; kept only where we cannot look ourselves */
 };

@@ -306,6 +306,22 @@ def test_a_frozen_file_system_keeps_nobody_else_waiting(agent, frozen):
     agent.wait_state("fresh")
 
 
+@root_only
+@pytest.mark.parametrize("kind", ["file", "profile"])
+def test_what_was_killed_at_a_frozen_file_system_leaves_nothing(agent, frozen, kind):
+    path = frozen / "creds"
+    agent.configure(agent.credential(publish=one_file(path) if kind == "file" else {"profile": {"path": str(path)}})).start()
+    agent.wait_state("fresh")
+    before = agent.generation()
+    subprocess.run(["fsfreeze", "-f", str(frozen)], check=True)
+    assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
+    wait_error(agent, "has not answered for 10 s")
+    subprocess.run(["fsfreeze", "-u", str(frozen)], check=True)
+    eventually(lambda: agent.generation() > before, lambda: agent.log, 60)
+    agent.wait_state("fresh")
+    assert [p.name for p in frozen.iterdir() if "credfresh-" in p.name] == []
+
+
 @pytest.fixture
 def hung(tmp_path):
     """A FUSE file system whose server never answers."""
