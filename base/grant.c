@@ -58,6 +58,11 @@ int cfr_grant_set(struct cfr_grant *g, const char *name, struct cfr_view value, 
     return 0;
 }
 
+bool cfr_grant_has(const struct cfr_grant *g, const char *name)
+{
+    return find(g, name) < g->field_count;
+}
+
 struct cfr_view cfr_grant_get(const struct cfr_grant *g, const char *name)
 {
     size_t i = find(g, name);

@@ -121,8 +121,10 @@ struct cfr_grant {
 
 /* Sets (or replaces) a field by a copy of VALUE. NAME is copied. CFR_E_NOMEM, CFR_E_LIMIT. */
 int cfr_grant_set(struct cfr_grant *g, const char *name, struct cfr_view value, struct cfr_err *err);
-/* The value of a field; an empty view with p == NULL when there is none. */
+/* The value of a field; an empty view when there is none. */
 struct cfr_view cfr_grant_get(const struct cfr_grant *g, const char *name);
+/* True if there is such a field; its value may be empty. */
+bool cfr_grant_has(const struct cfr_grant *g, const char *name);
 /* True if the values of fields with this NAME must never be shown; false for names, places and identifiers. */
 bool cfr_grant_is_secret(const char *name);
 int cfr_grant_set_identity(struct cfr_grant *g, struct cfr_view identity, struct cfr_err *err);

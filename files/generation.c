@@ -479,6 +479,7 @@ struct expected {
     int dir_fd;
     size_t found;
     struct cfr_file_fingerprint *mark;
+    bool may_be_empty;
 };
 
 static int check_link(const struct expected *e, const char *name)
@@ -531,7 +532,7 @@ static int verify_files(const struct cfr_layout *current, struct expected *e)
     for (size_t i = 0; rc == 0 && i < e->count; i++) {
         if (cfr_file_fingerprint(fd, e->names[i], &mark, NULL) != 0)
             rc = cfr_err_set(e->err, CFR_E_MISSING, "the current generation has no file %s", e->names[i]);
-        else if (mark.size == 0)
+        else if (mark.size == 0 && !e->may_be_empty)
             rc = cfr_err_set(e->err, CFR_E_MISSING, "%s is empty", e->names[i]);
         else
             rc = check_link(e, e->names[i]);
@@ -544,22 +545,36 @@ static int verify_files(const struct cfr_layout *current, struct expected *e)
     return rc;
 }
 
+static int verify(const char *directory, struct expected *e)
+{
+    struct cfr_layout current;
+    int rc = open_current(directory, &e->dir_fd, &current, e->err);
+
+    if (e->mark != NULL)
+        *e->mark = (struct cfr_file_fingerprint){0};
+    if (rc != 0)
+        return rc;
+    rc = verify_files(&current, e);
+    (void)close(e->dir_fd);
+    if (rc != 0)
+        (void)cfr_err_prefix(e->err, "%s", directory);
+    return rc;
+}
+
 int cfr_generation_verify(const char *directory, const char *const *names, size_t count,
                           struct cfr_file_fingerprint *mark, struct cfr_err *err)
 {
     struct expected e = {.names = names, .count = count, .err = err, .mark = mark};
-    struct cfr_layout current;
-    int rc = open_current(directory, &e.dir_fd, &current, err);
 
-    if (mark != NULL)
-        *mark = (struct cfr_file_fingerprint){0};
-    if (rc != 0)
-        return rc;
-    rc = verify_files(&current, &e);
-    (void)close(e.dir_fd);
-    if (rc != 0)
-        (void)cfr_err_prefix(err, "%s", directory);
-    return rc;
+    return verify(directory, &e);
+}
+
+int cfr_generation_verify_names(const char *directory, const char *const *names, size_t count,
+                                struct cfr_file_fingerprint *mark, struct cfr_err *err)
+{
+    struct expected e = {.names = names, .count = count, .err = err, .mark = mark, .may_be_empty = true};
+
+    return verify(directory, &e);
 }
 
 int cfr_generation_read(const char *directory, const char *name, struct cfr_secret *out, struct cfr_err *err)

@@ -52,6 +52,9 @@ int cfr_generation_check_name(const char *directory, const char *name, struct cf
  * place of the time; it has no inode, so that a copy which keeps the times has the same. */
 int cfr_generation_verify(const char *directory, const char *const *names, size_t count,
                           struct cfr_file_fingerprint *mark, struct cfr_err *err);
+/* The same, but files may be empty. */
+int cfr_generation_verify_names(const char *directory, const char *const *names, size_t count,
+                                struct cfr_file_fingerprint *mark, struct cfr_err *err);
 /* Reads NAME of the current generation into OUT, following no link but ..data: the owner of the files need not be
  * trusted. CFR_E_MISSING; CFR_E_PATH if it is not a regular file. */
 int cfr_generation_read(const char *directory, const char *name, struct cfr_secret *out, struct cfr_err *err);

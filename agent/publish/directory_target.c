@@ -190,11 +190,17 @@ static int look_at(const struct cfr_target *target, struct cfr_file_fingerprint 
 {
     const struct cfr_config_publish *t = target->config;
     const char *names[CFR_CONFIG_FILES_MAX];
+    bool passes_on = false;
 
     if (target->credential->mint != NULL)
         return check_minted(t, mark, err);
-    for (size_t i = 0; i < t->files.count; i++)
+    for (size_t i = 0; i < t->files.count; i++) {
         names[i] = file_at(t, i)->name;
+        passes_on = passes_on || cfr_formats[file_at(t, i)->format].passes_on;
+    }
+    /* A key of a Secret may be empty. */
+    if (passes_on)
+        return cfr_generation_verify_names(t->directory, names, t->files.count, mark, err);
     /* A Secret that is passed on has whatever keys it has. */
     return cfr_generation_verify(t->directory, t->files.count != 0 ? names : NULL, t->files.count, mark, err);
 }

@@ -156,7 +156,7 @@ static int find_value(const struct cfr_format_input *in, struct cfr_view name, c
                        (int)name.n, name.p);
         *value = cfr_format_get(in, field);
         /* The key of a Secret may be empty. */
-        if (value->p != NULL && cfr_view_starts(name, CFR_FIELD_SECRET_PREFIX))
+        if (cfr_view_starts(name, CFR_FIELD_SECRET_PREFIX) && cfr_grant_has(in->grant, field))
             return 0;
     }
     if (value->n != 0)

@@ -89,7 +89,7 @@ int cfr_format_secret_key(const struct cfr_format_input *in, struct cfr_secret *
     char name[sizeof CFR_FIELD_SECRET_PREFIX + 256];
 
     (void)snprintf(name, sizeof name, CFR_FIELD_SECRET_PREFIX "%s", in->key);
-    if (cfr_format_get(in, name).p == NULL)
+    if (!cfr_grant_has(in->grant, name))
         return cfr_err_set(err, CFR_E_CONFIG, "the mounted Secret has no key %.253s, or is exchanged and not passed on",
                            in->key);
     return cfr_secret_append(out, cfr_format_get(in, name), err);

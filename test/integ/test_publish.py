@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import AS_NOBODY, CREDFRESH, ROLE, eventually, let_others_in, needs_namespace
+from conftest import AS_NOBODY, CREDFRESH, ROLE, Mounted, eventually, let_others_in, needs_namespace
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -262,6 +262,21 @@ def test_a_token_alone_is_passed_through(agent):
     agent.wait_generation(2)
     assert (agent.out / "token").read_text() == source.read_text()
     assert agent.cloud.exchanges() == []
+
+
+def test_an_empty_key_of_a_mounted_secret_is_passed_on(agent):
+    mounted = Mounted(agent.dir / "mounted").put({"user": "bob", "extra": ""})
+    files = [{"name": name, "format": "secret-key"} for name in ("user", "extra")]
+    agent.configure({"name": "demo", "secret": {"directory": str(mounted.dir), "pass_on": True},
+                     "publish": {"directory": str(agent.out), "files": files}})
+    checked = agent.run("check")
+    assert checked.returncode == 0, checked.stderr
+    agent.start()
+    agent.wait_generation(1)
+    assert (agent.out / "user").read_text() == "bob" and (agent.out / "extra").read_text() == ""
+    agent.stop()
+    agent.start()
+    eventually(lambda: "generation 1 is still good" in agent.log, lambda: agent.log)
 
 
 def test_identical_content_is_no_swap_and_no_hook(agent):

@@ -344,6 +344,8 @@ static void verify_tells_what_is_missing(void **state)
     assert_int_equal(publish_two(2, "keys", ""), 0);
     assert_int_equal(cfr_generation_verify(in("pub"), two, 2, NULL, &err), CFR_E_MISSING);
     assert_non_null(strstr(err.text, "empty"));
+    assert_int_equal(cfr_generation_verify_names(in("pub"), two, 2, NULL, &err), 0);
+    assert_int_equal(cfr_generation_verify_names(in("pub"), three, 3, NULL, &err), CFR_E_MISSING);
 }
 
 static void owner_and_modes_are_set(void **state)

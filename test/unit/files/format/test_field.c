@@ -130,6 +130,23 @@ static void mistakes_are_found_before_anything_is_published(void **state)
     assert_int_equal(cfr_format_field_check("azure_secret_client", &err), CFR_E_CONFIG);
 }
 
+static void an_empty_key_is_a_value(void **state)
+{
+    (void)state;
+    set("secret:empty", "");
+    input.key = "empty";
+    assert_int_equal(render("secret-key"), 0);
+    assert_int_equal(out.len, 0);
+    input.key = NULL;
+    input.field = "secret:empty";
+    assert_int_equal(render("field"), 0);
+    assert_int_equal(out.len, 0);
+    input.field = NULL;
+    input.template_text = "<${secret:empty}>";
+    assert_int_equal(render("template"), 0);
+    assert_true(cfr_view_is(cfr_secret_view(&out), "<>"));
+}
+
 static void what_has_no_value_is_refused(void **state)
 {
     (void)state;
@@ -196,6 +213,7 @@ int main(void)
         TEST(keys_of_openshift),
         TEST(syntax),
         TEST(mistakes_are_found_before_anything_is_published),
+        TEST(an_empty_key_is_a_value),
         TEST(what_has_no_value_is_refused),
         TEST(values_do_not_break_out),
         TEST(names_are_found),
