@@ -608,6 +608,25 @@ static bool replace(struct cfr_rotation_rotation *r, const struct cfr_rotation_f
     return false;
 }
 
+/* What was published is lost: another key is made next to those that consumers may still use. Where there is no room,
+ * it waits for the grace of the old one; no consumer can acknowledge what it cannot read. */
+static bool make_up(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out,
+                    int64_t grace_end_s)
+{
+    bool room = !cfr_rotation_is_full(r) && r->journal.aside_count < CFR_ROTATION_ASIDE_MAX;
+
+    if (f->now_s >= grace_end_s && !room)
+        return enter(r, CFR_ROTATION_RETIRING, f->now_s);
+    if (is_stale(r, f->now_s, room ? LOOK_AGAIN_S : FULL_S)) {
+        act(out, CFR_ROTATION_ACT_LIST, NULL);
+        return false;
+    }
+    if (room)
+        return begin(r, f, out);
+    wait_until(out, grace_end_s < r->listed_s + FULL_S ? grace_end_s : r->listed_s + FULL_S);
+    return false;
+}
+
 static bool published(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
                       struct cfr_rotation_todo *out)
 {
@@ -616,12 +635,16 @@ static bool published(struct cfr_rotation_rotation *r, const struct cfr_rotation
     int64_t held_s = f->now_s + f->grace_left_s;
     int64_t most_s = j->published_s + r->rules.grace_most_s;
 
+    if (held_s < least_s)
+        held_s = least_s;
     if (j->old[0] == '\0')
         return enter(r, CFR_ROTATION_REST, f->now_s);
     if (cfr_rotation_is_refused(r))
         return replace(r, f, out);
-    if (f->now_s < least_s || f->now_s < held_s)
-        return wait_or_look_up(r, f, out, least_s > held_s ? least_s : held_s);
+    if (f->lost && !f->alone)
+        return make_up(r, f, out, held_s);
+    if (f->now_s < held_s)
+        return wait_or_look_up(r, f, out, held_s);
     if (!f->used_by_all && f->now_s < most_s)
         return wait_or_look_up(r, f, out, most_s);
     return enter(r, CFR_ROTATION_RETIRING, f->now_s);

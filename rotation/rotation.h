@@ -7,14 +7,15 @@
  *   rest -> intent -> minted -> verified -> published -> retiring -> (inactive) -> deleting -> rest
  *              |        |  not usable in time   ^ |          |            |            |
  *              v        v                       | v          |            |            |
- *            lost <- undoing                 intent <--------+------------+------------+ the published key is gone
+ *            lost <- undoing                 intent <--------+------------+------------+ the published key is gone,
+ *                                                                                        or its secret is lost
  *
  *   rest -> verified   a key that another program created is adopted: it is listed, and was tried
  *
  * The published key must be listed as active before the old one is deactivated, and again before it is deleted. If it
- * was deleted or deactivated meanwhile, the old one is kept, and another key is made from `published`. In `lost`, a key
- * that may have been made is looked for: one that is ours for certain is deleted, any other is deactivated and put
- * aside. What is published stays.
+ * was deleted or deactivated meanwhile, the old one is kept, and another key is made from `published`; so it is, where
+ * there is room, if what was published is lost. In `lost`, a key that may have been made is looked for: one that is
+ * ours for certain is deleted, any other is deactivated and put aside. What is published stays.
  *
  * test/model/mint.pml is the same machine for spin; test_mint_rotation compares their steps. */
 #ifndef CFR_ROTATION_ROTATION_H
@@ -149,6 +150,7 @@ struct cfr_rotation_facts {
     int64_t now_s;
     uint32_t chance; /* random: a part of the next name */
     bool wanted;     /* a rotation was asked for */
+    bool lost;       /* nothing is published any more, and the secret of `current` is not available */
     bool alone;      /* nothing waits for a key: none is begun */
     bool pending;    /* a pending secret of journal->name is there */
     const char *pending_id;

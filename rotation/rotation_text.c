@@ -95,6 +95,29 @@ static void describe_kept(const struct cfr_rotation_rotation *r, char out[CFR_RO
             j->current, cfr_rotation_key_state_name(r->key_state), j->old);
 }
 
+static void describe_grace(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
+                           char out[CFR_ROTATION_WORDS_MAX])
+{
+    const struct cfr_rotation_journal *j = &r->journal;
+    int64_t left_s = j->published_s + r->rules.grace_s - f->now_s;
+    bool lost = f->lost && !f->alone;
+    char words[CFR_TIME_WORDS_MAX];
+
+    if (left_s < f->grace_left_s)
+        left_s = f->grace_left_s;
+    if (left_s > 0)
+        (void)snprintf(out, CFR_ROTATION_WORDS_MAX, "the grace of the old key, %s more",
+                       cfr_time_words(left_s * 1000, words));
+    if (lost && left_s > 0)
+        (void)snprintf(out + strlen(out), CFR_ROTATION_WORDS_MAX - strlen(out),
+                       ": nothing is published, because the secret of %.40s is lost, and there is no room for another "
+                       "key before the old one, %.40s, is deleted",
+                       j->current, j->old);
+    else if (left_s <= 0 && !lost)
+        (void)snprintf(out, CFR_ROTATION_WORDS_MAX, "consumers to say that they use generation %llu",
+                       (unsigned long long)j->generation);
+}
+
 /* The key that was found is not adopted. */
 static void describe_unfit(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
                            char out[CFR_ROTATION_WORDS_MAX])
@@ -138,13 +161,13 @@ void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_
 {
     const struct cfr_rotation_journal *j = &r->journal;
     char words[CFR_TIME_WORDS_MAX];
-    int64_t left_s = j->published_s + r->rules.grace_s - f->now_s;
     bool rests = j->step == CFR_ROTATION_REST || j->step == CFR_ROTATION_PUBLISHED;
+    bool makes_up = j->step == CFR_ROTATION_PUBLISHED && f->lost && !cfr_rotation_is_refused(r);
 
     out[0] = '\0';
     if (j->step == CFR_ROTATION_REST && r->unfit != CFR_ROTATION_FIT && f->found) {
         describe_unfit(r, f, out);
-    } else if (rests && r->listed_s != 0 && cfr_rotation_is_full(r)) {
+    } else if (rests && !makes_up && r->listed_s != 0 && cfr_rotation_is_full(r)) {
         describe_room(r, out);
     } else if (is_kept(r)) {
         describe_kept(r, out);
@@ -157,7 +180,8 @@ void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_
                        "there is %.40s, which is not credfresh's: delete it",
                        j->current, r->provider->most, r->other);
     } else if (j->step == CFR_ROTATION_MINTED && r->successes >= r->provider->verify_count) {
-        left_s = r->verified_s + r->rules.verify_wait_s - f->now_s;
+        int64_t left_s = r->verified_s + r->rules.verify_wait_s - f->now_s;
+
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX, "verify_wait, %s more: the cloud accepts the new key",
                        cfr_time_words(left_s * 1000, words));
     } else if (j->step == CFR_ROTATION_MINTED) {
@@ -169,12 +193,8 @@ void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_
                        "the file with the pending secret of the new key %.40s is gone or unreadable, and it may be "
                        "published already: restore it",
                        j->minted);
-    } else if (j->step == CFR_ROTATION_PUBLISHED && left_s > 0) {
-        (void)snprintf(out, CFR_ROTATION_WORDS_MAX, "the grace of the old key, %s more",
-                       cfr_time_words(left_s * 1000, words));
     } else if (j->step == CFR_ROTATION_PUBLISHED) {
-        (void)snprintf(out, CFR_ROTATION_WORDS_MAX, "consumers to say that they use generation %llu",
-                       (unsigned long long)j->generation);
+        describe_grace(r, f, out);
     } else if (j->step == CFR_ROTATION_INACTIVE && j->late_use) {
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
                        CFR_ROTATION_WAITS_OPERATOR

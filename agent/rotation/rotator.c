@@ -106,6 +106,7 @@ void cfr_rotator_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out)
         .now_s = now.wall_ms / 1000,
         .chance = (uint32_t)(cfr_clock_chance() * UINT32_MAX),
         .wanted = m->waiter.done != NULL && m->waiter.wanted,
+        .lost = m->waiter.done != NULL && m->waiter.lost,
         .alone = m->waiter.done == NULL,
         .pending = m->pending.held && m->pending.stored && strcmp(m->pending.name, m->r.journal.name) == 0,
         .pending_id = m->pending.key.id,
@@ -454,15 +455,16 @@ void cfr_rotator_step(struct cfr_rotator *m)
     cfr_rotator_run(m);
 }
 
-void cfr_rotator_start(struct cfr_rotator *m, bool wanted, bool again, cfr_source_exchange_fn *done, void *ctx)
+void cfr_rotator_start(struct cfr_rotator *m, bool wanted, bool again, bool lost, cfr_source_exchange_fn *done,
+                       void *ctx)
 {
-    m->waiter = (struct cfr_rotator_waiter){done, ctx, wanted};
+    m->waiter = (struct cfr_rotator_waiter){done, ctx, wanted, lost};
     m->given = (struct cfr_rotator_given){.id = ""};
     if (m->broken.code != 0)
         cfr_rotator_load(m);
-    m->waiter.wanted = m->store->start(m, again) || wanted;
+    m->waiter.wanted = m->store->start(m, again || lost) || wanted;
     /* Once room was made, the rotation must not wait for the list to be old. */
-    if (cfr_rotator_may_begin(m))
+    if (cfr_rotator_may_begin(m) || lost)
         m->r.listed_s = 0;
     m->r.permitted = false;
     if (m->r.journal.step == CFR_ROTATION_REST) {

@@ -60,11 +60,12 @@ int64_t cfr_rotator_ends_ms(const struct cfr_rotator *m);
 bool cfr_rotator_counts(struct cfr_rotator *m);
 
 /* Goes on until there is something to publish, and gives that to DONE with refresh_s, when the next rotation
- * is due. WANTED: even if none is due. AGAIN: what was published is not there any more, or to be published in another
- * way; a key that several agents share is published again, any other is replaced. Nothing to publish is a result
- * without a grant. DONE is called once, not before this returns, unless it is cancelled, and must not call
+ * is due. WANTED: even if none is due. AGAIN: it is to be published in another way; LOST: what was published is not
+ * there any more; a key that several agents share is published again, any other is replaced. Nothing to publish is a
+ * result without a grant. DONE is called once, not before this returns, unless it is cancelled, and must not call
  * cfr_rotator_step; after an error the rotator waits for the next start, but for what it has to clean up. */
-void cfr_rotator_start(struct cfr_rotator *m, bool wanted, bool again, cfr_source_exchange_fn *done, void *ctx);
+void cfr_rotator_start(struct cfr_rotator *m, bool wanted, bool again, bool lost, cfr_source_exchange_fn *done,
+                       void *ctx);
 void cfr_rotator_cancel(struct cfr_rotator *m);
 /* What DONE was given is published as GENERATION. */
 void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation);

@@ -33,6 +33,7 @@ struct cfr_rotator_waiter {
     cfr_source_exchange_fn *done; /* NULL = there is none */
     void *ctx;
     bool wanted;
+    bool lost; /* nothing is published any more */
 };
 
 /* The key that the waiter was given, or that was reported to it as published. */

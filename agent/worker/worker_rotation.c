@@ -113,7 +113,7 @@ void cfr_worker_rotation_start(struct cfr_worker *w, cfr_source_exchange_fn *don
     if (w->rotate_wanted && !w->forced)
         cfr_lifecycle_try_again(&w->life);
     w->token_used = 0;
-    cfr_rotator_start(w->rotator, w->rotate_wanted, w->replace || !known, done, w);
+    cfr_rotator_start(w->rotator, w->rotate_wanted, w->replace, !known && !w->replace, done, w);
 }
 
 /* Nothing was made: what is published, since ISSUED_MS, goes on. */

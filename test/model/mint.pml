@@ -2,7 +2,7 @@
 /* The rotation of one long-lived key (rotation/rotation.c) for spin: the program may end before and after everything it does,
  * and the answer to the one request that is not idempotent may be lost, or come while nobody waits any more.
  *
- * The pending secret may be gone whenever the program starts.
+ * The pending secret may be gone whenever the program starts, and what is published during a grace.
  *
  * A key that another program created may be adopted: it is published already where consumers read it.
  *
@@ -138,12 +138,13 @@ start:
     atomic { waits = false; answered = false; suspect = NONE; k = 0; gone = false; sure = false; if :: pending = NONE :: skip fi };
     do
     :: step == REST ->
-        /* Nothing but what is published or aside, and nothing on its way. */
+        /* Nothing but what is published or aside, and nothing on its way. One of ours that is aside may have been lost with what
+         * was published, and is deactivated when its time has come. */
         atomic { assert(!in_flight); assert(published == current || current == NONE); assert(old == NONE);
                  k = 0;
                  do
                  :: k < KEYS ->
-                    assert(!exists[k] || k == published || k == foreign || (aside[k] && (!deactivates || !accepted[k])));
+                    assert(!exists[k] || k == published || k == foreign || (aside[k] && (ours[k] || !deactivates || !accepted[k])));
                     k++
                  :: else -> k = 0; break
                  od };
@@ -244,6 +245,10 @@ start:
         if
         :: old == NONE -> GO(PUBLISHED, REST)
         :: old != NONE && grace_over -> GO(PUBLISHED, RETIRING) /* it may not know yet that the published one is gone */
+        :: old != NONE -> /* what was published is lost, though it may be in use: another one is made where there is room */
+            atomic { k = 0; do :: k < KEYS -> known[k] = exists[k]; k++ :: else -> k = 0; break od; minted = NONE; GO(PUBLISHED, INTENT) };
+            MAY_END;
+            goto create
         :: old != NONE && !ALIVE(current) -> /* another one is made, and the old one kept */
             if :: exists[current] -> REMOVE(current); MAY_END :: skip fi; /* where there is no room */
             atomic { k = 0; do :: k < KEYS -> known[k] = exists[k]; k++ :: else -> k = 0; break od; minted = NONE; GO(PUBLISHED, INTENT) };

@@ -408,6 +408,9 @@ static void turn(struct world *w)
     struct cfr_rotation_todo todo;
     bool changed;
 
+    /* What is published is removed: until it is published again, consumers go on with what they have read. */
+    f.lost = w->faults && w->published[0] != '\0' && chance(w, 200) == 0;
+    f.wanted = f.wanted || f.lost;
     f.alone = !f.wanted && chance(w, 3) == 0;
     cfr_rotation_next(&w->r, &f, &changed, &todo);
     if (changed) {
@@ -615,6 +618,100 @@ static void a_key_that_was_removed(void **state)
     }
 }
 
+/* Lists the keys "one", "two" and so on: the first COUNT of four. */
+static void list_first(struct cfr_rotation_rotation *r, int64_t now_s, size_t count)
+{
+    static const char *const ids[] = {"one", "two", "three", "four"};
+    struct cfr_rotation_keys keys = {.count = count};
+
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(keys.key[i].id, sizeof keys.key[i].id, "%s", ids[i]);
+        keys.key[i].active = true;
+    }
+    (void)cfr_rotation_listed(r, &keys, now_s);
+}
+
+/* During the grace, with "one" as the old key and "two" as the published one. */
+static struct cfr_rotation_rotation in_grace(const struct cfr_rotation_provider *provider)
+{
+    struct cfr_rotation_rotation r = at_rest(provider, 0, true);
+
+    r.rules.grace_most_s = 86400;
+    r.journal.step = CFR_ROTATION_PUBLISHED;
+    r.journal.published_s = START_S;
+    (void)snprintf(r.journal.old, sizeof r.journal.old, "one");
+    (void)snprintf(r.journal.current, sizeof r.journal.current, "two");
+    return r;
+}
+
+/* What was published is lost in the grace: another key is made next to both; the old one stays the old one. */
+static void what_was_published_is_lost(void **state)
+{
+    const struct cfr_rotation_provider provider = {.verify_count = 3};
+    struct cfr_rotation_rotation r = in_grace(&provider);
+    struct cfr_rotation_facts f = {.now_s = START_S + 5, .wanted = true, .pending_id = ""};
+    const struct cfr_rotation_key third = {.id = "three"};
+    struct cfr_rotation_todo todo;
+    bool changed;
+
+    (void)state;
+    /* That a rotation is wanted is not enough. */
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+    f.lost = true;
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_LIST);
+    list_first(&r, f.now_s, 2);
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_true(changed);
+    assert_int_equal(r.journal.step, CFR_ROTATION_INTENT);
+    assert_true(cfr_rotation_made(&r, &third, f.now_s));
+    r.journal.step = CFR_ROTATION_VERIFIED;
+    assert_true(cfr_rotation_published(&r, 3, f.now_s));
+    assert_string_equal(r.journal.current, "three");
+    assert_string_equal(r.journal.old, "one");
+    assert_int_equal(r.journal.aside_count, 1);
+    assert_string_equal(r.journal.aside[0].id, "two");
+    assert_true(r.journal.aside[0].ours);
+}
+
+/* Where there is no room it waits for the grace, but for no consumer: none can read what it should acknowledge. */
+static void it_is_lost_and_there_is_no_room(void **state)
+{
+    const struct cfr_rotation_provider provider = {.verify_count = 3, .most = 2, .deactivates = true};
+    struct cfr_rotation_rotation r = in_grace(&provider);
+    struct cfr_rotation_facts f = {.now_s = START_S + 5, .wanted = true, .lost = true, .pending_id = ""};
+    char words[CFR_ROTATION_WORDS_MAX];
+    struct cfr_rotation_todo todo;
+    bool changed;
+
+    (void)state;
+    list_first(&r, f.now_s, 2);
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+    assert_true(todo.at_s == START_S + 305);
+    cfr_rotation_words(&r, &f, words);
+    assert_string_equal(words,
+                        "the grace of the old key, 9 min 55 s more: nothing is published, because the secret "
+                        "of two is lost, and there is no room for another key before the old one, one, is deleted");
+    /* An operator makes room. */
+    f.now_s = START_S + 305;
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_LIST);
+    list_first(&r, f.now_s, 2);
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_true(todo.at_s == START_S + GRACE);
+    f.now_s = START_S + GRACE;
+    f.grace_left_s = 7;
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_false(changed);
+    assert_true(todo.at_s == START_S + GRACE + 5);
+    f.grace_left_s = 0;
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_true(changed);
+    assert_int_equal(r.journal.step, CFR_ROTATION_RETIRING);
+}
+
 /* Between two lists without it, one that has it, or that fails, begins the count again. */
 static void lists_that_disagree(void **state)
 {
@@ -765,6 +862,8 @@ int main(void)
         cmocka_unit_test(when_it_is_looked_up),
         cmocka_unit_test(a_key_that_was_removed),
         cmocka_unit_test(lists_that_disagree),
+        cmocka_unit_test(what_was_published_is_lost),
+        cmocka_unit_test(it_is_lost_and_there_is_no_room),
         cmocka_unit_test(a_key_that_was_found),
         cmocka_unit_test(an_id_that_is_not_the_secrets),
         cmocka_unit_test(a_lost_key_of_another_agent),
