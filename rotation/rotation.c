@@ -754,6 +754,16 @@ bool cfr_rotation_lacks_room(const struct cfr_rotation_rotation *r)
     return r->provider->most != 0 && r->others != 0 && r->others + 2 > r->provider->most;
 }
 
+/* It is retired like an old key, also if its owner is the present one again. */
+static bool is_former(const struct cfr_rotation_journal *j, const char *id)
+{
+    for (size_t i = 0; i < j->former_count; i++) {
+        if (strcmp(j->former[i].id, id) == 0 && strcmp(j->former[i].subject, j->subject) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void count_others(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys)
 {
     const struct cfr_rotation_journal *j = &r->journal;
@@ -763,7 +773,7 @@ static void count_others(struct cfr_rotation_rotation *r, const struct cfr_rotat
         const char *id = keys->key[i].id;
 
         if (strcmp(id, j->current) == 0 || strcmp(id, j->old) == 0 || strcmp(id, j->minted) == 0 ||
-            find_aside(j, id) != j->aside_count)
+            find_aside(j, id) != j->aside_count || is_former(j, id))
             continue;
         r->others++;
         copy(r->other, sizeof r->other, id);

@@ -48,16 +48,19 @@ void cfr_rotator_check_subject(struct cfr_rotator *m)
     size_t n = strlen(m->provider->name);
     char subject[CFR_ROTATION_SUBJECT_MAX];
     char was[CFR_ROTATION_SUBJECT_MAX];
+    bool changed;
 
     cfr_config_mint_subject(m->config->mint, subject);
     (void)snprintf(was, sizeof was, "%s", j->subject);
-    if (cfr_rotation_change_owner(j, subject, &left)) {
+    changed = cfr_rotation_change_owner(j, subject, &left);
+    if (changed) {
         /* Only where the former owner's keys are asked for does it matter where they are. */
         if (!m->provider->asks_owner || strncmp(was, m->provider->name, n) != 0 || was[n] != '/')
             j->account[0] = '\0';
-        report_change(m, was, former, &left, unknown);
-        m->unsaved = true;
+        if (!m->moved)
+            report_change(m, was, former, &left, unknown);
     }
+    m->moved = changed;
     cfr_str_free(&left);
 }
 
@@ -132,6 +135,7 @@ static int save_journal(struct cfr_rotator *m, struct cfr_err *err)
     m->unsaved = false;
     rc = m->store->save_journal(m, err);
     m->saving = rc == CFR_ROTATOR_UNDER_WAY;
+    m->moved = m->moved && rc < 0;
     m->unsaved = m->unsaved || (rc != 0 && !m->saving);
     if (rc == 0)
         cfr_rotator_made_good(m, CFR_ROTATOR_AT_STORE);
@@ -150,8 +154,16 @@ void cfr_rotator_save(struct cfr_rotator *m)
 static int save_changes(struct cfr_rotator *m, struct cfr_err *err)
 {
     bool stale = m->pending.stored && (!m->pending.held || strcmp(m->pending.name, m->r.journal.name) != 0);
-    int rc = stale ? m->store->drop_pending(m, err) : 0;
+    int rc = 0;
 
+    /* Until a key of the new owner is about to be made, the former one may be set back: it may have been a mistake. */
+    if (m->moved && m->r.journal.step == CFR_ROTATION_REST)
+        return 0;
+    /* The former owner's journal needs its pending secret. */
+    if (m->moved && m->unsaved)
+        rc = save_journal(m, err);
+    if (rc == 0 && stale)
+        rc = m->store->drop_pending(m, err);
     if (rc == 0 && m->pending.held && !m->pending.stored)
         rc = store_pending(m, err);
     return rc == 0 && m->unsaved ? save_journal(m, err) : rc;

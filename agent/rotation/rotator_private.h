@@ -117,6 +117,7 @@ struct cfr_rotator {
     struct cfr_err broken;      /* the journal cannot be used; code 0 = it can */
     bool unsaved;               /* the journal is ahead of the store, and of what is being saved */
     bool saving;                /* a save is under way */
+    bool moved;                 /* the owner is another one than in the store */
     bool failed;                /* the last attempt */
     unsigned offer_retries;     /* times in a row that `with` had nothing to offer */
     struct cfr_backoff backoff; /* after failures for which there is no waiter */
@@ -203,7 +204,8 @@ void cfr_rotator_saved(struct cfr_rotator *m, int rc, const struct cfr_err *err)
 void cfr_rotator_save(struct cfr_rotator *m);
 /* rotator.c: reads what there is, also when what was broken may have been repaired. */
 void cfr_rotator_load(struct cfr_rotator *m);
-/* rotator.c: what an earlier run knew of another user's keys is not about these. */
+/* rotator.c: what an earlier run knew of another user's keys is not about these. It is written down when the first key
+ * of the new owner is about to be made. */
 void cfr_rotator_check_subject(struct cfr_rotator *m);
 
 /* rotator_store.c: files in the state directory. */

@@ -3,10 +3,12 @@
 import json
 import signal
 
+import pytest
+
 from conftest import LocalCloud, eventually
 from mint_kinds import OpenStack
 from minting import (IAM, admin, call, cloud, configured, iam_cloud, keys_of, mint_of, minted, published_key,  # noqa: F401
-                     wait_complete)
+                     rotate, wait_complete, wait_step)
 
 BOTH = {**IAM, "users": ["robot", "other"]}
 
@@ -55,6 +57,34 @@ def test_it_survives_a_restart_and_says_why_it_cannot(configured):
     agent.stop()
     agent.start()
     eventually(lambda: not keys_of(agent.cloud), lambda: f"{mint_of(agent)}\n{agent.log}", 60)
+
+
+@pytest.mark.parametrize("step", ["rest", "published"])
+def test_a_mistake_is_set_back(configured, step):
+    """Nothing of the former owner is forgotten before a key of the new one is made: its rotation goes on."""
+    agent = configured
+    times = {"grace": "12s", "grace_most": "12s", "verify_every": "10s", "settle": "1s"}
+    agent.configure(minted(agent, mint=times), admin(agent)).start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    if step == "published":
+        rotate(agent, "ticket")
+        agent.wait_generation(2, "robot")
+        wait_step(agent, step)
+    key, generation = published_key(agent), agent.generation("robot")
+    journal = (agent.state / "robot+mint.json").read_text()
+    agent.configure(minted(agent, user="robto", mint=times), admin(agent))
+    agent.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "there is no such user" in ((agent.status("robot")["last_error"] or {}).get("message") or ""),
+               lambda: agent.log)
+    assert f"the key {key} of aws/robot is removed once the new owner's is published" in agent.log
+    assert (agent.state / "robot+mint.json").read_text() == journal and published_key(agent) == key
+    agent.configure(minted(agent, mint=times), admin(agent))
+    agent.process.send_signal(signal.SIGHUP)
+    eventually(lambda: agent.status("robot")["ready"] and mint_of(agent).get("key_state") == "active", lambda: agent.log)
+    eventually(lambda: mint_of(agent)["step"] == "rest", lambda: f"{mint_of(agent)}\n{agent.log}", 40)
+    assert list(keys_of(agent.cloud)) == [key] == [published_key(agent)] and agent.generation("robot") == generation
+    assert "not credfresh's" not in agent.log and mint_of(agent)["state"] == "UPDATE_COMPLETE"
 
 
 def test_every_key_of_the_former_owner_is_told_of(configured):

@@ -712,6 +712,26 @@ static void it_is_lost_and_there_is_no_room(void **state)
     assert_int_equal(r.journal.step, CFR_ROTATION_RETIRING);
 }
 
+/* A key of the same owner from before another one was configured is ours, and retired. */
+static void a_key_of_an_owner_that_is_set_back(void **state)
+{
+    const struct cfr_rotation_provider provider = {.verify_count = 3, .most = 2};
+    struct cfr_rotation_rotation r = at_rest(&provider, 86400, true);
+
+    (void)state;
+    (void)snprintf(r.journal.subject, sizeof r.journal.subject, "aws/robot");
+    list_first(&r, START_S, 2);
+    assert_true(cfr_rotation_lacks_room(&r));
+    r.journal.former_count = 1;
+    (void)snprintf(r.journal.former[0].id, sizeof r.journal.former[0].id, "two");
+    (void)snprintf(r.journal.former[0].subject, sizeof r.journal.former[0].subject, "aws/other");
+    list_first(&r, START_S + 100, 2);
+    assert_true(cfr_rotation_lacks_room(&r));
+    (void)snprintf(r.journal.former[0].subject, sizeof r.journal.former[0].subject, "aws/robot");
+    list_first(&r, START_S + 200, 2);
+    assert_false(cfr_rotation_lacks_room(&r));
+}
+
 /* Between two lists without it, one that has it, or that fails, begins the count again. */
 static void lists_that_disagree(void **state)
 {
@@ -864,6 +884,7 @@ int main(void)
         cmocka_unit_test(lists_that_disagree),
         cmocka_unit_test(what_was_published_is_lost),
         cmocka_unit_test(it_is_lost_and_there_is_no_room),
+        cmocka_unit_test(a_key_of_an_owner_that_is_set_back),
         cmocka_unit_test(a_key_that_was_found),
         cmocka_unit_test(an_id_that_is_not_the_secrets),
         cmocka_unit_test(a_lost_key_of_another_agent),
