@@ -47,8 +47,9 @@ struct cfr_rotator_given {
 struct cfr_rotator_call {
     enum cfr_rotation_op op;
     char id[CFR_ROTATION_ID_MAX];
-    const char *owner; /* NULL = the configured subject */
-    bool former;       /* the key is one of a former owner */
+    const char *owner;                      /* NULL = the configured subject */
+    char account[CFR_ROTATION_ACCOUNT_MAX]; /* that the last LIST was asked of; "" = not known */
+    bool former;                            /* the key is one of a former owner */
     size_t place;
     size_t right; /* how many of the rights that are being tried were found; only while `rights` */
     bool rights;  /* they are being tried */
@@ -171,6 +172,8 @@ int cfr_rotator_try_rights(struct cfr_rotator *m, struct cfr_err *err);
 int cfr_rotator_call_former(struct cfr_rotator *m, enum cfr_rotation_op op, struct cfr_err *err);
 /* It could not be retired: reports why. */
 void cfr_rotator_former_failed(struct cfr_rotator *m, const struct cfr_err *err);
+/* The last list has a key of ours, so that its account is where our keys are: notes it, if none is noted. */
+void cfr_rotator_note_account(struct cfr_rotator *m);
 void cfr_rotator_hang_up(struct cfr_rotator *m);
 bool cfr_rotator_is_calling(const struct cfr_rotator *m);
 /* How long a request may take at most. */

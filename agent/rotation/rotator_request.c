@@ -42,6 +42,15 @@ static int find_admin(const struct cfr_rotator *m, const struct cfr_grant **out,
 
 /* ---- sending ---- */
 
+static void copy_account(char out[CFR_ROTATION_ACCOUNT_MAX], struct cfr_view account)
+{
+    size_t n = account.n < CFR_ROTATION_ACCOUNT_MAX ? account.n : 0;
+
+    if (n != 0)
+        memcpy(out, account.p, n);
+    out[n] = '\0';
+}
+
 /* The keys of an owner in one account say nothing of those of another of the same name. */
 static int check_account(struct cfr_rotator *m, const struct cfr_rotation_ask *ask, struct cfr_err *err)
 {
@@ -50,6 +59,8 @@ static int check_account(struct cfr_rotator *m, const struct cfr_rotation_ask *a
 
     if (m->provider->account != NULL && ask->admin != NULL)
         now = m->provider->account(m->provider_config, ask);
+    if (ask->op == CFR_ROTATION_LIST)
+        copy_account(m->call.account, now);
     if (now.n == 0 || now.n >= sizeof j->account || cfr_view_is(now, j->account))
         return 0;
     if (j->account[0] != '\0')
@@ -61,11 +72,20 @@ static int check_account(struct cfr_rotator *m, const struct cfr_rotation_ask *a
             m->config->mint->with, (int)now.n, now.p, j->subject, j->account,
             j->current[0] != '\0' ? j->current : "none is published");
     if (ask->op == CFR_ROTATION_CREATE) {
-        memcpy(j->account, now.p, now.n);
-        j->account[now.n] = '\0';
+        copy_account(j->account, now);
         m->unsaved = true;
     }
     return 0;
+}
+
+void cfr_rotator_note_account(struct cfr_rotator *m)
+{
+    struct cfr_rotation_journal *j = &m->r.journal;
+
+    if (j->account[0] != '\0' || m->call.account[0] == '\0')
+        return;
+    memcpy(j->account, m->call.account, sizeof j->account);
+    m->unsaved = true;
 }
 
 static int build(struct cfr_rotator *m, struct cfr_err *err)

@@ -114,6 +114,9 @@ static void on_listed(struct cfr_rotator *m, int64_t now_s)
     const char *key = m->r.journal.current;
 
     m->unsaved = cfr_rotation_listed(&m->r, &m->call.answer.keys, now_s) || m->unsaved;
+    /* That of a key that was adopted by an earlier version is not known. */
+    if (key[0] != '\0' && cfr_rotation_look_up(&m->call.answer.keys, key) != CFR_ROTATION_KEY_DELETED)
+        cfr_rotator_note_account(m);
     m->lookup_log = (struct cfr_log_once){0};
     report_aside(m, &before);
     warn_of_room(m);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Another owner of the rotated key: the former owner's is removed after the grace, or the reason is shown why it is not."""
+import functools
 import json
 import signal
 
@@ -116,16 +117,33 @@ def test_every_key_of_the_former_owner_is_told_of(configured):
         assert f"{said} the key {key} of" in agent.log and f"{said} the key AKIAOURS000000000000" not in agent.log
 
 
-def test_another_user_behind_with(agent_factory, tmp_path):
+@pytest.mark.parametrize("key", ["created", "adopted", "of an earlier version"])
+def test_another_user_behind_with(agent_factory, tmp_path, key):
     """Its list does not have the keys of the user before: that is said, and nothing is done, until `with` is set back."""
-    cloud = LocalCloud(tmp_path / "keystone", config=OpenStack.settings(2))
-    agent = agent_factory(cloud)
     first, second = OpenStack(0, "robot"), OpenStack(1, "robot")
+    settings = OpenStack.settings(2)
+    given = tmp_path / "given"
+    if key == "adopted":
+        settings["keystone"]["application_credentials"] += [
+            {"id": "prod-key", "name": "prod", "secret": "prod-secret", "user": first.subject}]
+        first.configured = functools.partial(first.configured, adopt=str(given))
+        second.configured = functools.partial(second.configured, adopt=str(given))
+    cloud = LocalCloud(tmp_path / "keystone", config=settings)
+    given.write_text(f"OS_AUTH_URL={cloud.ready['keystone_url']}\nOS_APPLICATION_CREDENTIAL_ID=prod-key\n"
+                     "OS_APPLICATION_CREDENTIAL_SECRET=prod-secret\n")
+    agent = agent_factory(cloud)
     agent.configure(*first.configured(agent)).start()
     agent.wait_generation(1, "robot")
     wait_complete(agent)
+    journal = agent.state / "robot+mint.json"
+    if key == "of an earlier version":
+        agent.stop()
+        journal.write_text(json.dumps({name: value for name, value in json.loads(journal.read_text()).items()
+                                       if name != "account"}))
+        agent.start()
+    assert (first.published(agent) == "prod-key") == (key == "adopted")
     key = first.published(agent)
-    assert json.loads((agent.state / "robot+mint.json").read_text())["account"] == first.subject
+    eventually(lambda: json.loads(journal.read_text()).get("account") == first.subject, lambda: agent.log)
     for kind, words in ((second, f"belongs to {second.subject} now, and the keys"), (first, None)):
         agent.configure(*kind.configured(agent))
         agent.process.send_signal(signal.SIGHUP)
