@@ -11,6 +11,7 @@
 #define AGAIN_S      3    /* between tries of a key that is not accepted everywhere yet */
 #define NEXT_S       1    /* between successes in a row */
 #define LOOKUP_S     3600 /* between lookups of the published key */
+#define ASIDE_S      3600 /* between tries of a key that is aside and cannot be retired */
 
 static void copy(char *to, size_t size, const char *from)
 {
@@ -254,12 +255,34 @@ static size_t next_aside(const struct cfr_rotation_journal *j)
     return found;
 }
 
+static int64_t aside_wait_s(const struct cfr_rotation_rotation *r)
+{
+    return r->rules.inactive_s > r->rules.settle_s ? r->rules.inactive_s : r->rules.settle_s;
+}
+
 int64_t cfr_rotation_aside_due_s(const struct cfr_rotation_rotation *r)
 {
-    int64_t wait_s = r->rules.inactive_s > r->rules.settle_s ? r->rules.inactive_s : r->rules.settle_s;
     size_t at = next_aside(&r->journal);
+    int64_t due_s;
 
-    return at == r->journal.aside_count ? INT64_MAX : r->journal.aside[at].since_s + wait_s;
+    if (at == r->journal.aside_count)
+        return INT64_MAX;
+    due_s = r->journal.aside[at].since_s + aside_wait_s(r);
+    return due_s > r->aside_try_s ? due_s : r->aside_try_s;
+}
+
+bool cfr_rotation_aside_failed(struct cfr_rotation_rotation *r, int64_t now_s)
+{
+    struct cfr_rotation_journal *j = &r->journal;
+    size_t at = find_aside(j, r->suspect);
+
+    r->aside_try_s = now_s + ASIDE_S;
+    r->suspect[0] = '\0';
+    if (at == j->aside_count)
+        return false;
+    /* Due as before, and after the others that are. */
+    j->aside[at].since_s = now_s - aside_wait_s(r);
+    return true;
 }
 
 /* At rest, what was deleted is forgotten, and what may be another user's once that one has activated it again. */

@@ -196,6 +196,7 @@ struct cfr_rotation_rotation {
     bool judged;     /* the last use of the key in question is known */
     bool permitted;  /* the rights that a rotation needs were tried, since the last one began */
     int64_t former_try_s; /* a former owner's key is not tried again before then */
+    int64_t aside_try_s;  /* nor is one that is aside */
     enum cfr_rotation_unfit unfit;
     unsigned others;                 /* of the last list: keys that are neither ours nor aside */
     char other[CFR_ROTATION_ID_MAX]; /* one of them */
@@ -240,6 +241,8 @@ bool cfr_rotation_former_retired(struct cfr_rotation_rotation *r, bool deleted, 
 /* It could not be, which is no failure of the rotation: after an hour the next one is tried, and it again after the
  * others. */
 bool cfr_rotation_former_failed(struct cfr_rotation_rotation *r, int64_t now_s);
+/* The same for a key of ours that is aside: the cloud refuses to deactivate or delete it. */
+bool cfr_rotation_aside_failed(struct cfr_rotation_rotation *r, int64_t now_s);
 /* The rights that a rotation needs are there. */
 void cfr_rotation_permitted(struct cfr_rotation_rotation *r);
 /* False for a key that was there before: such an answer is not one to our request. */

@@ -127,6 +127,7 @@ struct cfr_rotator {
     int64_t deadline_boot_ms;
     int64_t published_boot_ms;                 /* 0 = not by this run */
     char former[2 * CFR_ROTATION_SUBJECT_MAX]; /* why a former owner's key stays, in words; "" = it does not */
+    char aside[2 * CFR_ROTATION_SUBJECT_MAX];  /* the same of a key of ours that is aside */
     bool may_not;                              /* the last attempt was refused because `with` lacks a right */
     bool room_warned;                          /* that the next rotation lacks room was logged */
     bool found_refused;                        /* the key was found refused, and no start has followed yet */

@@ -74,7 +74,7 @@ void cfr_rotator_lookup_failed(struct cfr_rotator *m, const struct cfr_err *err)
 }
 
 /* Reports which of the keys that were aside in BEFORE are no longer. */
-static void report_aside(const struct cfr_rotator *m, const struct cfr_rotation_journal *before)
+static void report_aside(struct cfr_rotator *m, const struct cfr_rotation_journal *before)
 {
     const struct cfr_rotation_journal *j = &m->r.journal;
 
@@ -84,11 +84,13 @@ static void report_aside(const struct cfr_rotator *m, const struct cfr_rotation_
 
         for (size_t k = 0; k < j->aside_count; k++)
             there = there || strcmp(j->aside[k].id, id) == 0;
-        if (!there)
-            cfr_log(CFR_LOG_INFO, m->config->name, NULL, "the key %s, which was put aside, is %s", id,
-                    cfr_rotation_look_up(&m->call.answer.keys, id) == CFR_ROTATION_KEY_ACTIVE
-                        ? "active again: it is left alone"
-                        : "gone");
+        if (there)
+            continue;
+        m->aside[0] = '\0';
+        cfr_log(CFR_LOG_INFO, m->config->name, NULL, "the key %s, which was put aside, is %s", id,
+                cfr_rotation_look_up(&m->call.answer.keys, id) == CFR_ROTATION_KEY_ACTIVE
+                    ? "active again: it is left alone"
+                    : "gone");
     }
 }
 
@@ -252,6 +254,24 @@ static void on_former(struct cfr_rotator *m, const struct cfr_rotator_outcome *o
     m->unsaved = cfr_rotation_former_retired(&m->r, deleted, now_s) || m->unsaved;
 }
 
+/* The request is about a key of ours that is aside: no rotation depends on it. */
+static bool is_aside(const struct cfr_rotator *m)
+{
+    return m->r.journal.step == CFR_ROTATION_REST && !m->call.rights && !m->call.former &&
+           (m->call.op == CFR_ROTATION_DEACTIVATE || m->call.op == CFR_ROTATION_DELETE);
+}
+
+static void on_aside_failed(struct cfr_rotator *m, const struct cfr_err *err, int64_t now_s)
+{
+    bool news = m->aside[0] == '\0';
+
+    (void)snprintf(m->aside, sizeof m->aside, "the key %.130s, which was put aside, stays: %.200s", m->call.id,
+                   err->text);
+    cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL, "%s [%s]; delete it in the cloud", m->aside,
+            cfr_err_name(err->code));
+    m->unsaved = cfr_rotation_aside_failed(&m->r, now_s) || m->unsaved;
+}
+
 void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
 {
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
@@ -264,6 +284,8 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
         cfr_rotator_made_good(m, CFR_ROTATOR_AT_START);
     else if (o->rc == 0 && !own)
         cfr_rotator_made_good(m, (int)m->call.op);
+    if (o->rc == 0 && is_aside(m))
+        m->aside[0] = '\0';
     if (m->call.former)
         on_former(m, o, now_s);
     else if (m->call.rights)
@@ -274,6 +296,8 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
         on_verified(m, o, now_s);
     else if (lookup && o->rc != 0)
         cfr_rotator_lookup_failed(m, &o->err);
+    else if (o->rc != 0 && is_aside(m))
+        on_aside_failed(m, &o->err, now_s);
     else if (o->rc != 0)
         cfr_rotator_trouble(m, (int)m->call.op, &o->err, o->retry_after_s);
     else if (m->call.op == CFR_ROTATION_LIST)

@@ -144,6 +144,8 @@ void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_st
     }
     cfr_rotator_facts(m, &facts);
     cfr_rotation_words(&m->r, &facts, m->words);
+    if (j->step == CFR_ROTATION_REST && m->aside[0] != '\0' && put_aside == 0 && !cfr_rotation_is_full(&m->r))
+        (void)snprintf(m->words, sizeof m->words, "%.511s", m->aside);
     if (is_followed(m))
         (void)snprintf(m->words, sizeof m->words, "another agent, which goes on with the rotation: %.255s",
                        m->shared->holder[0] != '\0' ? m->shared->holder : "one without name");

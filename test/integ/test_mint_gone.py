@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Rotation asks before it deletes: a published key that an operator deletes or deactivates while the old one is still there. In
 every cloud."""
+import json
 import shutil
 import time
 
@@ -198,3 +199,26 @@ def test_the_published_files_are_removed_during_the_grace(agent, restarted):
         (agent.dir / f"{kind.name}-in-use").write_text(f"{agent.generation(kind.credential)}\n")
     for kind in kinds:
         wait_alone(agent, kind)
+
+
+def test_a_key_aside_that_cannot_be_removed(agent):
+    """It is told of, and stands in the way of no rotation."""
+    start(agent, [GOOGLE], verify_every="10s")
+    agent.stop()
+    aside = GOOGLE.make(agent.cloud)
+    journal = agent.state / "gcp+mint.json"
+    journal.write_text(json.dumps(json.loads(journal.read_text()) |
+                                  {"aside": [{"since_s": str(int(time.time()) - 3600), "id": aside, "ours": True}]}))
+    for action in GOOGLE.requests[2:]:
+        agent.cloud.fault(kind="status", status=403, count=-1, match={"action": action},
+                          body='{"error":{"code":403,"status":"PERMISSION_DENIED","message":"no"}}')
+    agent.start()
+    said = f"the key {aside}, which was put aside, stays: "
+    eventually(lambda: said in (mint_of(agent, GOOGLE).get("waits_for") or ""), lambda: f"{mint_of(agent, GOOGLE)}\n{agent.log}")
+    assert mint_of(agent, GOOGLE)["state"] == "UPDATE_COMPLETE" and agent.log.count(said) == 1
+    rotate(agent, [GOOGLE])
+    assert GOOGLE.works(agent) and aside in GOOGLE.held(agent.cloud)
+    agent.cloud.clear_faults()
+    agent.stop()
+    agent.start()
+    wait_alone(agent, GOOGLE)

@@ -732,6 +732,38 @@ static void a_key_of_an_owner_that_is_set_back(void **state)
     assert_false(cfr_rotation_lacks_room(&r));
 }
 
+/* A key of ours that is aside and cannot be deleted: the others have their turn, and a rotation that is due begins. */
+static void one_that_is_aside_and_stays(void **state)
+{
+    const struct cfr_rotation_provider provider = {.verify_count = 3};
+    struct cfr_rotation_rotation r = at_rest(&provider, 86400, true);
+    struct cfr_rotation_facts f = {.now_s = START_S, .wanted = true, .pending_id = ""};
+    struct cfr_rotation_todo todo;
+    bool changed;
+
+    (void)state;
+    r.rules.inactive_s = ASIDE;
+    r.journal.aside_count = 2;
+    r.journal.aside[0] = (struct cfr_rotation_aside){.id = "two", .since_s = START_S - 2000, .ours = true};
+    r.journal.aside[1] = (struct cfr_rotation_aside){.id = "three", .since_s = START_S - 1000, .ours = true};
+    list_first(&r, START_S, 3);
+    todo = next_of(&r, START_S, true);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_DELETE);
+    assert_string_equal(todo.id, "two");
+    assert_true(cfr_rotation_aside_failed(&r, START_S));
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    assert_true(changed);
+    assert_int_equal(r.journal.step, CFR_ROTATION_INTENT);
+    r.journal.step = CFR_ROTATION_REST;
+    list_first(&r, START_S + 3600, 3);
+    todo = next_of(&r, START_S + 3600, true);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_DELETE);
+    assert_string_equal(todo.id, "three");
+    (void)cfr_rotation_deleted(&r, START_S + 3600);
+    list_first(&r, START_S + 3600, 2);
+    assert_string_equal(next_of(&r, START_S + 3600, true).id, "two");
+}
+
 /* Between two lists without it, one that has it, or that fails, begins the count again. */
 static void lists_that_disagree(void **state)
 {
@@ -885,6 +917,7 @@ int main(void)
         cmocka_unit_test(what_was_published_is_lost),
         cmocka_unit_test(it_is_lost_and_there_is_no_room),
         cmocka_unit_test(a_key_of_an_owner_that_is_set_back),
+        cmocka_unit_test(one_that_is_aside_and_stays),
         cmocka_unit_test(a_key_that_was_found),
         cmocka_unit_test(an_id_that_is_not_the_secrets),
         cmocka_unit_test(a_lost_key_of_another_agent),
