@@ -173,8 +173,6 @@ int cfr_rotator_try_rights(struct cfr_rotator *m, struct cfr_err *err);
 int cfr_rotator_call_former(struct cfr_rotator *m, enum cfr_rotation_op op, struct cfr_err *err);
 /* It could not be retired: reports why. */
 void cfr_rotator_former_failed(struct cfr_rotator *m, const struct cfr_err *err);
-/* The last list has a key of ours, so that its account is where our keys are: notes it, if none is noted. */
-void cfr_rotator_note_account(struct cfr_rotator *m);
 void cfr_rotator_hang_up(struct cfr_rotator *m);
 bool cfr_rotator_is_calling(const struct cfr_rotator *m);
 /* How long a request may take at most. */
@@ -191,6 +189,8 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
 
 /* rotator_admin.c: what the credential named `with` has, borrowed until the loop's next turn. CFR_E_UNAVAILABLE. */
 int cfr_rotator_find_admin(const struct cfr_rotator *m, const struct cfr_grant **out, struct cfr_err *err);
+/* The last list has a key of ours, so that its account is where our keys are: notes it, if none is noted. */
+void cfr_rotator_note_account(struct cfr_rotator *m);
 
 /* rotator_adopt.c */
 /* Looks for the key that is to be adopted, if one is. 0: that is done; 1: it is under way; or an error. */

@@ -78,16 +78,6 @@ static int check_account(struct cfr_rotator *m, const struct cfr_rotation_ask *a
     return 0;
 }
 
-void cfr_rotator_note_account(struct cfr_rotator *m)
-{
-    struct cfr_rotation_journal *j = &m->r.journal;
-
-    if (j->account[0] != '\0' || m->call.account[0] == '\0')
-        return;
-    memcpy(j->account, m->call.account, sizeof j->account);
-    m->unsaved = true;
-}
-
 static int build(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_wire_request *r = &m->call.request;
