@@ -7,6 +7,7 @@
 #include "agent/config/schema_private.h"
 #include "agent/config/kinds.h"
 #include "agent/http/client.h"
+#include "agent/loop/slow_file.h"
 #include "files/file.h"
 #include "files/format/format.h"
 #include "files/path.h"
@@ -398,16 +399,17 @@ static void check_ca_file(struct ca_walk *w, const char *path, int line)
     if (w->good != NULL && strcmp(w->good, path) == 0)
         return;
     cfr_secret_init(&content, CFR_HTTP_CA_FILE_MAX);
-    rc = cfr_file_read(path, &content, &err);
+    rc = cfr_slow_file_is(path) ? cfr_slow_file_read(path, &content, NULL, &err) : cfr_file_read(path, &content, &err);
     if (rc == CFR_E_NOMEM)
         w->ps->nomem = true;
-    else if (rc != 0)
+    /* The exchange reports one that does not answer. */
+    else if (rc != 0 && rc != CFR_E_TIMEOUT)
         cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: cannot be used: %s", w->kind, w->credential,
                                    w->where, err.text);
-    else if (cfr_view_find(cfr_secret_view(&content), "CERTIFICATE-----") < 0)
+    else if (rc == 0 && cfr_view_find(cfr_secret_view(&content), "CERTIFICATE-----") < 0)
         cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: %.200s holds no certificate in PEM form", w->kind,
                                    w->credential, w->where, path);
-    else
+    else if (rc == 0)
         w->good = path;
     cfr_secret_free(&content);
 }

@@ -7,6 +7,7 @@
 #include "agent/loop/env.h"
 #include "agent/loop/launcher.h"
 #include "agent/loop/sd_notify.h"
+#include "agent/loop/slow_file.h"
 #include "agent/daemon/lookup_private.h"
 #include "agent/source/token_file.h"
 #include "base/err.h"
@@ -447,6 +448,7 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
     /* Before anything is read: hooks are started with what there is now. */
     if (cfr_launcher_open(&err) != 0)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "hooks cannot run: %s", err.text);
+    cfr_slow_file_guard();
     cfr_json_setup();
     cfr_daemon_set_log(&a, NULL);
     if (load(&a, &err) != 0) {

@@ -3,6 +3,7 @@
 #include "agent/http/ca_file_private.h"
 
 #include "agent/http/client.h"
+#include "agent/loop/slow_file.h"
 #include "base/str.h"
 #include "files/file.h"
 
@@ -76,17 +77,25 @@ static int make_copy(struct cfr_view bytes, int *out, struct cfr_err *err)
     return rc;
 }
 
-static int read_copy(const char *path, int *out, struct cfr_err *err)
+/* NOW becomes its status, which is from before the read, so that a change in between is noticed the next time. *OUT stays
+ * -1 if that is SEEN. */
+static int read_copy(const char *path, const struct stat *seen, struct stat *now, int *out, struct cfr_err *err)
 {
+    bool slow = cfr_slow_file_is(path);
     struct cfr_secret bytes;
-    int rc;
+    int rc = 0;
 
+    *out = -1;
+    if (!slow && stat(path, now) != 0)
+        return cfr_err_sys(err, errno, "cannot read the CA certificates in %s", path);
+    if (!slow && seen != NULL && is_same_file(seen, now))
+        return 0;
     cfr_secret_init(&bytes, CFR_HTTP_CA_FILE_MAX);
-    rc = cfr_file_read(path, &bytes, err);
-    if (rc == 0)
-        rc = make_copy(cfr_secret_view(&bytes), out, err);
-    else if (err != NULL)
+    rc = slow ? cfr_slow_file_read(path, &bytes, now, err) : cfr_file_read(path, &bytes, err);
+    if (rc != 0 && err != NULL)
         (void)cfr_err_prefix(err, "cannot read the CA certificates");
+    if (rc == 0 && (seen == NULL || !is_same_file(seen, now)))
+        rc = make_copy(cfr_secret_view(&bytes), out, err);
     cfr_secret_free(&bytes);
     return rc;
 }
@@ -150,13 +159,10 @@ int cfr_http_trust_load(struct cfr_http_trust *t, const char *path, struct cfr_h
     int rc;
 
     *changed = false;
-    if (stat(path, &now) != 0)
-        return cfr_err_sys(err, errno, "cannot read the CA certificates in %s", path);
-    if (i == t->count || !is_same_file(&t->files[i].seen, &now)) {
-        /* The status is from before the read, so that a change in between is noticed the next time. */
-        rc = read_copy(path, &fd, err);
-        if (rc != 0)
-            return rc;
+    rc = read_copy(path, i < t->count ? &t->files[i].seen : NULL, &now, &fd, err);
+    if (rc != 0)
+        return rc;
+    if (fd >= 0) {
         rc = add_file(t, path, &now, fd, err);
         if (rc != 0) {
             (void)close(fd);

@@ -4,6 +4,8 @@
 #include "agent/source/inputs_private.h"
 #include "agent/source/token_place_private.h"
 
+#include "agent/loop/slow_file.h"
+
 #include "base/hash.h"
 #include "files/file.h"
 
@@ -63,10 +65,14 @@ static int read_content(struct cfr_source_inputs *m, const char *key, const char
     if (strncmp(path, VARIABLE, sizeof VARIABLE - 1) == 0)
         return read_variable(m, key, path + sizeof VARIABLE - 1, err);
     cfr_secret_init(to, CONTENT_MAX);
-    /* In this order, so that a file which is replaced in between counts as changed once more, not as the same. */
-    rc = stat(path, &st) == 0 ? 0 : cfr_err_sys(err, errno, "cannot open %s", path);
-    if (rc == 0)
-        rc = cfr_file_read(path, to, err);
+    if (cfr_slow_file_is(path)) {
+        rc = cfr_slow_file_read(path, to, &st, err);
+    } else {
+        /* In this order, so that a file which is replaced in between counts as changed once more, not as the same. */
+        rc = stat(path, &st) == 0 ? 0 : cfr_err_sys(err, errno, "cannot open %s", path);
+        if (rc == 0)
+            rc = cfr_file_read(path, to, err);
+    }
     if (rc != 0)
         return cfr_err_prefix(err, "%s", key);
     m->contents[m->content_count] = (struct cfr_sts_content){key, cfr_view_trim(cfr_secret_view(to))};
@@ -258,7 +264,12 @@ int cfr_source_find_token(const struct cfr_source_env *env, const struct cfr_con
 void cfr_source_watch_path(struct cfr_source_watching *w, const char *path)
 {
     struct cfr_err err = {0};
-    int rc = path != NULL ? cfr_watch_add(w->watch, path, w->watcher, &err) : 0;
+    int rc = 0;
+
+    if (path != NULL && cfr_slow_file_is(path))
+        rc = cfr_err_set(&err, CFR_E_PATH, "%s lies on a network or FUSE file system, which may not answer", path);
+    else if (path != NULL)
+        rc = cfr_watch_add(w->watch, path, w->watcher, &err);
 
     if (rc == 0 || w->rc != 0)
         return;

@@ -3,6 +3,8 @@
 #include "agent/source/inputs_private.h"
 #include "agent/source/token_place_private.h"
 
+#include "agent/loop/slow_file.h"
+
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -178,7 +180,9 @@ static int read_field(const struct cfr_config_token *config, struct cfr_view tex
 
 static int read_bytes(const char *path, const char *directory, struct cfr_secret *out, struct cfr_err *err)
 {
-    int rc = directory != NULL ? cfr_source_token_place_read(directory, path, out, err) : cfr_file_read(path, out, err);
+    int rc = directory != NULL         ? cfr_source_token_place_read(directory, path, out, err)
+             : cfr_slow_file_is(path) ? cfr_slow_file_read(path, out, NULL, err)
+                                      : cfr_file_read(path, out, err);
 
     if (rc == CFR_E_MISSING)
         return cfr_err_set(err, CFR_E_MISSING, "waiting for the token file %s, which does not exist yet", path);

@@ -411,6 +411,28 @@ def test_a_hook_program_on_a_hung_file_system_keeps_nobody_waiting(agent, hung):
 
 
 @root_only
+@pytest.mark.parametrize("kind", ["token", "ca_file", "both"])
+def test_a_source_on_a_hung_file_system_keeps_nobody_waiting(agent, hung, kind):
+    """The file is read by a child, which ends once the file system answers, here with an error."""
+    demo = agent.credential()
+    if kind != "ca_file":
+        demo["token"] = {"file": str(hung / "token")}
+    if kind != "token":
+        demo["exchange"]["aws"]["ca_file"] = str(hung / "ca.pem")
+    agent.configure(demo, agent.credential("other")).start()
+    agent.wait_state("fresh", "other")
+    assert slowest_answer(agent, lambda: "its file system has not answered" in error_of(agent)) < HANG_S
+    assert str(hung) in error_of(agent)
+    end = time.monotonic() + 3
+    assert slowest_answer(agent, lambda: time.monotonic() > end) < HANG_S
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    assert len(children(agent)) <= 4, children(agent)
+    began = time.monotonic()
+    agent.stop()
+    assert time.monotonic() - began < 8
+
+
+@root_only
 @pytest.mark.parametrize("kind", ["there", "link"])
 def test_a_pid_file_on_a_hung_file_system_keeps_nobody_waiting(agent, home, hung, kind):
     """The agent is to end with the process that it names."""

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that may not answer, read by children. */
+#include "agent/loop/slow_file.h"
+
+#include "agent/loop/errand.h"
+#include "files/file.h"
+#include "files/route.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define WAIT_MS     50
+#define LOOK_NS     500000
+#define HANGING_MAX 32
+
+/* What a child leaves. */
+struct found {
+    struct cfr_err err;
+    struct stat status;
+    size_t n;
+    char bytes[];
+};
+
+struct reading {
+    const char *path;
+    size_t limit;
+};
+
+/* Children that have not answered in time. */
+struct hanging {
+    char *path; /* NULL: a free place */
+    size_t limit;
+    struct cfr_errand *errand;
+};
+
+static struct hanging hanging[HANGING_MAX];
+static bool guards;
+
+void cfr_slow_file_guard(void)
+{
+    guards = true;
+}
+
+bool cfr_slow_file_is(const char *path)
+{
+    struct cfr_route route;
+
+    /* These always answer, and a child has other descriptors than we. */
+    if (!guards || strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/", 5) == 0)
+        return false;
+    /* The directory that it is in, and the one that a link at its end leads to. */
+    cfr_route_find(path, false, false, &route);
+    if (route.storage == CFR_ROUTE_REMOTE || route.blocked)
+        return true;
+    cfr_route_find(path, true, false, &route);
+    return route.storage == CFR_ROUTE_REMOTE;
+}
+
+/* In a child. */
+static void read_file(void *ctx, void *result)
+{
+    const struct reading *r = ctx;
+    struct found *found = result;
+    struct cfr_secret bytes;
+
+    cfr_secret_init(&bytes, r->limit);
+    if (stat(r->path, &found->status) != 0)
+        found->status = (struct stat){.st_size = 0};
+    found->err.code = cfr_file_read(r->path, &bytes, &found->err);
+    if (found->err.code == 0 && bytes.len != 0)
+        memcpy(found->bytes, bytes.p, bytes.len);
+    found->n = found->err.code == 0 ? bytes.len : 0;
+    cfr_secret_free(&bytes);
+}
+
+static int fail_hanging(const char *path, struct cfr_err *err)
+{
+    return cfr_err_set(err, CFR_E_TIMEOUT,
+                       "%s: its file system has not answered: look at the mount (frozen, or its server gone)", path);
+}
+
+static struct hanging *find(const char *path, size_t limit)
+{
+    struct hanging *unused = NULL;
+
+    for (size_t i = 0; i < HANGING_MAX; i++) {
+        struct hanging *h = &hanging[i];
+
+        if (h->path == NULL)
+            unused = h;
+        else if (strcmp(h->path, path) == 0 && h->limit == limit)
+            return h;
+    }
+    return unused;
+}
+
+static enum cfr_errand_state wait_for(struct cfr_errand *e)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    enum cfr_errand_state state = cfr_errand_look(e);
+
+    for (long i = 0; state == CFR_ERRAND_RUNNING && i < WAIT_MS * 1000000L / LOOK_NS; i++) {
+        (void)nanosleep(&pause, NULL);
+        state = cfr_errand_look(e);
+    }
+    return state;
+}
+
+/* Consumes E, which has ended. */
+static int take(struct cfr_errand *e, enum cfr_errand_state state, const char *path, struct cfr_secret *out,
+                struct stat *status, struct cfr_err *err)
+{
+    struct found *found = cfr_errand_result(e);
+    int rc;
+
+    if (state != CFR_ERRAND_DONE)
+        rc = cfr_err_set(err, CFR_E_INTERNAL, "%s: the process that reads it was killed", path);
+    else if (found->err.code != 0)
+        rc = cfr_err_set(err, found->err.code, "%s", found->err.text);
+    else
+        rc = cfr_secret_append(out, (struct cfr_view){found->bytes, found->n}, err);
+    if (status != NULL)
+        *status = found->status;
+    cfr_secret_wipe(found->bytes, found->n);
+    cfr_errand_close(e);
+    return rc;
+}
+
+int cfr_slow_file_read(const char *path, struct cfr_secret *out, struct stat *status, struct cfr_err *err)
+{
+    struct reading r = {path, out->limit};
+    struct hanging *h = find(path, out->limit);
+    struct cfr_errand *e;
+    enum cfr_errand_state state;
+    int rc;
+
+    cfr_secret_clear(out);
+    if (h == NULL)
+        return cfr_err_set(err, CFR_E_TIMEOUT, "%s is not read: %d other files have not answered", path, HANGING_MAX);
+    if (h->path != NULL) {
+        state = cfr_errand_look(h->errand);
+        if (state == CFR_ERRAND_RUNNING)
+            return fail_hanging(path, err);
+        e = h->errand;
+        free(h->path);
+        *h = (struct hanging){.path = NULL};
+        return take(e, state, path, out, status, err);
+    }
+    rc = cfr_errand_start(read_file, &r, sizeof(struct found) + out->limit, &e, err);
+    if (rc != 0)
+        return cfr_err_prefix(err, "%s", path);
+    state = wait_for(e);
+    if (state != CFR_ERRAND_RUNNING)
+        return take(e, state, path, out, status, err);
+    *h = (struct hanging){strdup(path), out->limit, e};
+    if (h->path == NULL)
+        cfr_errand_close(e);
+    return fail_hanging(path, err);
+}
