@@ -77,8 +77,8 @@ static int make_copy(struct cfr_view bytes, int *out, struct cfr_err *err)
     return rc;
 }
 
-/* NOW becomes its status, which is from before the read, so that a change in between is noticed the next time. *OUT stays
- * -1 if that is SEEN. */
+/* NOW becomes its status, which is from before the read, so that a change in between is noticed the next time. *OUT
+ * stays -1 if that is SEEN. */
 static int read_copy(const char *path, const struct stat *seen, struct stat *now, int *out, struct cfr_err *err)
 {
     bool slow = cfr_slow_file_is(path);

@@ -180,7 +180,7 @@ static int read_field(const struct cfr_config_token *config, struct cfr_view tex
 
 static int read_bytes(const char *path, const char *directory, struct cfr_secret *out, struct cfr_err *err)
 {
-    int rc = directory != NULL         ? cfr_source_token_place_read(directory, path, out, err)
+    int rc = directory != NULL        ? cfr_source_token_place_read(directory, path, out, err)
              : cfr_slow_file_is(path) ? cfr_slow_file_read(path, out, NULL, err)
                                       : cfr_file_read(path, out, err);
 
