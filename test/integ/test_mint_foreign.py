@@ -26,7 +26,9 @@ def test_a_key_made_by_hand_while_an_answer_is_lost(agent, kind):
     first = start(agent, [kind], settle="4s", inactive="1s")[kind.name]
     lose(agent, kind, {"kind": "close"})
     wait_step(agent, kind, "lost")
+    agent.cloud.fault(kind="status", status=503, count=-1, match={"action": kind.requests[0]})  # it takes a while to make one
     mine = kind.make(agent.cloud)
+    agent.cloud.clear_faults()
     if kind not in NAMELESS:
         agent.wait_generation(2, kind.credential, 40)  # by its name it is not ours
         wait_step(agent, kind, "rest")

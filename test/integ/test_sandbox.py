@@ -97,9 +97,9 @@ def test_a_reload_cannot_ask_for_what_was_given_up(agent, tmp_path):
     agent.start()
     eventually((elsewhere / "creds.json").exists, lambda: agent.log)
     # What is turned off stays on until then.
-    agent.configure(agent.credential(), sandbox={"seccomp": False})
+    agent.configure(agent.credential(), sandbox={"landlock": False})
     code, answer = agent.request("POST", "/v1/reload")
-    assert code == 400 and "sandbox.seccomp cannot be turned off while the agent runs" in json.dumps(answer)
+    assert code == 400 and "sandbox.landlock cannot be turned off while the agent runs" in json.dumps(answer)
 
 
 @pytest.mark.parametrize("next_sandbox", [{"seccomp": True, "landlock": False}, {"landlock": False}])
