@@ -158,7 +158,7 @@ int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_f
 {
     struct stat dir;
     struct stat st;
-    const char *name;
+    const char *name = path;
     bool foreign;
     int dir_fd = open_answering_parent(path, &name, &foreign, err);
     int fd;
@@ -218,7 +218,7 @@ int cfr_file_read_linked(const char *path, struct cfr_secret *out, struct cfr_er
     if ((size_t)snprintf(at, sizeof at, "%s", path) >= sizeof at)
         return cfr_err_sys(err, ENAMETOOLONG, "cannot open %s", path);
     while (rc > 0) {
-        const char *name;
+        const char *name = at;
         bool foreign;
         int dir_fd = open_answering_parent(at, &name, &foreign, err);
 

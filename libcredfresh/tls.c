@@ -96,10 +96,12 @@ static int read_options(struct credfresh_tls_options *o, const struct credfresh_
         return CREDFRESH_E_INVALID;
     }
     for (size_t i = sizeof *o; i < given->struct_size; i++)
-        if (((const unsigned char *)given)[i] != 0)
-            return set_error(text, size, CREDFRESH_E_INVALID,
-                             "the options ask for what libcredfresh-tls %s does not know: use a newer one",
-                             credfresh_version());
+        if (((const unsigned char *)given)[i] != 0) {
+            (void)set_error(text, size, CREDFRESH_E_INVALID,
+                            "the options ask for what libcredfresh-tls %s does not know: use a newer one",
+                            credfresh_version());
+            return CREDFRESH_E_INVALID;
+        }
     memcpy(o, given, given->struct_size < sizeof *o ? given->struct_size : sizeof *o);
     o->cert_name = o->cert_name != NULL ? o->cert_name : "tls.crt";
     o->key_name = o->key_name != NULL ? o->key_name : "tls.key";
