@@ -66,7 +66,7 @@ static int status_of(long http)
 static bool ask_once(const char *socket, const char *path, int64_t end_boot_ms, struct cfr_grant *out, int *status,
                      struct cfr_err *err)
 {
-    struct cfr_cli_answer answer;
+    struct cfr_cli_answer answer = {0};
     int rc = cfr_cli_call_within(cfr_cli_limit_ms(end_boot_ms), socket, "GET", path, NULL, &answer, err);
     bool again = rc == CFR_E_MISSING || rc == CFR_E_NET || rc == CFR_E_TIMEOUT;
 
