@@ -186,7 +186,8 @@ static bool entitled(unsigned shape, const struct input *in, const struct cfr_sd
         return true;
     switch (shape % 7) {
     case 0:
-        return cfr_view_is(header(&look, "Authorization"), PASSWORD) && cfr_view_is(r->path, path);
+        return cfr_view_is(header(&look, "Authorization"), PASSWORD) &&
+               (cfr_view_is(r->path, path) || cfr_view_is(r->path, "/aws/registry/"));
     case 1:
     case 2:
         return cfr_view_eq(header(&look, "X-aws-ec2-metadata-token"), cfr_secret_view(&in->session));

@@ -157,8 +157,8 @@ def test_a_process_that_has_ended(hooked, tmp_path):
 
 @pytest.mark.parametrize("by", ["name", "path"])
 def test_a_signal_by_executable(hooked, tmp_path, by):
-    python = tmp_path / "cfr-test-consumer"
-    named = "cfr-test-consumer" if by == "name" else str(python)
+    python = tmp_path / f"cfr-test-consumer-{os.getpid()}"  # which no other run of this test has
+    named = python.name if by == "name" else str(python)
     shutil.copy(os.path.realpath(sys.executable), python)
     consumer = Consumer(tmp_path, str(python), {**os.environ, "PYTHONHOME": "/usr"})
     try:

@@ -23,6 +23,17 @@ static void tells_which_files_they_are(void **state)
     assert_false(cfr_slow_file_is("/none"));
 }
 
+/* The child of a slow machine has not answered at the first look. */
+static int read_slowly(const char *path, struct cfr_secret *out, struct stat *status)
+{
+    int rc;
+
+    do {
+        rc = cfr_slow_file_read(path, out, status, &err);
+    } while (rc == CFR_E_TIMEOUT);
+    return rc;
+}
+
 static void reads_as_we_would(void **state)
 {
     struct stat status;
@@ -37,18 +48,18 @@ static void reads_as_we_would(void **state)
     cfr_secret_init(&out, 100000);
     assert_int_equal(cfr_file_read(SYSFS, &ours, &err), 0);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(cfr_slow_file_read(SYSFS, &out, &status, &err), 0);
+        assert_int_equal(read_slowly(SYSFS, &out, &status), 0);
         assert_true(out.len != 0 && cfr_secret_equal(cfr_secret_view(&ours), cfr_secret_view(&out)));
     }
     assert_int_equal(stat(SYSFS, &here), 0);
     assert_int_equal(here.st_ino, status.st_ino);
-    assert_int_equal(cfr_slow_file_read("/sys/kernel/none", &out, NULL, &err), CFR_E_MISSING);
+    assert_int_equal(read_slowly("/sys/kernel/none", &out, NULL), CFR_E_MISSING);
     assert_non_null(strstr(err.text, "/sys/kernel/none"));
     assert_int_equal(out.len, 0);
-    assert_int_equal(cfr_slow_file_read("/sys/kernel", &out, NULL, &err), CFR_E_PATH);
+    assert_int_equal(read_slowly("/sys/kernel", &out, NULL), CFR_E_PATH);
     cfr_secret_free(&out);
     cfr_secret_init(&out, 4);
-    assert_int_equal(cfr_slow_file_read(SYSFS, &out, NULL, &err), CFR_E_LIMIT);
+    assert_int_equal(read_slowly(SYSFS, &out, NULL), CFR_E_LIMIT);
     cfr_secret_free(&out);
     cfr_secret_free(&ours);
 }
