@@ -82,10 +82,12 @@ static bool exceeded_deadline(const struct cfr_json *status)
     return c != NULL;
 }
 
-/* Pods of the new template, those that are available, those of the old one, and how many there should be. */
+/* Pods of the new template, those that are available, those of the old one, and how many there should be of the first
+ * two. */
 struct pods {
-    int64_t wanted;
+    int64_t updated_wanted;
     int64_t updated;
+    int64_t available_wanted;
     int64_t available;
     int64_t old;
 };
@@ -93,15 +95,18 @@ struct pods {
 static struct pods count_pods(int kind, const struct cfr_json *spec, const struct cfr_json *status)
 {
     static const char *const path[] = {"updateStrategy", "rollingUpdate", NULL};
-    struct pods p = {.wanted = number(spec, "replicas", 1)};
+    int64_t wanted = kind == DAEMONSET ? number(status, "desiredNumberScheduled", 0) : number(spec, "replicas", 1);
+    struct pods p = {.updated_wanted = wanted, .available_wanted = wanted};
 
-    if (kind == DAEMONSET)
-        return (struct pods){.wanted = number(status, "desiredNumberScheduled", 0),
-                             .updated = number(status, "updatedNumberScheduled", 0),
-                             .available = number(status, "numberAvailable", 0)};
+    if (kind == DAEMONSET) {
+        p.updated = number(status, "updatedNumberScheduled", 0);
+        p.available = number(status, "numberAvailable", 0);
+        return p;
+    }
     p.updated = number(status, "updatedReplicas", 0);
     if (kind == STATEFULSET) {
-        p.wanted -= number(cfr_json_path(spec, path), "partition", 0);
+        /* Those below the partition keep the old template, and count as ready. */
+        p.updated_wanted -= number(cfr_json_path(spec, path), "partition", 0);
         p.available = number(status, "readyReplicas", 0);
         return p;
     }
@@ -153,10 +158,12 @@ int cfr_k8s_rollout_read(const struct cfr_k8s_restart *r, struct cfr_view body, 
     seen = number(status, "observedGeneration", 0) >= number(cfr_json_get(doc, "metadata"), "generation", 0);
     out->restarted = is_marked(r, spec);
     (void)cfr_json_bool(cfr_json_get(spec, "paused"), &out->paused);
-    out->complete = seen && p.updated >= p.wanted && p.available >= p.wanted && p.old <= 0;
+    out->on_delete = cfr_view_is(cfr_json_text(cfr_json_get(spec, "updateStrategy"), "type"), "OnDelete");
+    out->complete = seen && p.updated >= p.updated_wanted && p.available >= p.available_wanted && p.old <= 0;
     (void)snprintf(out->text, sizeof out->text,
-                   "%" PRId64 " of %" PRId64 " pods are new, %" PRId64 " are available, %" PRId64 " are old", p.updated,
-                   p.wanted, p.available, p.old);
+                   "%" PRId64 " of %" PRId64 " pods are new, %" PRId64 " of %" PRId64 " are available, %" PRId64
+                   " are old",
+                   p.updated, p.updated_wanted, p.available, p.available_wanted, p.old);
     if (seen && out->restarted && !out->complete && exceeded_deadline(status))
         rc = cfr_err_set(err, CFR_E_REJECTED, "the rollout has exceeded its progress deadline: %s", out->text);
     cfr_json_free(doc);

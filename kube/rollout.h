@@ -30,6 +30,7 @@ struct cfr_k8s_restart {
 struct cfr_k8s_rollout {
     bool restarted; /* for this generation */
     bool paused;
+    bool on_delete; /* its pods are replaced only when they are deleted: a restart is never complete by itself */
     bool complete;  /* all pods are those of the template, and available */
     char text[160]; /* how far it is, for people */
 };

@@ -55,7 +55,8 @@ static const struct cfr_field fields[] = {
     {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253, .doc = CFR_DOC("Its name.")},
     {FIELD(wait, BOOL), .fallback = "false",
      .doc = CFR_DOC("Succeed only when all pods are replaced and available. The hook fails after `timeout` and is "
-                    "repeated, which then only waits: a workload is restarted once for a generation.")},
+                    "repeated, which then only waits: a workload is restarted once for a generation. Not with "
+                    "updateStrategy OnDelete.")},
     {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC("How to reach the API server. Default: as the pod that credfresh runs in.")},
     {FIELD(context, STRING), .min = 1, .max = 253,
@@ -162,6 +163,11 @@ static int read_workload(struct work *w, const struct cfr_kube_answer *answer, s
         rc = cfr_k8s_rollout_read(&restart, answer->body, out, err);
     if (rc == 0 && out->paused && !out->restarted)
         rc = cfr_err_set(err, CFR_E_REJECTED, "it is paused; resume it (kubectl rollout resume)");
+    if (rc == 0 && out->on_delete && c->wait)
+        rc =
+            cfr_err_set(err, CFR_E_REJECTED,
+                        "its pods are replaced only when they are deleted (updateStrategy OnDelete); leave out `wait`, "
+                        "or set the type RollingUpdate");
     return rc;
 }
 

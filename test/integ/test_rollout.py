@@ -11,14 +11,14 @@ from conftest import eventually
 
 
 class Workload:
-    """A Deployment as its owner sees it."""
+    """A workload as its owner sees it."""
 
-    def __init__(self, cloud, name="web", namespace="default"):
+    def __init__(self, cloud, name="web", namespace="default", kind="Deployment"):
         self.cloud = cloud
         self.name = name
-        self.base = f"{cloud.ready['kube_url']}/apis/apps/v1/namespaces/{namespace}/deployments"
+        self.base = f"{cloud.ready['kube_url']}/apis/apps/v1/namespaces/{namespace}/{kind.lower()}s"
         self.trust = ssl.create_default_context(cafile=cloud.ca)
-        self.call("POST", "", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+        self.call("POST", "", {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name},
                                "spec": {"replicas": 2, "template": {"metadata": {"annotations": {"theirs": "x"}}}}})
 
     def call(self, method, path, body=None):
@@ -85,9 +85,9 @@ def test_it_waits_and_restarts_only_once(agent, web):
     # What the status says of the former template does not count.
     web.status(2, 2, observed=1)
     eventually(lambda: hook(agent).get("runs_failed", 0) >= 2, lambda: agent.log)
-    assert "0 of 2 pods are new" in agent.log and "2 are available" in hook(agent)["error"]
+    assert "0 of 2 pods are new" in agent.log and "2 of 2 are available" in hook(agent)["error"]
     web.status(2, 1)
-    eventually(lambda: "1 are available" in (hook(agent).get("error") or ""), lambda: agent.log)
+    eventually(lambda: "1 of 2 are available" in (hook(agent).get("error") or ""), lambda: agent.log)
     web.status(2, 2)
     eventually(lambda: hook(agent).get("result") == "ok", lambda: agent.log)
     assert web.get()["metadata"]["generation"] == 2
@@ -116,6 +116,19 @@ def test_what_holds_it_up_is_said(agent, web):
     assert "restarted-for.credfresh.io/demo" not in web.annotations()
     web.call("PATCH", "/web", {"spec": {"paused": False}})
     eventually(lambda: hook(agent).get("result") == "ok", lambda: agent.log)
+
+
+def test_a_workload_whose_pods_wait_for_their_deletion_is_not_waited_for(agent, cloud):
+    """With updateStrategy OnDelete its pods are never replaced by the restart, and the hook would never end."""
+    db = Workload(cloud, "db", kind="StatefulSet")
+    db.call("PATCH", "/db", {"spec": {"updateStrategy": {"type": "OnDelete"}}})
+    start(agent, kind="StatefulSet", name="db", wait=True)
+    eventually(lambda: "leave out `wait`" in (hook(agent).get("error") or ""), lambda: agent.log)
+    assert "restarted-for.credfresh.io/demo" not in db.annotations()
+    agent.stop()
+    start(agent, kind="StatefulSet", name="db")
+    eventually(lambda: hook(agent).get("result") == "ok", lambda: agent.log)
+    assert "restarted-for.credfresh.io/demo" in db.annotations()
 
 
 def test_a_failed_rollout(agent, web):

@@ -18,7 +18,7 @@ const char lc_kube_demo[] =
     "\"rbac\":[{\"user\":\"demo\",\"verb\":\"create\",\"resource\":\"serviceaccounts/"
     "token\",\"namespace\":\"default\","
     "\"names\":[\"demo\"]},{\"user\":\"demo\",\"verb\":\"*\",\"resource\":[\"secrets\","
-    "\"configmaps\",\"events\",\"deployments\",\"deployments/status\"],"
+    "\"configmaps\",\"events\",\"deployments\",\"deployments/status\",\"statefulsets\"],"
     "\"namespace\":\"default\"},{\"user\":\"demo\",\"verb\":\"*\",\"resource\":[\"apiservices\","
     "\"customresourcedefinitions\",\"mutatingwebhookconfigurations\","
     "\"validatingwebhookconfigurations\",\"clustertrustbundles\"]},"

@@ -66,8 +66,13 @@ static void states(void **state)
         {0, OBJECT("Deployment", "\"replicas\":0," MARK("7"), "\"observedGeneration\":3"), true, true},
         {1,
          OBJECT("StatefulSet", "\"replicas\":3,\"updateStrategy\":{\"rollingUpdate\":{\"partition\":1}}," MARK("7"),
-                "\"observedGeneration\":3,\"updatedReplicas\":2,\"readyReplicas\":2"),
+                "\"observedGeneration\":3,\"updatedReplicas\":2,\"readyReplicas\":3"),
          true, true},
+        /* the one that was restarted is not ready yet, those below the partition are */
+        {1,
+         OBJECT("StatefulSet", "\"replicas\":3,\"updateStrategy\":{\"rollingUpdate\":{\"partition\":2}}," MARK("7"),
+                "\"observedGeneration\":3,\"updatedReplicas\":1,\"readyReplicas\":2"),
+         true, false},
         {2,
          OBJECT("DaemonSet", MARK("7"),
                 "\"observedGeneration\":3,\"desiredNumberScheduled\":2,\"updatedNumberScheduled\":2,"
@@ -84,6 +89,31 @@ static void states(void **state)
         assert_int_equal(cfr_k8s_rollout_read(&r, cfr_view_of(rows[i].body), &out, &err), 0);
         if (out.restarted != rows[i].restarted || out.complete != rows[i].complete)
             fail_msg("row %zu: %s", i, out.text);
+    }
+}
+
+static void pods_that_are_replaced_when_they_are_deleted(void **state)
+{
+    static const struct {
+        int kind;
+        const char *body;
+        bool on_delete;
+    } rows[] = {
+        {1, OBJECT("StatefulSet", "\"updateStrategy\":{\"type\":\"OnDelete\"}," MARK("7"), ""), true},
+        {2, OBJECT("DaemonSet", "\"updateStrategy\":{\"type\":\"OnDelete\"}," MARK("7"), ""), true},
+        {2, OBJECT("DaemonSet", "\"updateStrategy\":{\"type\":\"RollingUpdate\"}," MARK("7"), ""), false},
+        {0, OBJECT("Deployment", MARK("7"), ""), false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct cfr_k8s_restart r = restart(rows[i].kind);
+        struct cfr_k8s_rollout out;
+        struct cfr_err err = {0};
+
+        assert_int_equal(cfr_k8s_rollout_read(&r, cfr_view_of(rows[i].body), &out, &err), 0);
+        if (out.on_delete != rows[i].on_delete)
+            fail_msg("row %zu", i);
     }
 }
 
@@ -138,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patches),
         cmocka_unit_test(states),
+        cmocka_unit_test(pods_that_are_replaced_when_they_are_deleted),
         cmocka_unit_test(a_later_mark_of_another_agent_is_as_good),
         cmocka_unit_test(refusals),
     };
