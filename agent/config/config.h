@@ -152,6 +152,7 @@ struct cfr_config_hook_kind {
     bool (*finds_process)(const void *config); /* by its executable, of whatever user; NULL for never */
     /* The header in which the consumer answers with the generation in use, or NULL; NULL for a kind without answers. */
     const char *(*acknowledge_header)(const void *config);
+    bool names_annotation; /* after the credential, whose name has to end with a letter or a digit then */
 };
 
 enum cfr_on_first { CFR_ON_FIRST_RUN, CFR_ON_FIRST_SKIP };

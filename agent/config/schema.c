@@ -63,7 +63,7 @@ static const struct cfr_table acknowledge_table = {
 static const struct cfr_field credential_fields[] = {
     {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED,
      .doc = CFR_DOC("Its name in status, logs and metrics: 1 to 63 letters, digits, dots, dashes and underscores, "
-                    "beginning with a letter or a digit.")},
+                    "beginning with a letter or a digit, and with the hook `rollout` also ending with one.")},
     {FIELD(required, BOOL), .flags = CFR_FIELD_REDO_NOTHING, .fallback = "true",
      .doc = CFR_DOC("Whether `/readyz` and the service manager wait for it.")},
     {FIELD(token, MAP), .table = &cfr_config_token_table,

@@ -124,6 +124,25 @@ static int check_source(const struct cfr_config_credential *c, struct cfr_err *e
     return 0;
 }
 
+/* What Kubernetes refuses as the end of an annotation's key. */
+static int check_annotations(const struct cfr_config_credential *c, struct cfr_err *err)
+{
+    const struct cfr_config_hook *hooks = c->reload.items;
+    size_t n = strlen(c->name);
+
+    for (size_t i = 0; i < c->reload.count && n != 0 && !is_name_start(c->name[n - 1]); i++) {
+        const void *config;
+        const struct cfr_config_hook_kind *kind = cfr_config_hook_kind(&hooks[i], &config);
+
+        if (kind != NULL && kind->names_annotation)
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "name: ends with \"%c\", with which the annotation of the hook `%s` cannot end; use a "
+                               "letter or a digit there, or remove the hook",
+                               c->name[n - 1], kind->variant.key);
+    }
+    return 0;
+}
+
 int cfr_config_rules_credential(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_credential *c = node;
@@ -139,6 +158,8 @@ int cfr_config_rules_credential(const void *node, struct cfr_err *err)
     rc = check_source(c, err);
     if (rc == 0)
         rc = cfr_config_rules_minted(c, err);
+    if (rc == 0)
+        rc = check_annotations(c, err);
     if (rc != 0)
         return rc;
     return cfr_config_rules_acknowledges(c, err);

@@ -250,7 +250,8 @@ static void inspect_rollout(const void *config, const struct cfr_hook_inspection
 }
 
 const struct cfr_hook_ops cfr_hook_rollout = {
-    .kind = {.variant = {.key = "rollout", .table = &table, .doc = CFR_DOC("Restart a workload of the cluster.")}},
+    .kind = {.variant = {.key = "rollout", .table = &table, .doc = CFR_DOC("Restart a workload of the cluster.")},
+             .names_annotation = true},
     .describe = describe_rollout,
     .start = start_rollout,
     .on_deadline = on_deadline,

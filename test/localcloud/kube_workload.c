@@ -4,6 +4,7 @@
 #include "kube_call.h"
 #include "kube_work.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,26 @@ static int make(struct lc_visit *visit, struct lc_kube *kube, const struct lc_ku
     return 0;
 }
 
+/* The first key of the template's annotations that has no qualified name; NULL = none. */
+static const char *find_bad_annotation(json_t *object)
+{
+    json_t *template = json_object_get(json_object_get(object, "spec"), "template");
+    json_t *map = json_object_get(json_object_get(template, "metadata"), "annotations");
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(map, key, value)
+    {
+        const char *slash = strchr(key, '/');
+        const char *name = slash != NULL ? slash + 1 : key;
+        size_t n = strlen(name);
+
+        if (n == 0 || n > 63 || !isalnum((unsigned char)name[0]) || !isalnum((unsigned char)name[n - 1]))
+            return key;
+    }
+    return NULL;
+}
+
 static int change(struct lc_visit *visit, struct lc_kube *kube, const struct lc_kube_path *path, const char *key,
                   json_t *patch)
 {
@@ -56,6 +77,7 @@ static int change(struct lc_visit *visit, struct lc_kube *kube, const struct lc_
     json_t *before = json_object_get(kube->workloads, key);
     json_t *after = json_deep_copy(before);
     json_t *only = json_object();
+    const char *bad = NULL;
 
     if (status) {
         (void)json_object_set(only, "status", json_object_get(patch, "status"));
@@ -65,6 +87,17 @@ static int change(struct lc_visit *visit, struct lc_kube *kube, const struct lc_
     }
     after = lc_kube_merge(after, only);
     json_decref(only);
+    bad = find_bad_annotation(after);
+    if (bad != NULL) {
+        (void)lc_kube_refuse(
+            visit, 422, "Invalid", NULL,
+            "%s.apps \"%s\" is invalid: spec.template.annotations: Invalid value: \"%s\": name part must "
+            "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+            "alphanumeric character",
+            kind_of(path->kind), path->name, bad);
+        json_decref(after);
+        return -1;
+    }
     stamp(kube, after, before);
     (void)json_object_set(kube->workloads, key, after);
     lc_kube_answer(visit, 200, after);

@@ -158,6 +158,10 @@ static void mistakes_in_them(void **state)
          "f:14: defaults.reload: does nothing; write one of `signal`, `exec`, `http` or `rollout`\n"},
         {HEAD LIST PLAIN "    acknowledge: {hooks: true}\ndefaults:\n  reload:\n    - {http: {url: x}}\n",
          "f:10: defaults.reload.http.url: is shorter than 8 characters\n"},
+        {HEAD LIST "  - name: a_\n    token: {file: /t/token}\n    publish: {file: {path: /p, format: token}}\n"
+                   "defaults:\n  reload:\n    - {rollout: {kind: Deployment, name: web}}\n",
+         "f:4: credential a_: name: ends with \"_\", with which the annotation of the hook `rollout` cannot end; use a "
+         "letter or a digit there, or remove the hook\n"},
     };
 
     (void)state;

@@ -129,10 +129,17 @@ static void names(void **state)
          "f:3: credential number 1: name: is longer than 63 characters\n"},
         {HEAD PUB "  - name: a\n    token: {file: /t}\n    publish: {file: {path: /e, format: token}}\n",
          "f:6: credential a: name: another credential has it, on line 3; rename one of them\n"},
+        {"version: 1\ncredentials:\n  - name: a-\n    token: {file: /t}\n" PUB
+         "    reload: [{exec: [/x]}, {rollout: {kind: Deployment, name: web}}]\n",
+         "f:3: credential a-: name: ends with \"-\", with which the annotation of the hook `rollout` cannot end; use a "
+         "letter or a digit there, or remove the hook\n"},
     };
+    static const char end[] =
+        "version: 1\ncredentials:\n  - name: a-\n    token: {file: /t}\n" PUB "    reload: [{exec: [/x]}]\n";
 
     (void)state;
     all_refused(cases, COUNT(cases));
+    cfr_config_free(parse(end));
 }
 
 static void scalars(void **state)
