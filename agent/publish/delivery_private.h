@@ -35,6 +35,7 @@ struct cfr_delivery_object {
     size_t own_count; /* of these, those that are rendered; the others are what the Secret held before, KEY.old */
     bool minted;      /* it is a rotated key in a Secret, the last of those rendered being when that was minted */
     bool loaded;      /* the values are there, to be applied */
+    bool newer;       /* than what the call applies: they came since, perhaps under the same generation */
     struct cfr_kube_call *call;
     struct cfr_secret body; /* of the call */
     uint64_t sending;       /* the generation that the call is for */
@@ -85,6 +86,12 @@ static inline bool cfr_publish_delivery_is_writing(const struct cfr_delivery_obj
 static inline bool cfr_publish_delivery_is_lost(const struct cfr_delivery_object *t)
 {
     return t->done != t->wanted && !t->loaded;
+}
+
+/* A generation that reached only some targets is not recorded, and its number is used again with other content. */
+static inline bool cfr_publish_delivery_is_applied(const struct cfr_delivery_object *t)
+{
+    return t->done == t->wanted && !t->loaded;
 }
 
 /* Of a rotation whose agents all write it; else NULL. */

@@ -141,7 +141,7 @@ static void succeed(struct cfr_delivery_object *t)
         cfr_publish_delivery_report_published(t);
     cfr_publish_delivery_clear_error(t);
     t->next_boot_ms = INT64_MAX;
-    if (t->done == t->wanted)
+    if (t->done == t->wanted && !t->newer)
         cfr_publish_delivery_wipe(t);
     else
         t->next_boot_ms = cfr_clock_now().boot_ms;
@@ -418,6 +418,7 @@ static int make_body(struct cfr_delivery_object *t, struct cfr_err *err)
 
     cfr_secret_init(&t->body, CFR_K8S_SECRET_BODY_MAX);
     t->sending = t->wanted;
+    t->newer = false;
     t->sending_expires_ms = t->wanted_expires_ms;
     return cfr_k8s_secret_apply_body(&o, &t->body, err);
 }

@@ -268,6 +268,7 @@ static int queue_secret(const struct cfr_target *target, const struct cfr_publis
     t->own_count = fresh.count;
     t->minted = job->render.from->minted != NULL && !t->kind->is_public;
     t->loaded = true;
+    t->newer = true;
     t->wanted = job->render.generation;
     t->number = job->render.from->minted != NULL ? job->render.from->minted->number : 0;
     t->wanted_expires_ms = job->expires_ms;
@@ -378,7 +379,7 @@ bool cfr_publish_secret_running(const struct cfr_delivery *d)
 bool cfr_publish_secret_pending(const struct cfr_delivery *d)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {
-        if (d->targets[i].done != d->targets[i].wanted)
+        if (!cfr_publish_delivery_is_applied(&d->targets[i]))
             return true;
     }
     return false;
@@ -398,7 +399,7 @@ int cfr_publish_secret_stuck(const struct cfr_delivery *d)
     for (size_t i = 0; d != NULL && i < d->count; i++) {
         const struct cfr_delivery_object *t = &d->targets[i];
 
-        if ((t->done != t->wanted || !t->seen) && !cfr_publish_delivery_is_lost(t) && t->error != NULL &&
+        if ((!cfr_publish_delivery_is_applied(t) || !t->seen) && !cfr_publish_delivery_is_lost(t) && t->error != NULL &&
             cfr_err_class(t->error_code) != CFR_CLASS_RETRY)
             return t->error_code;
     }
@@ -408,8 +409,10 @@ int cfr_publish_secret_stuck(const struct cfr_delivery *d)
 const char *cfr_publish_secret_error(const struct cfr_delivery *d)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {
-        if ((d->targets[i].done != d->targets[i].wanted || !d->targets[i].seen) && d->targets[i].error != NULL)
-            return d->targets[i].error;
+        const struct cfr_delivery_object *t = &d->targets[i];
+
+        if ((!cfr_publish_delivery_is_applied(t) || !t->seen) && t->error != NULL)
+            return t->error;
     }
     return NULL;
 }
@@ -438,7 +441,9 @@ size_t cfr_publish_secret_count(const struct cfr_delivery *d)
 
 uint64_t cfr_publish_secret_done(const struct cfr_delivery *d, size_t index)
 {
-    return d->targets[index].done;
+    const struct cfr_delivery_object *t = &d->targets[index];
+
+    return t->done != t->wanted || !t->loaded ? t->done : 0;
 }
 
 const struct cfr_api_status_hook *cfr_publish_secret_status(struct cfr_delivery *d)
@@ -448,11 +453,11 @@ const struct cfr_api_status_hook *cfr_publish_secret_status(struct cfr_delivery 
 
         d->status[i] = (struct cfr_api_status_hook){
             .name = t->name,
-            .result = cfr_publish_delivery_is_writing(t) ? "running"
-                      : t->error != NULL                 ? "failed"
-                      : t->done != t->wanted             ? "pending"
-                      : t->done != 0                     ? "ok"
-                                                         : "none",
+            .result = cfr_publish_delivery_is_writing(t)    ? "running"
+                      : t->error != NULL                    ? "failed"
+                      : !cfr_publish_delivery_is_applied(t) ? "pending"
+                      : t->done != 0                        ? "ok"
+                                                            : "none",
             .error = t->error,
             .last_run_s = t->last_run_s,
             .generation = t->done,

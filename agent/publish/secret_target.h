@@ -59,6 +59,7 @@ int64_t cfr_publish_secret_expires_ms(const struct cfr_delivery *d);
 /* True if every Secret holds something that has not expired. */
 bool cfr_publish_secret_valid(const struct cfr_delivery *d, struct cfr_now now);
 size_t cfr_publish_secret_count(const struct cfr_delivery *d);
+/* The generation that it holds; 0 while other content of the same number waits to be applied. */
 uint64_t cfr_publish_secret_done(const struct cfr_delivery *d, size_t index);
 /* Fills the status view of all Secrets; the array lives until the next call or a change. */
 const struct cfr_api_status_hook *cfr_publish_secret_status(struct cfr_delivery *d);

@@ -178,6 +178,30 @@ def test_a_deleted_and_an_overwritten_secret_are_noticed(agent, kube):
     assert agent.status()["deliveries"][0]["result"] == "ok" and not agent.status()["ready"]
 
 
+def test_a_session_that_comes_while_the_new_token_is_applied_is_applied_too(agent, kube):
+    """Both have one number where another target is in the way: the first is not recorded."""
+    there = agent.dir / "there"
+    start(agent, target(agent, "both"), {"file": {"path": str(there), "format": "token"}})
+    eventually(lambda: agent.status()["deliveries"][0]["result"] == "ok", lambda: agent.log)
+    before = kube.data("both")
+    agent.cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "AssumeRoleWithWebIdentity"})
+    there.unlink()
+    there.mkdir()
+    agent.cloud.fault(kind="delay", ms=6000, count=1, match={"action": "kube.secret.apply"})
+
+    def renewed():  # one of the same second is the same
+        agent.cloud.admin("/volume/demo/renew", {})
+        return (agent.cloud.volumes["demo"] / "token").read_text() != before["token"]
+
+    eventually(renewed, "another token", pause_s=0.3)
+    eventually(lambda: "delay" not in json.dumps(agent.cloud.admin("/fault")), lambda: agent.log)
+    agent.cloud.clear_faults()
+    assert agent.run("rotate", "demo").returncode == 0
+    eventually(lambda: kube.data("both")["credentials"] != before["credentials"], lambda: agent.log)
+    there.rmdir()
+    agent.wait_state("fresh")
+
+
 def test_a_deleted_secret_comes_back_while_a_hook_fails(agent, kube):
     """With a file next to it, so that the hook does not wait for the cluster."""
     start(agent, {"directory": str(agent.out), "files": [{"name": "creds.json", "format": "json"}]}, target(agent, "heal"),
