@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define ADVICE_MAX 160
+
 static bool lies_below(const char *path, const char *directory)
 {
     size_t n = strlen(directory);
@@ -212,16 +214,56 @@ static bool lacks_token_path(const struct cfr_config_credential *c, const struct
     return true;
 }
 
-/* What C lacks of the fields that F is made of. */
-static void check_fields(const struct cfr_config_credential *c, const struct cfr_config_file *f, const char *key,
-                         struct cfr_config_diagnostics *ps)
+/* The first of the fields that F is made of which C does not have; NULL = it has all. */
+static const struct cfr_grant_name *find_missing(const struct cfr_config_credential *c, const struct cfr_config_file *f)
 {
-    const char *format = cfr_formats[f->format].name;
     const struct cfr_grant_name *row;
     size_t i = 0;
 
     while ((row = cfr_config_file_field(f, i)) != NULL && cfr_config_may_have(c, row->field))
         i++;
+    return row;
+}
+
+/* The registered source that grants FIELD, which no exchange does; its key is NULL if there is none. */
+static struct cfr_variant find_only_source(const char *field)
+{
+    struct cfr_variant kind;
+    size_t i = 0;
+
+    while ((kind = cfr_config_source_variant(i)).key != NULL &&
+           !((const struct cfr_config_source_kind *)kind.row)->grants(NULL, field))
+        i++;
+    return kind;
+}
+
+/* What to write so that C has FIELD. */
+static void write_advice(const struct cfr_config_credential *c, const char *field, char out[ADVICE_MAX])
+{
+    const struct cfr_sts_provider *provider = cfr_config_provider(c, NULL);
+    struct cfr_variant only = find_only_source(field);
+    const void *config;
+
+    if (cfr_config_source_kind(c, &config) != NULL)
+        (void)snprintf(out, ADVICE_MAX, "write another format");
+    else if (only.key != NULL)
+        (void)snprintf(out, ADVICE_MAX, "it is issued by %s: write `%s`, or another format",
+                       ((const struct cfr_config_source_kind *)only.row)->origin, only.key);
+    else if (strcmp(field, CFR_FIELD_REGISTRY_AUTHS) == 0 && provider != NULL && provider->registries != NULL)
+        (void)snprintf(out, ADVICE_MAX, "name the registries in `exchange.%s.%s`", provider->name,
+                       provider->registries);
+    else
+        (void)snprintf(out, ADVICE_MAX, "add an `exchange:` that gives it, or write format token");
+}
+
+/* What C lacks of the fields that F is made of. */
+static void check_fields(const struct cfr_config_credential *c, const struct cfr_config_file *f, const char *key,
+                         struct cfr_config_diagnostics *ps)
+{
+    const char *format = cfr_formats[f->format].name;
+    const struct cfr_grant_name *row = find_missing(c, f);
+    char advice[ADVICE_MAX];
+
     if (row == NULL)
         return;
     if (strcmp(row->field, CFR_FIELD_SECRET_PREFIX) == 0 && cfr_config_secret_fate(c) == CFR_CONFIG_EXCHANGED)
@@ -246,13 +288,18 @@ static void check_fields(const struct cfr_config_credential *c, const struct cfr
                                    "credential %s: publish.%s.format: %s needs %s, which only a token that is "
                                    "requested from the API server brings; write `token.request`, without `file`",
                                    c->name, key, format, cfr_grant_public_name(row->field));
-    else
-        cfr_config_diagnostics_add(ps, f->node.line, "credential %s: publish.%s.format: %s needs %s, which %s", c->name,
-                                   key, format, cfr_grant_public_name(row->field),
-                                   c->mint != NULL
-                                       ? "a minted key does not have; write a format of its cloud"
-                                       : "this credential does not have; add an `exchange:` that gives it, or write "
-                                         "format token");
+    else if (c->mint != NULL)
+        cfr_config_diagnostics_add(ps, f->node.line,
+                                   "credential %s: publish.%s.format: %s needs %s, which a minted key does not have; "
+                                   "write a format of its cloud",
+                                   c->name, key, format, cfr_grant_public_name(row->field));
+    else {
+        write_advice(c, row->field, advice);
+        cfr_config_diagnostics_add(ps, f->node.line,
+                                   "credential %s: publish.%s.format: %s needs %s, which this credential does not "
+                                   "have; %s",
+                                   c->name, key, format, cfr_grant_public_name(row->field), advice);
+    }
 }
 
 /* OTHERS: the files of the same directory, one of which may be the token; NULL for none. */
@@ -266,7 +313,7 @@ static void check_format(const struct cfr_config_credential *c, const struct cfr
                                    "credential %s: publish.%s.format: %s cannot be made of a Secret that is passed on "
                                    "as it is; write secret-key, template or json%s",
                                    c->name, key, f->name, c->secret->pass_on ? ", or remove `pass_on`" : "");
-    else if (lacks_token_path(c, f, file->token_path, others))
+    else if (lacks_token_path(c, f, file->token_path, others) && find_missing(c, file) == NULL)
         cfr_config_diagnostics_add(
             ps, file->node.line,
             "credential %s: publish.%s.format: %s needs the path of a token; write `token_path`, "

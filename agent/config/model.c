@@ -203,9 +203,22 @@ const struct cfr_config_secret *cfr_config_cluster_object(const struct cfr_confi
     return p->secret != NULL ? p->secret : p->configmap;
 }
 
+/* Whether the exchange with PROVIDER, whose configuration is CONFIG, logs in to registries. */
+static bool has_registries(const struct cfr_sts_provider *provider, const void *config)
+{
+    const struct cfr_field *f =
+        provider->registries != NULL ? cfr_field_find(provider->table, cfr_view_of(provider->registries)) : NULL;
+    const void *p = f != NULL ? (const char *)config + f->offset : NULL;
+
+    if (p == NULL)
+        return false;
+    return f->type == CFR_FIELD_MAP ? *(void *const *)p != NULL : ((const struct cfr_strings *)p)->count != 0;
+}
+
 bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs)
 {
-    const struct cfr_sts_provider *provider = cfr_config_provider(c, NULL);
+    const void *exchange;
+    const struct cfr_sts_provider *provider = cfr_config_provider(c, &exchange);
     const char *family = provider == NULL ? NULL : provider->family != NULL ? provider->family : provider->name;
     const void *config;
     const struct cfr_config_source_kind *source = cfr_config_source_kind(c, &config);
@@ -240,7 +253,7 @@ bool cfr_config_may_have(const struct cfr_config_credential *c, const char *need
     if (strcmp(needs, CFR_FIELD_TOKEN) == 0)
         return provider == NULL || c->token != NULL || c->secret != NULL;
     if (strcmp(needs, CFR_FIELD_REGISTRY_AUTHS) == 0)
-        return provider != NULL || c->secret != NULL;
+        return provider != NULL && has_registries(provider, exchange);
     /* The long-lived secrets of the others come from rotated keys only. */
     if (needs[0] == CFR_FIELD_PRIVATE_PREFIX && strcmp(needs, CFR_FIELD_OPENSTACK_PASSWORD) != 0 &&
         strcmp(needs, CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET) != 0)

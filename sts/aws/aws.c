@@ -334,6 +334,7 @@ const struct cfr_sts_provider cfr_aws_provider = {
     .build = build,
     .parse = parse,
     .add_registry = add_registry,
+    .registries = "ecr",
     .trust_needed = cfr_aws_trust_needed,
     .trust_refused = cfr_aws_trust_refused,
 };

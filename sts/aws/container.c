@@ -256,5 +256,6 @@ const struct cfr_sts_provider cfr_aws_container_provider = {
     .build = build,
     .parse = parse,
     .add_registry = add_registry,
+    .registries = "ecr",
     .trust_needed = cfr_aws_container_trust_needed,
 };

@@ -377,6 +377,7 @@ const struct cfr_sts_provider cfr_azure_provider = {
     .build = build,
     .parse = parse,
     .add_registry = add_registry,
+    .registries = "acr",
     .trust_needed = cfr_azure_trust_needed,
     .trust_refused = cfr_azure_trust_refused,
 };

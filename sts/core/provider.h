@@ -86,6 +86,8 @@ struct cfr_sts_provider {
      * empty HOST is one that is not known yet, and any good one will do for a look at the rest. NULL: this provider
      * knows no registries. CFR_E_CONFIG: HOST cannot be one of its; CFR_E_NOMEM. */
     int (*add_registry)(void *config, struct cfr_view host, struct cfr_err *err);
+    /* With add_registry: the key of TABLE that names the registries to log in to, a MAP or STRINGS. */
+    const char *registries;
 };
 
 /* Whether an exchange with CONFIG begins with a subject token. */

@@ -237,6 +237,7 @@ const struct cfr_sts_provider cfr_gcp_provider = {
     .build = build,
     .parse = parse,
     .add_registry = add_registry,
+    .registries = "artifact_registry",
     .trust_needed = cfr_gcp_trust_needed,
     .trust_refused = cfr_gcp_trust_refused,
 };

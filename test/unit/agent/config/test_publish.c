@@ -268,6 +268,9 @@ static void paths_are_not_shared(void **state)
     "f:5: credential a: publish.files.format: " x                                                                      \
     " cannot be made of a Secret that is passed on as it is; write secret-key, template or json" more "\n"
 #define PASS ", pass_on: true"
+#define GCP(more)                                                                                                      \
+    "    exchange: {gcp: {audience: //iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/"         \
+    "providers/c" more "}}\n    publish: "
 
 /* What the configuration alone tells is refused before anything runs. */
 static void what_can_never_be_published(void **state)
@@ -306,8 +309,30 @@ static void what_can_never_be_published(void **state)
          "f:5: credential a: publish.file.format: azure-env needs azure_client_id, which this credential does not "
          "have; "
          "add an `exchange:` that gives it, or write format token\n"},
+        {FROM(", kind: aws") NAMES("docker-config"),
+         "f:5: credential a: publish.files.format: docker-config needs registry_auths, which this credential does not "
+         "have; add an `exchange:` that gives it, or write format token\n"},
+        {HEAD AWS "    publish: " NAMES("docker-config"),
+         "f:6: credential a: publish.files.format: docker-config needs registry_auths, which this credential does not "
+         "have; name the registries in `exchange.aws.ecr`\n"},
+        {AZURE NAMES("docker-config"),
+         "f:6: credential a: publish.files.format: docker-config needs registry_auths, which this credential does not "
+         "have; name the registries in `exchange.azure.acr`\n"},
+        {HEAD GCP("") NAMES("docker-config"),
+         "f:6: credential a: publish.files.format: docker-config needs registry_auths, which this credential does not "
+         "have; name the registries in `exchange.gcp.artifact_registry`\n"},
+        {HEAD AWS "    publish: " NAMES("certificate"),
+         "f:6: credential a: publish.files.format: certificate needs service_certificate, which this credential does "
+         "not have; it is issued by the service CA: write `certificate`, or another format\n"},
+        /* The path of a token would not help. */
+        {HEAD AWS "    publish: " NAMES("azure-env"),
+         "f:6: credential a: publish.files.format: azure-env needs azure_client_id, which this credential does not "
+         "have; add an `exchange:` that gives it, or write format token\n"},
     };
     static const char *const taken[] = {
+        HEAD "    exchange: {aws: {" ROLE ", region: us-east-1, ecr: {registries: "
+             "[123456789012.dkr.ecr.us-east-1.amazonaws.com]}}}\n    publish: " NAMES("docker-config"),
+        HEAD GCP(", artifact_registry: [europe-docker.pkg.dev]") NAMES("docker-config"),
         FROM(PASS) NAMES("json"),
         FROM(PASS) NAMES("secret-key"),
         FROM(PASS) "{directory: /d}\n",
@@ -317,7 +342,6 @@ static void what_can_never_be_published(void **state)
         FROM("") NAMES("azure-env"),
         FROM("") "{directory: /d}\n",
         FROM(", kind: aws") NAMES("aws-credentials"),
-        FROM(", kind: aws") NAMES("docker-config"),
         FROM(", kind: azure") NAMES("token"),
         FROM(", kind: azure") NAMES("azure-env"),
         AZURE "{file: {path: /e, format: azure-env, token_path: /t/token}}\n",
