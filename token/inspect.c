@@ -141,7 +141,7 @@ static void check_times(const struct judge *j)
         return;
     }
     finding(j, "token.expired", j->subject->now_s < c->exp, "not expired",
-            "expired: whatever renews the token file has stopped");
+            "expired: what renews the token file has stopped, or this machine's clock is ahead");
     finding(j, "token.not-yet-valid", j->subject->now_s >= begins, "already valid",
             "not valid yet: the issuer's clock is ahead of this one, or this machine's clock is wrong");
     check_life(j);

@@ -304,6 +304,11 @@ void cfr_doctor_clock(struct cfr_doctor *d, struct cfr_doctor_case *c)
         cfr_doctor_report(d, CFR_FINDING_WRONG, "clock.token", "set this machine's clock",
                           "the token has expired by the cloud's clock, %lld s ago, while it is valid by this machine's",
                           (long long)(server_s - c->claims.exp));
+    if (c->claims.exp > server_s && c->claims.exp <= now.wall_ms / 1000)
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "clock.token", "set this machine's clock",
+                          "the token is valid by the cloud's clock for another %lld s, while it has expired by this "
+                          "machine's",
+                          (long long)(c->claims.exp - server_s));
 }
 
 void cfr_doctor_network(struct cfr_doctor *d, struct cfr_doctor_case *c)

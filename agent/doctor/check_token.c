@@ -106,6 +106,7 @@ bool cfr_doctor_read_claims(struct cfr_doctor_case *c, struct cfr_err *err)
 static void report_claims(struct cfr_doctor *d, const struct cfr_doctor_case *c)
 {
     const struct cfr_claims *t = &c->claims;
+    int64_t now_ms = cfr_clock_now().wall_ms;
     char iss[CFR_POLICY_SHOWN_MAX];
     char sub[CFR_POLICY_SHOWN_MAX];
     char aud[CFR_POLICY_SHOWN_MAX];
@@ -115,11 +116,11 @@ static void report_claims(struct cfr_doctor *d, const struct cfr_doctor_case *c)
     char when[CFR_TIME_RFC3339_MAX];
 
     if (d->selection) {
-        if (t->exp != 0 && cfr_claims_expires(t) * 1000 <= cfr_clock_now().wall_ms)
+        if ((t->exp != 0 && cfr_claims_expires(t) * 1000 <= now_ms) || t->nbf * 1000 > now_ms || t->iat * 1000 > now_ms)
             return; /* that is a finding of its own */
-        cfr_doctor_report(
-            d, CFR_FINDING_OK, "token.claims", NULL, "token of %s, good for %s", cfr_policy_show(t->sub, sub),
-            t->exp != 0 ? cfr_time_words(cfr_claims_expires(t) * 1000 - cfr_clock_now().wall_ms, life) : "ever");
+        cfr_doctor_report(d, CFR_FINDING_OK, "token.claims", NULL, "token of %s, good for %s",
+                          cfr_policy_show(t->sub, sub),
+                          t->exp != 0 ? cfr_time_words(cfr_claims_expires(t) * 1000 - now_ms, life) : "ever");
         return;
     }
     cfr_doctor_report(
@@ -136,7 +137,7 @@ static const char *remedy_of(const char *check)
     static const char *const remedies[][2] = {
         {"token.expired",
          "look at the kubelet of this node (its journal, its way to the API server), or at what else writes "
-         "the token's file"},
+         "the token's file; see the check clock, too"},
         {"token.not-yet-valid", "see the check clock: it says which clock is wrong"},
         {"token.kind", "project a serviceAccountToken volume with an audience and an expirationSeconds"},
         {"token.algorithm", "the issuer's signing key decides: the API server's --service-account-signing-key-file"},

@@ -103,7 +103,7 @@ static int check_claims(const struct cfr_config_token *config, const struct cfr_
     if (now_ms >= expires_s * 1000)
         return cfr_err_set(err, CFR_E_TOKEN_EXPIRED,
                            "the token in %s expired at %s and was not replaced: look at the kubelet, or at what else "
-                           "writes this file",
+                           "writes this file, and at this machine's clock",
                            config->file, cfr_time_format(expires_s, when));
     if (starts_s * 1000 > now_ms + SKEW_MS) {
         *wait_ms = starts_s * 1000 - now_ms;

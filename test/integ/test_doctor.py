@@ -13,7 +13,9 @@ from email.utils import formatdate
 
 import pytest
 
+import shifted_clock
 from conftest import AS_NOBODY, CREDFRESH, ROLE, eventually, let_others_in, needs_namespace
+from shifted_clock import ShiftedClock
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs/doctor.md"
 SANITIZED = b"__asan_init" in open(CREDFRESH, "rb").read()
@@ -294,6 +296,23 @@ def test_a_token_that_only_we_think_good(sick):
     sick.configure(sick.credential(token=token_file(sick, expires_in_s=200, issued_ago_s=1000)))
     sick.cloud.fault(kind="status", status=302, headers={"Date": formatdate(time.time() + 400, usegmt=True)})
     doctor(sick).one("clock.token", "wrong", "expired by the cloud's clock")
+
+
+@pytest.mark.skipif(shifted_clock.missing(CREDFRESH) is not None, reason=f"there is no {shifted_clock.missing(CREDFRESH)}")
+def test_a_token_that_only_we_think_expired(sick):
+    sick.configure(sick.credential(token=token_file(sick, expires_in_s=3600)))
+    report = doctor(sick, "--offline", env=ShiftedClock(sick.dir, 7200).env)
+    assert not report.all("clock.token")
+    report = doctor(sick, env=ShiftedClock(sick.dir, 7200).env)
+    report.one("clock.cloud", "wrong", "ahead of")
+    report.one("clock.token", "wrong", "valid by the cloud's clock")
+    assert "clock" in report.one("token.expired", "wrong", "this machine's clock is ahead")["remedy"]
+
+
+def test_a_token_is_not_called_good_before_it_is_valid(sick):
+    sick.configure(sick.credential(token=token_file(sick, extra_claims={"nbf": int(time.time()) + 600})))
+    done = sick.run("check")
+    assert "not valid yet" in done.stdout + done.stderr and "good for" not in done.stdout + done.stderr
 
 
 # ---- network ----
