@@ -89,6 +89,8 @@ static int read_regular(int fd, int own_dir_fd, struct cfr_secret *out, struct c
         rc = cfr_err_sys(err, errno, "cannot read its status");
     else if (own_dir_fd >= 0 && S_ISREG(st.st_mode) && check_owner(own_dir_fd, &st, err) != 0)
         rc = CFR_E_PERM;
+    else if (S_ISDIR(st.st_mode))
+        rc = cfr_err_set(err, CFR_E_PATH, "it is a directory, not a regular file; name a file in it");
     else if (!S_ISREG(st.st_mode))
         rc = cfr_err_set(err, CFR_E_PATH, "it is not a regular file");
     else if (st.st_size > 0 && (uint64_t)st.st_size > out->limit)

@@ -437,6 +437,15 @@ struct ca_walk {
     struct cfr_config_diagnostics *ps;
 };
 
+static const char *describe_no_certificate(struct cfr_view content)
+{
+    if (cfr_view_trim(content).n == 0)
+        return "is empty; write the CA's certificate into it, in PEM form";
+    if (cfr_view_find(content, "PRIVATE KEY-----") >= 0)
+        return "holds a private key and no certificate; name the CA's certificate";
+    return "holds no certificate in PEM form; convert DER with `openssl x509 -inform der -in F -out F.pem`";
+}
+
 static void check_ca_file(struct ca_walk *w, const char *path, int line)
 {
     struct cfr_secret content;
@@ -454,8 +463,8 @@ static void check_ca_file(struct ca_walk *w, const char *path, int line)
         cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: cannot be used: %s", w->kind, w->credential,
                                    w->where, err.text);
     else if (rc == 0 && cfr_view_find(cfr_secret_view(&content), "CERTIFICATE-----") < 0)
-        cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: %.200s holds no certificate in PEM form", w->kind,
-                                   w->credential, w->where, path);
+        cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: %.200s %s", w->kind, w->credential, w->where, path,
+                                   describe_no_certificate(cfr_secret_view(&content)));
     else if (rc == 0)
         w->good = path;
     cfr_secret_free(&content);

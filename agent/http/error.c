@@ -2,8 +2,10 @@
 /* Errors of libcurl as our codes, with texts that say what to do. */
 #include "agent/http/transfer_private.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *describe_trust(const struct cfr_http_transfer *t)
 {
@@ -56,6 +58,14 @@ bool cfr_http_is_lookup_open(const struct cfr_http_transfer *t)
 
     (void)curl_easy_getinfo(t->easy, CURLINFO_NAMELOOKUP_TIME_T, &found_us);
     return t->looked_up && found_us == 0;
+}
+
+static bool is_plain(const struct cfr_http_transfer *t)
+{
+    const char *scheme = NULL;
+
+    return curl_easy_getinfo(t->easy, CURLINFO_SCHEME, &scheme) == CURLE_OK && scheme != NULL &&
+           strcasecmp(scheme, "http") == 0;
 }
 
 static const char *describe_proxy(const struct cfr_http_transfer *t)
@@ -124,8 +134,11 @@ static int explain_connect(const struct cfr_http_transfer *t, struct cfr_err *er
         return cfr_err_set(err, CFR_E_NET, "%s: cannot connect to the proxy %s: %s%s", t->target, dead,
                            strerror((int)errnum), describe_proxy(t));
     if (errnum != 0)
-        return cfr_err_set(err, CFR_E_NET, "%s: %s: %s", t->target,
-                           connected_us == 0 ? "cannot connect" : "the connection broke", strerror((int)errnum));
+        return cfr_err_set(err, CFR_E_NET, "%s: %s: %s%s", t->target,
+                           connected_us == 0 ? "cannot connect" : "the connection broke", strerror((int)errnum),
+                           connected_us == 0 && errnum == ECONNREFUSED
+                               ? "; check its address and port, and whether the server runs"
+                               : "");
     return cfr_err_set(err, CFR_E_NET, "%s: %s", t->target, t->words);
 }
 
@@ -145,7 +158,8 @@ int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cf
     case CURLE_SEND_ERROR:
         return explain_connect(t, err);
     case CURLE_GOT_NOTHING:
-        return cfr_err_set(err, CFR_E_NET, "%s: it closed the connection without an answer", t->target);
+        return cfr_err_set(err, CFR_E_NET, "%s: it closed the connection without an answer%s", t->target,
+                           is_plain(t) ? "; check whether its URL must begin with https" : "");
     case CURLE_PEER_FAILED_VERIFICATION:
         return explain_certificate(t, err);
     case CURLE_SSL_CACERT_BADFILE:
@@ -159,8 +173,11 @@ int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cf
                            "together, and the key must not be encrypted",
                            t->target, words);
     case CURLE_SSL_CONNECT_ERROR:
-        return cfr_err_set(err, is_broken_handshake(t) ? CFR_E_NET : CFR_E_TLS, "%s: no TLS connection: %s", t->target,
-                           words);
+        return cfr_err_set(err, is_broken_handshake(t) ? CFR_E_NET : CFR_E_TLS, "%s: no TLS connection: %s%s",
+                           t->target, words,
+                           strstr(words, "wrong version number") != NULL || strstr(words, "packet length too") != NULL
+                               ? "; what answers there may be plain http, or a proxy"
+                               : "");
     case CURLE_PARTIAL_FILE:
         return cfr_err_set(err, CFR_E_ANSWER, "%s: the answer ends too early", t->target);
     case CURLE_WEIRD_SERVER_REPLY:

@@ -89,6 +89,9 @@ static void load(const char *path, int code, const char *lines)
 
 static const char pem[] = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 
+static const char key[] = "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n";
+#define DER "; convert DER with `openssl x509 -inform der -in F -out F.pem`"
+
 static void loads(void **state)
 {
     (void)state;
@@ -112,11 +115,30 @@ static void ca_files_must_be_there(void **state)
     load(config_path, CFR_E_CONFIG, lines);
     put(ca_path, "not a certificate\n", 18);
     (void)snprintf(lines, sizeof lines,
-                   "%s:9: credential a: reload.http.ca_file: %s holds no certificate in PEM form\n"
-                   "%s:16: credential b: exchange.aws.ca_file: %s holds no certificate in PEM form\n",
+                   "%s:9: credential a: reload.http.ca_file: %s holds no certificate in PEM form" DER "\n"
+                   "%s:16: credential b: exchange.aws.ca_file: %s holds no certificate in PEM form" DER "\n",
                    config_path, ca_path, config_path, ca_path);
     load(config_path, CFR_E_CONFIG, lines);
+    put(ca_path, "\n", 1);
+    (void)snprintf(lines, sizeof lines,
+                   "%s:9: credential a: reload.http.ca_file: %s is empty; write the CA's certificate into it, in PEM "
+                   "form\n"
+                   "%s:16: credential b: exchange.aws.ca_file: %s is empty; write the CA's certificate into it, in PEM "
+                   "form\n",
+                   config_path, ca_path, config_path, ca_path);
+    load(config_path, CFR_E_CONFIG, lines);
+    put(ca_path, key, sizeof key - 1);
+    (void)snprintf(
+        lines, sizeof lines,
+        "%s:9: credential a: reload.http.ca_file: %s holds a private key and no certificate; name the CA's "
+        "certificate\n"
+        "%s:16: credential b: exchange.aws.ca_file: %s holds a private key and no certificate; name the CA's "
+        "certificate\n",
+        config_path, ca_path, config_path, ca_path);
+    load(config_path, CFR_E_CONFIG, lines);
 }
+
+#define DIRECTORY "it is a directory, not a regular file; name a file in it\n"
 
 static void a_ca_directory_is_no_file(void **state)
 {
@@ -127,8 +149,8 @@ static void a_ca_directory_is_no_file(void **state)
     (void)unlink(ca_path);
     assert_int_equal(mkdir(ca_path, 0700), 0);
     (void)snprintf(lines, sizeof lines,
-                   "%s:9: credential a: reload.http.ca_file: cannot be used: %s: it is not a regular file\n"
-                   "%s:16: credential b: exchange.aws.ca_file: cannot be used: %s: it is not a regular file\n",
+                   "%s:9: credential a: reload.http.ca_file: cannot be used: %s: " DIRECTORY
+                   "%s:16: credential b: exchange.aws.ca_file: cannot be used: %s: " DIRECTORY,
                    config_path, ca_path, config_path, ca_path);
     load(config_path, CFR_E_CONFIG, lines);
     assert_int_equal(rmdir(ca_path), 0);
@@ -142,7 +164,7 @@ static void what_is_no_file_is_refused(void **state)
     (void)unlink(config_path);
     (void)snprintf(lines, sizeof lines, "cannot open %s: No such file or directory\n", config_path);
     load(config_path, CFR_E_MISSING, lines);
-    (void)snprintf(lines, sizeof lines, "%s: it is not a regular file\n", dir);
+    (void)snprintf(lines, sizeof lines, "%s: " DIRECTORY, dir);
     load(dir, CFR_E_PATH, lines);
     assert_int_equal(mkfifo(config_path, 0600), 0);
     (void)snprintf(lines, sizeof lines, "%s: it is not a regular file\n", config_path);

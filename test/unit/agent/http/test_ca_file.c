@@ -21,7 +21,7 @@ static void test_certificates(void **state)
         {srv.expired, srv.ca, CFR_E_TLS, "has expired"},
         {srv.early, srv.ca, CFR_E_TLS, "not valid yet"},
         {srv.good, "/etc/passwd", CFR_E_TLS, "holds no certificate"},
-        {srv.plain, srv.ca, CFR_E_TLS, "no TLS connection"},
+        {srv.plain, srv.ca, CFR_E_TLS, "; what answers there may be plain http, or a proxy"},
         {srv.close, srv.ca, CFR_E_NET, "no TLS connection"},
     };
     struct cfr_http *h = engine();
@@ -210,6 +210,7 @@ static void test_proxy_that_does_not_serve(void **state)
 {
     static const char *const dead = "http://127.0.0.1:1";
     char proxy[64];
+    char url[256];
     struct cfr_http *h;
     struct cfr_http_request r = get("https://sts.example.invalid/");
     struct got g;
@@ -237,7 +238,11 @@ static void test_proxy_that_does_not_serve(void **state)
     r.url = "http://127.0.0.1:1/";
     r.plain_http = true;
     g = fetch(h, &r);
-    assert_has(g.err, "127.0.0.1:1: cannot connect: Connection refused");
+    assert_has(g.err, "127.0.0.1:1: cannot connect: Connection refused; check its address and port");
+    /* One that speaks TLS. */
+    r.url = url_of(url, "http", srv.good, "/");
+    g = fetch(h, &r);
+    assert_has(g.err, "check whether its URL must begin with https");
     cfr_http_close(h);
     (void)unsetenv("https_proxy");
 }
