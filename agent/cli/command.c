@@ -212,6 +212,8 @@ bool cfr_cli_parse(const struct cfr_cli_command *c, int argc, char **argv, struc
         return false;
     if (o->config_option != NULL)
         config = o->config_option;
+    else if (config != NULL && config[0] == '\0')
+        config = NULL;
     o->config = config != NULL ? config : CFR_DEFAULT_CONFIG;
     o->config_given = config != NULL;
     /* Without any configuration file the environment may say enough. */

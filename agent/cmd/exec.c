@@ -226,6 +226,7 @@ static int load(struct launch *l, struct cfr_err *err)
     } else if (all.len != 0) {
         cfr_cli_complain("the configuration has mistakes:");
         (void)fwrite(all.p, 1, all.len, stderr);
+        err->text[0] = '\0'; /* it is the first of them */
     }
     cfr_str_free(&all);
     return rc;
@@ -265,7 +266,7 @@ int cfr_cmd_exec(const struct cfr_cli_options *o)
         if (!o->quiet)
             warn(&l);
         status = launch(&l);
-    } else {
+    } else if (err.text[0] != '\0') {
         cfr_cli_complain("%s", err.text);
     }
     for (size_t i = l.own; l.environment != NULL && l.environment[i] != NULL; i++)

@@ -231,7 +231,8 @@ int cfr_daemon_reload(struct cfr_daemon *a, struct cfr_err *err)
         cfr_log(CFR_LOG_ERROR, NULL, NULL, "the new configuration is refused, the old one stays: %s", err->text);
     } else {
         a->config_loaded_s = now.wall_ms / 1000;
-        cfr_log(CFR_LOG_INFO, NULL, NULL, "took the new configuration: %zu credentials", a->count);
+        cfr_log(CFR_LOG_INFO, NULL, NULL, "took the new configuration: %zu credential%s", a->count,
+                a->count == 1 ? "" : "s");
     }
     cfr_str_free(&all);
     if (a->announced)

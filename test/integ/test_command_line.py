@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the command line answers to a newcomer: help, typing errors, the version, pipes and relative paths."""
+import os
 import re
 import subprocess
 
@@ -70,3 +71,19 @@ def test_oidc_takes_a_relative_directory(tmp_path):
     assert made.returncode == 0, made
     assert f"web root  {tmp_path}/issuer/web\n" in run("oidc", "status", "-d", "./issuer", cwd=tmp_path).stdout
     assert f"web root  {tmp_path}/issuer/web\n" in run("oidc", "status", "-d", ".", cwd=tmp_path / "issuer").stdout
+
+
+def test_a_mistake_is_reported_once_by_exec(tmp_path):
+    config = tmp_path / "c.yaml"
+    config.write_text("version: 1\nnonsense: 1\n")
+    done = run("exec", "-c", str(config), "--", "true")
+    assert done.returncode == 3 and done.stderr.count("unknown key nonsense") == 1
+    config.unlink()
+    done = run("exec", "-c", str(config), "--", "true")
+    assert done.returncode == 3 and done.stderr.count("cannot open") == 1
+
+
+def test_an_empty_variable_names_no_configuration(tmp_path):
+    done = run("check", env={**os.environ, "CREDFRESH_CONFIG": ""}, cwd=tmp_path)
+    assert "cannot open :" not in done.stdout + done.stderr
+    assert "nothing in the environment to work from" in done.stdout + done.stderr

@@ -139,6 +139,12 @@ def test_configuration_with_mistakes(sick):
     assert found["file"] == str(sick.config_path) and found["line"] > 5 and not found["text"].startswith("/")
 
 
+def test_configuration_that_is_not_there(sick):
+    sick.config_path.unlink()
+    found = doctor(sick).one("config", "wrong", "cannot open")
+    assert found["remedy"] == "name the configuration's file with -c"
+
+
 def test_offline_sends_nothing(sick):
     report = doctor(sick, "--offline")
     assert report.doc["offline"] and not report.all("net.connect")

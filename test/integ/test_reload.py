@@ -266,7 +266,7 @@ def test_the_log_changes(agent):
     agent.configure(log={"level": "info", "format": "json"})
     reload(agent)
     lines = read_text(agent.log_path).splitlines()
-    assert json.loads(lines[-1])["message"] == "took the new configuration: 1 credentials"
+    assert json.loads(lines[-1])["message"] == "took the new configuration: 1 credential"
 
 
 def test_another_token_file_is_watched(agent):
