@@ -49,6 +49,20 @@ static int set_owner_and_mode(int fd, const struct cfr_file *file)
     return (st.st_mode & MODE_BITS) == file->mode && !uid_wrong && !gid_wrong ? 0 : fchmod(fd, file->mode);
 }
 
+static int report_owner(const struct cfr_file *file, int errnum, struct cfr_err *err)
+{
+    char uid[32] = "";
+    char gid[32] = "";
+
+    if (file->uid != CFR_FILE_KEEP_ID)
+        (void)snprintf(uid, sizeof uid, ", owner %u", (unsigned)file->uid);
+    if (file->gid != CFR_FILE_KEEP_ID)
+        (void)snprintf(gid, sizeof gid, ", group %u", (unsigned)file->gid);
+    return cfr_err_sys(err, errnum, "cannot set the mode or owner of %s (mode %04o%s%s)%s", file->name,
+                       (unsigned)file->mode, uid, gid,
+                       errnum == EPERM ? "; another owner, or a group that credfresh is not in, needs CAP_CHOWN" : "");
+}
+
 int cfr_file_create(int dir_fd, const struct cfr_file *file, struct cfr_err *err)
 {
     int fd = cfr_path_openat(dir_fd, file->name, O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY, 0600, err);
@@ -59,7 +73,7 @@ int cfr_file_create(int dir_fd, const struct cfr_file *file, struct cfr_err *err
     if (write_all(fd, file->content) != 0)
         rc = cfr_err_sys(err, errno, "cannot write %s", file->name);
     else if (set_owner_and_mode(fd, file) != 0)
-        rc = cfr_err_sys(err, errno, "cannot set the mode or owner of %s", file->name);
+        rc = report_owner(file, errno, err);
     else
         rc = cfr_path_sync(fd, file->name, err);
     if (close(fd) != 0 && rc == 0)
@@ -132,7 +146,7 @@ int cfr_file_overwrite(int dir_fd, const struct cfr_file *file, struct cfr_err *
         rc = cfr_err_sys(err, errno, "cannot write %s", file->name);
     } else if (set_owner_and_mode(fd, file) != 0) {
         /* First, so that nobody sees the new content who must not, and a refusal leaves the old one. */
-        rc = cfr_err_sys(err, errno, "cannot set the mode or owner of %s", file->name);
+        rc = report_owner(file, errno, err);
     } else if (write_all(fd, file->content) != 0 || ftruncate(fd, (off_t)file->content.n) != 0) {
         rc = cfr_err_sys(err, errno, "cannot write %s in place", file->name);
     } else {

@@ -66,6 +66,17 @@ static int report_locked(int fd, const char *directory, struct cfr_err *err)
         directory, pid[0] != '\0' ? " with process id " : "", pid);
 }
 
+/* Of a directory that this user may not make or write in, the system's words name only the part that failed. */
+static int add_advice(int rc, struct cfr_err *err)
+{
+    struct cfr_err was;
+
+    if (err == NULL || rc != CFR_E_PERM)
+        return rc;
+    was = *err;
+    return cfr_err_set(err, rc, "%.440s; name a directory in which credfresh may write", was.text);
+}
+
 static int acquire_lock(int dir_fd, const char *directory, struct cfr_err *err)
 {
     int fd = cfr_path_openat(dir_fd, LOCK_NAME, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY, 0600, err);
@@ -74,7 +85,7 @@ static int acquire_lock(int dir_fd, const char *directory, struct cfr_err *err)
 
     if (fd < 0) {
         (void)cfr_err_prefix(err, "%s", directory);
-        return fd;
+        return add_advice(fd, err);
     }
     code = wait_for_lock(fd);
     if (code != 0)
@@ -143,7 +154,7 @@ int cfr_state_open(const char *directory, int *lock_fd, struct cfr_err *err)
 
     *lock_fd = -1;
     if (dir_fd < 0)
-        return dir_fd;
+        return add_advice(dir_fd, err);
     unsafe = check_open(dir_fd, directory, err);
     if (unsafe == 0 && faccessat(dir_fd, LOCK_NAME, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
         cfr_path_sync_above(dir_fd);

@@ -127,7 +127,7 @@ static int open_engines(struct cfr_daemon *a, struct cfr_err *err)
     a->host.hook_attempts = a->options.once ? ONCE_HOOK_ATTEMPTS : 0;
     a->host.state_fd = cfr_state_open(a->config->state_dir, &a->state_lock_fd, err);
     if (a->host.state_fd < 0)
-        return a->host.state_fd;
+        return cfr_err_prefix(err, "state_dir");
     a->signal_fd = open_signals(err);
     if (a->signal_fd < 0)
         return a->signal_fd;

@@ -107,7 +107,8 @@ void cfr_worker_save(struct cfr_worker *w)
     w->record.digest = w->config->digest;
     if (cfr_publish_record_save(w->host->state_fd, w->config->name, &w->record, &err) != 0)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                "cannot write down what was published, so a restart will exchange again: %s", err.text);
+                "cannot write down what was published, so a restart will exchange again: %s: %s",
+                w->host->config->state_dir, err.text);
 }
 
 struct cfr_log_fields cfr_worker_log_fields(const struct cfr_worker *w, int code)

@@ -512,6 +512,12 @@ def test_what_once_would_refuse_is_found(machine):
     assert once.returncode != 0 and re.search(rf"not done after [2-9] tries: {re.escape(refusal)}", once.stderr), once.stderr
 
 
+def test_a_refused_state_directory_is_named_with_its_key(machine):
+    machine.write("state_dir: {dir}/state", "state_dir: {dir}/a-file")
+    (machine.dir / "a-file").write_text("")
+    assert f"cannot start: state_dir: {machine.dir}/a-file: " in machine.run("once", "--timeout", "1s").stderr
+
+
 LINKS = {"state_dir": ("state_dir: {dir}/state", "state_dir: {dir}/link", "machine.state-dir"),
          "directory": ("directory: {dir}/out", "directory: {dir}/link", "publish.link"),
          "profile": (BASE[BASE.index("      directory: {dir}"):BASE.index("    reload:")],

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #define KEEP CFR_FILE_KEEP_ID
 
@@ -284,6 +285,31 @@ static void overwrite_that_may_not_set_the_mode_changes_nothing(void **state)
     assert_int_equal(mode_of(in("f")), 0666);
 }
 
+static void a_refused_owner_is_named_and_what_it_takes(void **state)
+{
+    struct cfr_file file = file_of("f", "SECRET", 0640);
+    int status = 0;
+    pid_t child;
+
+    (void)state;
+    file.uid = getuid() + 1;
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        char words[128];
+
+        forbid_call(SYS_fchown, EPERM);
+        (void)snprintf(words, sizeof words, "cannot set the mode or owner of f (mode 0640, owner %u); another owner, ",
+                       (unsigned)file.uid);
+        CHILD_CHECK(cfr_file_create(dir_fd, &file, &err) == CFR_E_PERM);
+        CHILD_CHECK(strstr(err.text, words) != NULL && strstr(err.text, "CAP_CHOWN") != NULL);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_false(exists(in("f")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +325,7 @@ int main(void)
         SCRATCH_TEST(mark_tells_which_file_it_is),
         SCRATCH_TEST(overwrite_keeps_the_inode),
         SCRATCH_TEST(overwrite_that_may_not_set_the_mode_changes_nothing),
+        SCRATCH_TEST(a_refused_owner_is_named_and_what_it_takes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,6 +144,16 @@ static void a_directory_that_others_can_write_is_refused(void **state)
     assert_non_null(strstr(err.text, "belongs to uid 12345"));
 }
 
+static void a_directory_that_cannot_be_written_is_named(void **state)
+{
+    int lock_fd = -1;
+
+    (void)state;
+    assert_int_equal(cfr_state_open("/sys/credfresh", &lock_fd, &err), CFR_E_PERM);
+    assert_non_null(strstr(err.text, "/sys/credfresh: "));
+    assert_non_null(strstr(err.text, "; name a directory in which credfresh may write"));
+}
+
 /* The kubelet makes volumes of root's, which all who mount them can write. */
 static void a_volume_of_a_pod_is_let_through(void **state)
 {
@@ -196,6 +206,7 @@ int main(void)
         SCRATCH_TEST(waits_for_what_an_ended_agent_left),
         SCRATCH_TEST(documents_are_saved_loaded_and_removed),
         SCRATCH_TEST(a_directory_that_others_can_write_is_refused),
+        SCRATCH_TEST(a_directory_that_cannot_be_written_is_named),
         SCRATCH_TEST(a_volume_of_a_pod_is_let_through),
         SCRATCH_TEST(documents_of_others_are_refused),
         SCRATCH_TEST(planted_links_are_refused_and_leftovers_removed),
