@@ -277,8 +277,10 @@ static void end_retire(struct cfr_worker *w, const struct cfr_publisher_outcome 
 /* While nothing is under way that writes them. */
 static bool may_check_targets(const struct cfr_worker *w)
 {
-    return w->record.generation != 0 && (cfr_lifecycle_is_settled(&w->life) || w->life.state == CFR_STATE_BACKOFF ||
-                                         w->life.state == CFR_STATE_WAITING);
+    /* A new token is published alone in any state. */
+    return w->record.generation != 0 && !w->publishing &&
+           (cfr_lifecycle_is_settled(&w->life) || w->life.state == CFR_STATE_BACKOFF ||
+            w->life.state == CFR_STATE_WAITING);
 }
 
 /* Was what is published removed or overwritten? Hooks that are pending, and may fail without it, do not hold that up;

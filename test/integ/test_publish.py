@@ -544,6 +544,18 @@ def test_what_is_removed_during_an_outage_is_missed_and_comes_back_after_it(agen
     assert agent.status()["ready"] and agent.published()["generation"] == 2
 
 
+def test_a_token_that_is_published_alone_during_an_outage_is_nobody_elses_change(agent):
+    """A child writes it, which is noticed before its end."""
+    agent.start()
+    agent.wait_state("fresh")
+    agent.cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "AssumeRoleWithWebIdentity"})
+    for generation in range(2, 5):
+        agent.cloud.admin("/volume/demo/renew", {})
+        agent.wait_generation(generation)
+    assert agent.log.count("the new token, with the last session") >= 3 and "is gone" not in agent.log
+    assert agent.status()["ready"]
+
+
 def test_who_removes_it_again_and_again_does_not_cause_an_exchange_each_time(agent):
     agent.start()
     agent.wait_generation(1)
