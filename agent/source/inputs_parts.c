@@ -267,7 +267,10 @@ void cfr_source_watch_path(struct cfr_source_watching *w, const char *path)
     int rc = 0;
 
     if (path != NULL && cfr_slow_file_is(path))
-        rc = cfr_err_set(&err, CFR_E_PATH, "%s lies on a network or FUSE file system, which may not answer", path);
+        rc = cfr_err_set(&err, CFR_E_PATH,
+                         "%s lies on a network or FUSE file system, or behind a link that another user can change, and "
+                         "may not answer",
+                         path);
     else if (path != NULL)
         rc = cfr_watch_add(w->watch, path, w->watcher, &err);
 

@@ -206,8 +206,9 @@ static void watch(struct cfr_worker *w)
     struct cfr_err err = {0};
 
     /* Where a Secret has been read, everything that follows from it is watched already. */
-    if (w->watched == NULL && w->host->watch != NULL &&
-        cfr_source_inputs_watch(w->config, NULL, w->host->watch, &w->source_watcher, &err) != 0)
+    if (w->watched == NULL && w->host->watch != NULL)
+        w->unwatched = cfr_source_inputs_watch(w->config, NULL, w->host->watch, &w->source_watcher, &err) != 0;
+    if (err.code != 0)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead",
                 err.text);
     if (w->host->watch != NULL && cfr_publish_watch(w->config, w->host->watch, &w->target_watcher, &err) != 0)

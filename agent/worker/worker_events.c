@@ -137,10 +137,10 @@ static bool is_outage(const struct cfr_worker *w)
 }
 
 /* Kubelets before Kubernetes 1.27 swap a volume first and then give its files their owner (their pull request 114464):
- * a quick reader finds a token that it may not read yet. */
+ * a quick reader finds a token that it may not read yet. What a slow file system brings is there at the next look. */
 static bool comes_soon(struct cfr_worker *w, const struct cfr_worker_inputs *r)
 {
-    if (r->rc != CFR_E_PERM || w->looks == UNREADABLE_LOOKS)
+    if ((r->rc != CFR_E_PERM && r->rc != CFR_E_TIMEOUT) || w->looks == UNREADABLE_LOOKS)
         return false;
     w->look_boot_ms = cfr_clock_now().boot_ms + (UNREADABLE_LOOK_MS << w->looks);
     w->looks++;
@@ -181,6 +181,10 @@ static void read_source(struct cfr_worker *w)
         cfr_worker_note_token(w, &r.source);
         cfr_worker_note_request(w, &r.source);
         cfr_worker_review_kept(w);
+    } else if (w->polled && !settled &&
+               (r.rc != 0 || (w->life.state == CFR_STATE_BACKOFF && r.source.mark == w->token_used))) {
+        /* What failed is tried again at its own time. */
+        cfr_log(CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "the source is as it was");
     } else if (r.rc != 0 || r.source.mark != w->token_used ||
                !(is_outage(w) || w->life.state == CFR_STATE_EXCHANGING || w->life.state == CFR_STATE_PUBLISHING)) {
         keep_inputs(w, &r);
@@ -193,6 +197,7 @@ static void read_source(struct cfr_worker *w)
 void cfr_worker_on_source(struct cfr_worker *w)
 {
     w->looks = 0;
+    w->polled = false;
     read_source(w);
 }
 
@@ -204,6 +209,7 @@ void cfr_worker_on_source_changed(void *ctx)
 void cfr_worker_look_soon(struct cfr_worker *w)
 {
     w->looks = 0;
+    w->polled = false;
     w->look_boot_ms = cfr_clock_now().boot_ms;
     cfr_worker_feed(w, CFR_EVENT_NONE);
 }
@@ -443,6 +449,10 @@ void cfr_worker_on_tick(struct cfr_worker *w)
     if (cfr_worker_ack_look(w))
         cfr_worker_save(w);
     on_timer(w);
+    if (w->unwatched) {
+        cfr_worker_look_soon(w);
+        w->polled = true;
+    }
 }
 
 void cfr_worker_on_child(struct cfr_worker *w)

@@ -433,6 +433,25 @@ def test_a_source_on_a_hung_file_system_keeps_nobody_waiting(agent, hung, kind):
 
 
 @root_only
+def test_a_token_that_a_child_reads_is_looked_at_once_a_minute(agent, home):
+    """It may lie on a file system that hangs, so nothing announces its changes."""
+    volume = home / "volume"
+    volume.mkdir()
+    issued = agent.cloud.volumes["demo"] / "token"
+    (volume / "token").write_bytes(issued.read_bytes())
+    as_consumer("ln", "-s", str(volume), str(home / "link"))
+    passed_on = agent.credential(token={"file": str(home / "link" / "token")}, exchange=None,
+                                 publish={"directory": str(agent.out), "files": [{"name": "t", "format": "token"}]})
+    agent.configure(passed_on).start()
+    agent.wait_generation(1)
+    assert "it is looked at once a minute instead" in agent.log
+    agent.cloud.admin("/volume/demo/renew", {})
+    (volume / "token").write_bytes(issued.read_bytes())
+    agent.wait_generation(2, limit_s=90)
+    assert (agent.out / "t").read_bytes().strip() == issued.read_bytes().strip()
+
+
+@root_only
 @pytest.mark.parametrize("kind", ["there", "link"])
 def test_a_pid_file_on_a_hung_file_system_keeps_nobody_waiting(agent, home, hung, kind):
     """The agent is to end with the process that it names."""
