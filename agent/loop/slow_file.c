@@ -2,6 +2,7 @@
 /* Files that may not answer, read by children. */
 #include "agent/loop/slow_file.h"
 
+#include "agent/loop/clock.h"
 #include "agent/loop/errand.h"
 #include "files/file.h"
 #include "files/route.h"
@@ -13,6 +14,7 @@
 #define WAIT_MS     50
 #define LOOK_NS     500000
 #define HANGING_MAX 32
+#define UNASKED_MS  600000 /* what nobody has asked for since then is of a former configuration */
 
 /* What a child leaves. */
 struct found {
@@ -32,10 +34,29 @@ struct hanging {
     char *path; /* NULL: a free place */
     size_t limit;
     struct cfr_errand *errand;
+    int64_t asked_boot_ms; /* when its reader came last */
 };
 
 static struct hanging hanging[HANGING_MAX];
 static bool guards;
+
+static void forget(struct hanging *h)
+{
+    free(h->path);
+    *h = (struct hanging){.path = NULL};
+}
+
+static void forget_unasked(void)
+{
+    int64_t now_ms = cfr_clock_now().boot_ms;
+
+    for (size_t i = 0; i < HANGING_MAX; i++) {
+        if (hanging[i].path == NULL || now_ms - hanging[i].asked_boot_ms < UNASKED_MS)
+            continue;
+        cfr_errand_close(hanging[i].errand);
+        forget(&hanging[i]);
+    }
+}
 
 void cfr_slow_file_guard(void)
 {
@@ -47,6 +68,8 @@ bool cfr_slow_file_is(const char *path)
     struct cfr_route route;
 
     /* These always answer, and a child has other descriptors than we. */
+    if (guards)
+        forget_unasked();
     if (!guards || strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/", 5) == 0)
         return false;
     /* The directory that it is in, and the one that a link at its end leads to. */
@@ -139,12 +162,12 @@ int cfr_slow_file_read(const char *path, struct cfr_secret *out, struct stat *st
     if (h == NULL)
         return cfr_err_set(err, CFR_E_TIMEOUT, "%s is not read: %d other files have not answered", path, HANGING_MAX);
     if (h->path != NULL) {
+        h->asked_boot_ms = cfr_clock_now().boot_ms;
         state = cfr_errand_look(h->errand);
         if (state == CFR_ERRAND_RUNNING)
             return fail_hanging(path, err);
         e = h->errand;
-        free(h->path);
-        *h = (struct hanging){.path = NULL};
+        forget(h);
         return take(e, state, path, out, status, err);
     }
     rc = cfr_errand_start(read_file, &r, sizeof(struct found) + out->limit, &e, err);
@@ -153,7 +176,7 @@ int cfr_slow_file_read(const char *path, struct cfr_secret *out, struct stat *st
     state = wait_for(e);
     if (state != CFR_ERRAND_RUNNING)
         return take(e, state, path, out, status, err);
-    *h = (struct hanging){strdup(path), out->limit, e};
+    *h = (struct hanging){strdup(path), out->limit, e, cfr_clock_now().boot_ms};
     if (h->path == NULL)
         cfr_errand_close(e);
     return fail_hanging(path, err);

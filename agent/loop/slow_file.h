@@ -2,7 +2,7 @@
 /* Reads files of file systems that may not answer (network, FUSE, unknown), so that nobody waits for one that hangs.
  *
  * A child reads, and is waited for a moment only. One that hangs is left behind, and what it brings in the end is given
- * to the next reader of that file. One thread. */
+ * to the next reader of that file; without one for ten minutes it is ended, or its answer forgotten. One thread. */
 #ifndef CFR_AGENT_LOOP_SLOW_FILE_H
 #define CFR_AGENT_LOOP_SLOW_FILE_H
 

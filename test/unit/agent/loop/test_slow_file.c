@@ -2,14 +2,42 @@
 /* Files of file systems that may not answer, read by a child. sysfs is one for us, and answers. */
 #include "unit.h"
 
+#include "agent/loop/clock.h"
+#include "agent/loop/errand.h"
 #include "agent/loop/slow_file.h"
 #include "files/file.h"
 
+#include <stdio.h>
+
 #include <unistd.h>
 
-#define SYSFS "/sys/kernel/mm/transparent_hugepage/enabled"
+#define SYSFS  "/sys/kernel/mm/transparent_hugepage/enabled"
+
+#define PLACES 32
 
 static struct cfr_err err;
+static bool hangs;
+static int64_t later_ms;
+
+struct cfr_now __real_cfr_clock_now(void);
+struct cfr_now __wrap_cfr_clock_now(void);
+int __real_cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *e);
+int __wrap_cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *e);
+
+struct cfr_now __wrap_cfr_clock_now(void)
+{
+    struct cfr_now now = __real_cfr_clock_now();
+
+    now.boot_ms += later_ms;
+    return now;
+}
+
+int __wrap_cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *e)
+{
+    while (hangs)
+        (void)pause();
+    return __real_cfr_file_read(path, out, e);
+}
 
 static void tells_which_files_they_are(void **state)
 {
@@ -64,11 +92,48 @@ static void reads_as_we_would(void **state)
     cfr_secret_free(&ours);
 }
 
+static bool is_tried(const char *name)
+{
+    struct cfr_secret out;
+    char path[32];
+
+    cfr_secret_init(&out, 100);
+    (void)snprintf(path, sizeof path, "/none/%s", name);
+    assert_int_equal(cfr_slow_file_read(path, &out, NULL, &err), CFR_E_TIMEOUT);
+    cfr_secret_free(&out);
+    return strstr(err.text, "its file system has not answered") != NULL;
+}
+
+/* Those of a former configuration do not take all places for ever. */
+static void forgets_what_nobody_asks_for(void **state)
+{
+    char name[8];
+
+    (void)state;
+    cfr_slow_file_guard();
+    hangs = true;
+    for (int i = 0; i < PLACES; i++) {
+        (void)snprintf(name, sizeof name, "%d", i);
+        assert_true(is_tried(name));
+    }
+    assert_false(is_tried("one more"));
+    later_ms += 599000;
+    assert_true(is_tried("0"));
+    later_ms += 2000;
+    assert_false(cfr_slow_file_is("/none"));
+    assert_true(is_tried("one more"));
+    /* What was asked for has kept its child. */
+    hangs = false;
+    assert_true(is_tried("0"));
+    cfr_errand_reap();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tells_which_files_they_are),
         cmocka_unit_test(reads_as_we_would),
+        cmocka_unit_test(forgets_what_nobody_asks_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
