@@ -49,7 +49,8 @@ static void check_answer(struct cfr_httpd_response *out)
 static void check_request(const struct cfr_action *action, const struct cfr_httpd_request *req,
                           const struct cfr_httpd_response *out)
 {
-    bool known = action->kind == CFR_API_ACTION_RELOAD && action->name[0] == '\0';
+    bool known =
+        (action->kind == CFR_API_ACTION_RELOAD || action->kind == CFR_API_ACTION_QUIT) && action->name[0] == '\0';
 
     for (size_t i = 0; i < 3 && action->kind == CFR_API_ACTION_ROTATE; i++)
         known = known || strcmp(action->name, names[i]) == 0;
