@@ -267,7 +267,8 @@ static void on_aside_failed(struct cfr_rotator *m, const struct cfr_err *err, in
 
     (void)snprintf(m->aside, sizeof m->aside, "the key %.130s, which was put aside, stays: %.200s", m->call.id,
                    err->text);
-    cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL, "%s [%s]; delete it in the cloud", m->aside,
+    cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL,
+            "%s [%s]; it is tried again in an hour, unless it is deleted in the cloud", m->aside,
             cfr_err_name(err->code));
     m->unsaved = cfr_rotation_aside_failed(&m->r, now_s) || m->unsaved;
 }
