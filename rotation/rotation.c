@@ -25,6 +25,7 @@ static bool enter(struct cfr_rotation_rotation *r, enum cfr_rotation_step step, 
     r->journal.step_s = now_s;
     r->listed_s = 0;
     r->try_s = 0;
+    r->tried_s = 0;
     r->successes = 0;
     r->judged = false;
     r->suspect[0] = '\0';
@@ -583,7 +584,7 @@ static bool minted(struct cfr_rotation_rotation *r, const struct cfr_rotation_fa
         return enter(r, CFR_ROTATION_VERIFIED, f->now_s);
     if (enough)
         wait_until(out, r->verified_s + r->rules.verify_wait_s);
-    else if (f->now_s >= r->journal.step_s + r->rules.verify_most_s)
+    else if (r->tried_s != 0 && r->verified_s >= r->tried_s + r->rules.verify_most_s)
         return enter(r, CFR_ROTATION_UNDOING, f->now_s);
     else if (f->now_s < r->try_s)
         wait_until(out, r->try_s);
@@ -844,6 +845,7 @@ bool cfr_rotation_unknown(struct cfr_rotation_rotation *r, int64_t now_s)
 bool cfr_rotation_verified(struct cfr_rotation_rotation *r, bool everywhere, int64_t now_s)
 {
     r->successes = everywhere ? r->successes + 1 : 0;
+    r->tried_s = r->tried_s != 0 && r->tried_s <= now_s ? r->tried_s : now_s;
     r->verified_s = now_s;
     r->try_s = now_s + (everywhere ? NEXT_S : AGAIN_S);
     return false;

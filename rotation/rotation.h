@@ -116,7 +116,8 @@ struct cfr_rotation_rules {
     int64_t grace_s;       /* at least this long */
     int64_t grace_most_s;  /* and at most this long for consumers that do not acknowledge */
     int64_t verify_wait_s; /* after the last of the successes in a row */
-    int64_t verify_most_s; /* a new key that is not accepted everywhere by then is undone */
+    int64_t verify_most_s; /* a new key that is not accepted everywhere this long after it was tried first is undone,
+                              and no sooner than a try that late: a stop of the program says nothing about the key */
     int64_t inactive_s;    /* a key that was used in the second half of the grace, or one of ours that is aside, stays
                               deactivated this long before it is deleted */
     int64_t settle_s; /* how long after INTENT a key whose answer was lost may still turn up; a key is not looked up
@@ -189,7 +190,8 @@ struct cfr_rotation_rotation {
     int64_t listed_s;              /* 0 = not in this step */
     int64_t try_s;                 /* not before then */
     unsigned successes;
-    int64_t verified_s; /* of the last of them */
+    int64_t tried_s;    /* when the new key was tried first; 0 = not in this step, or by this run */
+    int64_t verified_s; /* when it was tried last */
     int64_t taken_s; /* when the present rotation was taken over from another agent, whose clock is not relied on; 0 =
                         it was not */
     bool begun;      /* INTENT was written down by this run, and its CREATE was not reported on yet */

@@ -75,7 +75,8 @@ static const struct cfr_field mint_fields[] = {
          "How long to hold back a new key after it was accepted everywhere, several times in a row. Default: 60s for "
          "`gcp`, 30s for `azure`, whose new keys take effect late in some places, 10s for the others.")},
     {FIELD_AS("verify_timeout", verify_timeout_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS, .max = CFR_DAY_MS,
-     .doc = CFR_DOC("A new key that is not accepted everywhere by then is removed, and the old one stays.")},
+     .doc = CFR_DOC("A new key that is not accepted everywhere this long after it was first tried is removed, and the "
+                    "old one stays.")},
     {VERIFY_EVERY, .fallback = "1h",
      .doc =
          CFR_DOC("How often the published key is looked up in the cloud, up to a tenth earlier, so that a fleet does "

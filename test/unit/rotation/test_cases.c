@@ -39,6 +39,34 @@ static void a_verified_key_without_its_pending_secret_is_left_alone(void **state
     assert_string_equal(r.journal.current, "key-1");
 }
 
+/* The program, or the machine, was stopped for a day: the new key is tried for as long as any other, and undone only
+ * after a try that failed that late. */
+static void a_stop_says_nothing_about_a_new_key(void **state)
+{
+    struct cfr_rotation_provider provider = {.verify_count = 1};
+    const int64_t made_s = 1700000000;
+    struct cfr_rotation_rotation r = {
+        .provider = &provider,
+        .credential = "robot",
+        .rules = {.verify_most_s = 300},
+        .journal = {.step = CFR_ROTATION_MINTED, .minted = "key-1", .minted_s = made_s, .step_s = made_s}};
+    struct cfr_rotation_facts f = {.now_s = made_s + 86400, .pending = true, .pending_id = "key-1"};
+    struct cfr_rotation_todo todo;
+    bool save;
+
+    (void)state;
+    for (int tries = 0; tries < 2; tries++, f.now_s += 86400) {
+        cfr_rotation_next(&r, &f, &save, &todo);
+        assert_true(!save && todo.action == CFR_ROTATION_ACT_VERIFY);
+        if (tries == 0)
+            assert_false(cfr_rotation_verified(&r, false, f.now_s));
+    }
+    assert_false(cfr_rotation_verified(&r, false, f.now_s));
+    cfr_rotation_next(&r, &f, &save, &todo);
+    assert_true(save);
+    assert_int_equal(r.journal.step, CFR_ROTATION_UNDOING);
+}
+
 /* What LOST does about KEY, of a cloud whose keys have no names and whose use nobody tells. */
 static enum cfr_rotation_action judge(struct cfr_rotation_rotation *r, const struct cfr_rotation_key *key,
                                       int64_t now_s)
@@ -677,6 +705,7 @@ int main(void)
         cmocka_unit_test(another_owner),
         cmocka_unit_test(what_another_owner_leaves),
         cmocka_unit_test(a_verified_key_without_its_pending_secret_is_left_alone),
+        cmocka_unit_test(a_stop_says_nothing_about_a_new_key),
         cmocka_unit_test(what_is_not_ours_for_certain_is_put_aside),
         cmocka_unit_test(what_cannot_be_deactivated_is_left),
         cmocka_unit_test(what_may_be_anothers_is_never_deleted),
