@@ -605,7 +605,7 @@ static bool verified(struct cfr_rotation_rotation *r, const struct cfr_rotation_
         r->journal.minted[0] = '\0';
         return enter(r, CFR_ROTATION_REST, f->now_s);
     } else
-        wait_until(out, INT64_MAX);
+        wait_until(out, f->now_s + LOOK_AGAIN_S);
     return false;
 }
 

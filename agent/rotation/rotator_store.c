@@ -144,6 +144,29 @@ static int load(struct cfr_rotator *m, struct cfr_err *err)
     return rc == 0 ? load_pending(m, err) : rc;
 }
 
+/* One that was missing may be restored at any time. A file that is half written is left as it is, and read again. */
+static void look_for_pending(struct cfr_rotator *m)
+{
+    struct cfr_secret text;
+    struct cfr_rotator_pending found = {.held = false};
+    char name[NAME_MAX_BYTES];
+
+    if (m->r.journal.step != CFR_ROTATION_VERIFIED || m->pending.held || m->broken.code != 0)
+        return;
+    cfr_secret_init(&text, PENDING_MAX);
+    if (cfr_file_read_own_at(m->context.state_fd, pending_name(m, name), &text, NULL) == 0 &&
+        cfr_rotator_pending_read(cfr_secret_view(&text), &found, NULL) == 0 &&
+        strcmp(found.name, m->r.journal.name) == 0 && strcmp(found.key.id, m->r.journal.minted) == 0) {
+        cfr_rotator_free_pending(&m->pending);
+        found.held = true;
+        found.stored = true;
+        m->pending = found;
+        found = (struct cfr_rotator_pending){.held = false};
+    }
+    cfr_secret_free(&text);
+    cfr_rotator_free_pending(&found);
+}
+
 /* ---- nobody else writes it ---- */
 
 static void do_nothing(struct cfr_rotator *m)
@@ -197,7 +220,7 @@ const struct cfr_rotator_store cfr_rotator_file_store = {
     .save_pending = save_pending,
     .drop_pending = drop_pending,
     .close = do_nothing,
-    .step = do_nothing,
+    .step = look_for_pending,
     .deadline = never,
     .may_go_on = always,
     .may_change = may_change,

@@ -301,6 +301,29 @@ def test_a_pending_secret_that_is_lost(agent):
     assert "2" in read_text(told)[len(before):].split(), "nobody was told again"
 
 
+def test_a_pending_secret_that_is_restored(agent):
+    """While the agent runs and waits for it: a restart is not needed, and what is written of it so far is left alone."""
+    agent.cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "GetCallerIdentity"})
+    agent.configure(minted(agent), admin(agent)).start()
+    eventually(lambda: mint_of(agent).get("step") == "minted", lambda: agent.log)
+    agent.kill()
+    agent.cloud.clear_faults()
+    pending, path = agent.state / "robot+mint.pending", agent.state / "robot+mint.json"
+    secret = pending.read_bytes()
+    pending.unlink()
+    path.write_text(json.dumps({**json.loads(path.read_text()), "step": "verified"}))
+    agent.start()
+    eventually(lambda: "restore it" in (mint_of(agent).get("waits_for") or ""), lambda: agent.log)
+    pending.touch(0o600)
+    pending.write_bytes(secret[:40])
+    assert agent.run("rotate", "robot", "--reason", "drill").returncode == 0
+    eventually(lambda: "drill" in agent.log, lambda: agent.log)
+    assert pending.read_bytes() == secret[:40] and mint_of(agent)["state"] == "UPDATE_FAILED"
+    pending.write_bytes(secret)
+    agent.wait_generation(1, "robot")
+    assert published_key(agent) == json.loads(secret)["id"] and call(agent)
+
+
 def test_a_state_that_a_restart_loses_is_refused(agent):
     agent.configure(minted(agent), admin(agent), state_dir="/run/credfresh-test")
     done = agent.run("check")
