@@ -11,6 +11,7 @@
 #define AGAIN_S      3    /* between tries of a key that is not accepted everywhere yet */
 #define NEXT_S       1    /* between successes in a row */
 #define LOOKUP_S     3600 /* between lookups of the published key */
+#define USE_LAG_S    3600 /* until the cloud tells of the last use of a key; half of inactive_s if that is less */
 #define ASIDE_S      3600 /* between tries of a key that is aside and cannot be retired */
 
 static void copy(char *to, size_t size, const char *from)
@@ -705,18 +706,21 @@ static bool retiring(struct cfr_rotation_rotation *r, const struct cfr_rotation_
 
 static bool inactive(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
+    int64_t wait_s = r->rules.inactive_s / 2 < USE_LAG_S ? r->rules.inactive_s / 2 : USE_LAG_S;
     int64_t end_s = r->journal.step_s + r->rules.inactive_s;
+    bool known = r->judged || !r->provider->tells_use;
 
     if (cfr_rotation_is_refused(r))
         return enter(r, CFR_ROTATION_PUBLISHED, f->now_s);
-    if (!r->journal.late_use && !r->judged && r->provider->tells_use) {
-        act(out, CFR_ROTATION_ACT_LAST_USED, r->journal.old);
-        return false;
-    }
     /* A request for another key needs its room, and was made knowing that. */
-    if (!r->journal.late_use || f->now_s >= end_s || f->wanted)
+    if ((known && !r->journal.late_use) || f->now_s >= end_s || f->wanted)
         return enter(r, CFR_ROTATION_DELETING, f->now_s);
-    return wait_or_look_up(r, f, out, end_s);
+    if (r->journal.late_use)
+        return wait_or_look_up(r, f, out, end_s);
+    if (f->now_s < r->journal.step_s + wait_s)
+        return wait_or_look_up(r, f, out, r->journal.step_s + wait_s);
+    act(out, CFR_ROTATION_ACT_LAST_USED, r->journal.old);
+    return false;
 }
 
 static bool deleting(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)

@@ -201,6 +201,9 @@ void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_
                        "the old key %.40s was still used late in its grace; it is deactivated, and "
                        "deleted later",
                        j->old);
+    } else if (j->step == CFR_ROTATION_INACTIVE && r->provider->tells_use) {
+        (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
+                       "the cloud to tell of the last use of the old key %.40s, which is deactivated", j->old);
     } else if (j->step == CFR_ROTATION_LOST) {
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
                        "a key that may have been made while its answer was lost, to find it");

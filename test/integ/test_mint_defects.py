@@ -111,6 +111,11 @@ def test_once_does_what_is_due(agent):
     published = int(json.loads(journal_path(agent).read_text())["published_s"])
     eventually(lambda: time.time() > published + 5, "the end of the grace")
     assert agent.run("once").returncode == 0
+    old, = set(keys_of(agent.cloud)) - {published_key(agent)}
+    assert keys_of(agent.cloud)[old]["active"] is False
+    begun = time.monotonic()
+    eventually(lambda: time.monotonic() > begun + 2, "the time until its last use is known")
+    assert agent.run("once").returncode == 0
     assert list(keys_of(agent.cloud)) == [published_key(agent)]
 
 

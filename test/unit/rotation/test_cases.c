@@ -536,6 +536,50 @@ static void a_key_that_was_used_late_goes_when_another_is_asked_for(void **state
     assert_int_equal(r.journal.step, CFR_ROTATION_DELETING);
 }
 
+/* The cloud tells of it late: it is asked for after a while. If there is no answer, the key has its whole time. */
+static void the_last_use_is_asked_for_late(void **state)
+{
+    struct cfr_rotation_provider provider = {.deactivates = true, .tells_use = true};
+    const int64_t off_s = 1700000000;
+    const struct cfr_rotation_rotation begun = {
+        .provider = &provider,
+        .rules = {.inactive_s = 86400, .grace_s = 600},
+        .journal = {.step = CFR_ROTATION_INACTIVE, .old = "key-1", .step_s = off_s, .published_s = off_s - 600}};
+    struct cfr_rotation_rotation r = begun;
+    struct cfr_rotation_facts f = {.now_s = off_s};
+    struct cfr_rotation_todo todo;
+    char words[CFR_ROTATION_WORDS_MAX];
+    bool save;
+
+    (void)state;
+    cfr_rotation_next(&r, &f, &save, &todo);
+    assert_true(!save && todo.action == CFR_ROTATION_ACT_WAIT && todo.at_s == off_s + 3600);
+    cfr_rotation_words(&r, &f, words);
+    assert_contains(words, "the last use of the old key key-1");
+    f.now_s = off_s + 3600;
+    cfr_rotation_next(&r, &f, &save, &todo);
+    assert_true(!save && todo.action == CFR_ROTATION_ACT_LAST_USED);
+    assert_string_equal(todo.id, "key-1");
+    assert_true(cfr_rotation_used(&r, off_s - 1, f.now_s));
+    cfr_rotation_next(&r, &f, &save, &todo);
+    assert_true(!save && todo.action == CFR_ROTATION_ACT_WAIT && todo.at_s == off_s + 86400);
+    r = begun;
+    assert_false(cfr_rotation_used(&r, off_s - 599, f.now_s));
+    cfr_rotation_next(&r, &f, &save, &todo);
+    assert_true(save && r.journal.step == CFR_ROTATION_DELETING);
+    for (int wanted = 0; wanted <= 1; wanted++) {
+        r = begun;
+        f = (struct cfr_rotation_facts){.now_s = wanted ? off_s : off_s + 86400, .wanted = wanted};
+        cfr_rotation_next(&r, &f, &save, &todo);
+        assert_true(save && r.journal.step == CFR_ROTATION_DELETING);
+    }
+    r = begun;
+    r.rules.inactive_s = 10;
+    f = (struct cfr_rotation_facts){.now_s = off_s};
+    cfr_rotation_next(&r, &f, &save, &todo);
+    assert_true(!save && todo.action == CFR_ROTATION_ACT_WAIT && todo.at_s == off_s + 5);
+}
+
 static void what_ends_by_itself_is_replaced_before(void **state)
 {
     const int64_t now_s = 1700000000;
@@ -716,6 +760,7 @@ int main(void)
         cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(what_is_aside_is_written_down),
         cmocka_unit_test(a_key_that_was_used_late_goes_when_another_is_asked_for),
+        cmocka_unit_test(the_last_use_is_asked_for_late),
         cmocka_unit_test(what_ends_by_itself_is_replaced_before),
     };
 
