@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SKEW_S       900  /* a cloud's clock and ours: more is not tolerated by those that sign */
 #define LOOK_AGAIN_S 10   /* for a key that may still turn up */
 #define FULL_S       300  /* for room among a cloud's keys, which another user has to make */
 #define AGAIN_S      3    /* between tries of a key that is not accepted everywhere yet */
@@ -207,7 +206,7 @@ static bool begin(struct cfr_rotation_rotation *r, const struct cfr_rotation_fac
     j->late_use = false;
     j->asked = f->wanted;
     j->intent_s = f->now_s;
-    r->taken_s = 0;
+    r->search_s = 0;
     return enter(r, CFR_ROTATION_INTENT, f->now_s);
 }
 
@@ -498,7 +497,8 @@ static bool may_be_lost(const struct cfr_rotation_rotation *r, const struct cfr_
 {
     const struct cfr_rotation_journal *j = &r->journal;
     bool other = j->maker[0] != '\0' && key->maker[0] != '\0' && strcmp(j->maker, key->maker) != 0;
-    bool then = key->created_s >= j->intent_s - SKEW_S && key->created_s <= j->intent_s + r->rules.settle_s + SKEW_S;
+    bool then = key->created_s >= j->intent_s - CFR_ROTATION_SKEW_S &&
+                key->created_s <= j->intent_s + r->rules.settle_s + CFR_ROTATION_SKEW_S;
 
     return !key->foreign && !other && (key->created_s == 0 || then);
 }
@@ -541,9 +541,9 @@ static bool suspect(struct cfr_rotation_rotation *r, const char *id, int64_t now
 
 static bool lost(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
-    int64_t begin_s = r->taken_s != 0 ? r->taken_s : r->journal.intent_s;
+    int64_t begin_s = r->search_s != 0 ? r->search_s : r->journal.intent_s;
     int64_t end_s = begin_s + r->rules.settle_s;
-    bool settled = f->now_s >= end_s || f->now_s < begin_s - SKEW_S;
+    bool settled = f->now_s >= end_s;
 
     out->drop_pending = f->pending;
     /* Lists lag: what was just removed is not asked for again and again. */
@@ -849,7 +849,7 @@ bool cfr_rotation_unknown(struct cfr_rotation_rotation *r, int64_t now_s)
 bool cfr_rotation_verified(struct cfr_rotation_rotation *r, bool everywhere, int64_t now_s)
 {
     r->successes = everywhere ? r->successes + 1 : 0;
-    r->tried_s = r->tried_s != 0 && r->tried_s <= now_s ? r->tried_s : now_s;
+    r->tried_s = r->tried_s != 0 ? r->tried_s : now_s;
     r->verified_s = now_s;
     r->try_s = now_s + (everywhere ? NEXT_S : AGAIN_S);
     return false;

@@ -192,11 +192,13 @@ struct cfr_rotation_rotation {
     unsigned successes;
     int64_t tried_s;    /* when the new key was tried first; 0 = not in this step, or by this run */
     int64_t verified_s; /* when it was tried last */
-    int64_t taken_s; /* when the present rotation was taken over from another agent, whose clock is not relied on; 0 =
-                        it was not */
-    bool begun;      /* INTENT was written down by this run, and its CREATE was not reported on yet */
-    bool judged;     /* the last use of the key in question is known */
-    bool permitted;  /* the rights that a rotation needs were tried, since the last one began */
+    int64_t search_s; /* when the settle of a lost key begins; 0 = at intent_s, unless another agent wrote that down by
+                         its clock, or the clock was set since */
+    bool clocked;     /* `ahead_s` is known */
+    int64_t ahead_s;  /* the wall clock, of one that cannot be set */
+    bool begun;       /* INTENT was written down by this run, and its CREATE was not reported on yet */
+    bool judged;      /* the last use of the key in question is known */
+    bool permitted;   /* the rights that a rotation needs were tried, since the last one began */
     int64_t former_try_s; /* a former owner's key is not tried again before then */
     int64_t aside_try_s;  /* nor is one that is aside */
     enum cfr_rotation_unfit unfit;
@@ -216,6 +218,12 @@ struct cfr_rotation_rotation {
  * before it does anything. */
 void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *facts, bool *save,
                        struct cfr_rotation_todo *out);
+
+/* To be called whenever the wall clock is read, before anything else here that takes NOW_S: it is AHEAD_S ahead of a
+ * clock that cannot be set. When it was set, all times follow it, so that nothing lasts shorter or longer for that.
+ * When a run begins, times of the journal that are ahead of it begin again. True if the journal has changed; it is
+ * right also if that is not written down. */
+bool cfr_rotation_set_clock(struct cfr_rotation_rotation *r, int64_t now_s, int64_t ahead_s);
 
 /* Reports of what came of an action. Each may change the journal, which is to be written down then (true). */
 bool cfr_rotation_listed(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys, int64_t now_s);

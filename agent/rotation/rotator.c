@@ -96,7 +96,7 @@ static int store_pending(struct cfr_rotator *m, struct cfr_err *err)
     int rc = m->store->save_pending(m, err);
 
     if (rc == 0)
-        m->unsaved = cfr_rotation_made(&m->r, &m->pending.key, cfr_clock_now().wall_ms / 1000) || m->unsaved;
+        m->unsaved = cfr_rotation_made(&m->r, &m->pending.key, cfr_rotator_now_s(m)) || m->unsaved;
     return rc;
 }
 
@@ -106,7 +106,7 @@ void cfr_rotator_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out)
     int64_t held_ms = m->published_boot_ms != 0 ? m->published_boot_ms + m->r.rules.grace_s * 1000 - now.boot_ms : 0;
 
     *out = (struct cfr_rotation_facts){
-        .now_s = now.wall_ms / 1000,
+        .now_s = cfr_rotator_now_s(m),
         .chance = (uint32_t)(cfr_clock_chance() * UINT32_MAX),
         .wanted = m->waiter.done != NULL && m->waiter.wanted,
         .lost = m->waiter.done != NULL && m->waiter.lost,
@@ -256,7 +256,7 @@ static int call_for(struct cfr_rotator *m, const struct cfr_rotation_todo *todo,
 
     /* Nothing was sent. */
     if (rc != 0 && todo->action == CFR_ROTATION_ACT_CREATE)
-        m->unsaved = cfr_rotation_refused(&m->r, cfr_clock_now().wall_ms / 1000);
+        m->unsaved = cfr_rotation_refused(&m->r, cfr_rotator_now_s(m)) || m->unsaved;
     return rc;
 }
 
@@ -404,7 +404,7 @@ static bool step(struct cfr_rotator *m)
             cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, &err, -1);
         return false;
     }
-    now_s = cfr_clock_now().wall_ms / 1000;
+    now_s = cfr_rotator_now_s(m);
     if (is_idle(m, now_s)) {
         wait_until(m, *m->context.draining ? INT64_MAX : next_look_s(&m->r, now_s));
         return false;
@@ -508,7 +508,7 @@ void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation)
     if (!m->store->published(m) || m->r.journal.step != CFR_ROTATION_VERIFIED)
         return;
     m->published_boot_ms = now.boot_ms;
-    m->unsaved = cfr_rotation_published(&m->r, generation, now.wall_ms / 1000) || m->unsaved;
+    m->unsaved = cfr_rotation_published(&m->r, generation, cfr_rotator_now_s(m)) || m->unsaved;
     m->deadline_boot_ms = 0;
     if (!m->saving && save_changes(m, &err) < 0)
         cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, &err, -1);

@@ -105,7 +105,7 @@ int cfr_rotator_look_for_key(struct cfr_rotator *m, struct cfr_err *err)
 int cfr_rotator_take(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_rotator_pending *p = &m->pending;
-    int64_t now_s = cfr_clock_now().wall_ms / 1000;
+    int64_t now_s = cfr_rotator_now_s(m);
     char identity[CFR_ROTATION_ID_MAX + CFR_ROTATION_SUBJECT_MAX + 8];
     char age[CFR_TIME_WORDS_MAX];
     int rc;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the rotator's files share: rotator_open.c (opening and closing), rotator.c (steps), rotator_view.c (what others
- * ask), rotator_result.c (results of requests), rotator_request.c (requests), rotator_adopt.c (keys that other programs
- * created), rotator_pass_on.c (the key of `with`), rotator_store.c (journal and pending secret on disk), shared.c (the
- * same in a Secret of the cluster, for several agents), rotator_pending.c (the latter's text). Private to them. */
+ * ask), rotator_result.c (results of requests), rotator_request.c (requests), rotator_clock.c (time), rotator_adopt.c
+ * (keys that other programs created), rotator_pass_on.c (the key of `with`), rotator_store.c (journal and pending
+ * secret on disk), shared.c (the same in a Secret of the cluster, for several agents), rotator_pending.c (the latter's
+ * text). Private to them. */
 #ifndef CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 #define CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 
@@ -148,6 +149,8 @@ void cfr_rotator_run(struct cfr_rotator *m);
 /* Gives the waiter, which must be there, its result. */
 void cfr_rotator_finish(struct cfr_rotator *m, struct cfr_source_exchange_result *result);
 
+/* rotator_clock.c: the wall clock in seconds, for the rotation, whose times follow it. */
+int64_t cfr_rotator_now_s(struct cfr_rotator *m);
 /* rotator.c: what is seen at this moment. */
 void cfr_rotator_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out);
 /* rotator.c: in the steps from which a rotation begins, if it is due. */

@@ -70,7 +70,7 @@ void cfr_rotator_lookup_failed(struct cfr_rotator *m, const struct cfr_err *err)
     cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL,
             "cannot look up the published key %s: %s [%s]; it is retried, and the key stays", m->r.journal.current,
             err->text, cfr_err_name(err->code));
-    cfr_rotation_lookup_failed(&m->r, cfr_clock_now().wall_ms / 1000);
+    cfr_rotation_lookup_failed(&m->r, cfr_rotator_now_s(m));
 }
 
 /* Reports which of the keys that were aside in BEFORE are no longer. */
@@ -232,7 +232,7 @@ void cfr_rotator_former_failed(struct cfr_rotator *m, const struct cfr_err *err)
                    one->subject, err->text);
     cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL, "%s [%s]; delete it in the cloud", m->former,
             cfr_err_name(err->code));
-    m->unsaved = cfr_rotation_former_failed(&m->r, cfr_clock_now().wall_ms / 1000) || m->unsaved;
+    m->unsaved = cfr_rotation_former_failed(&m->r, cfr_rotator_now_s(m)) || m->unsaved;
 }
 
 static void on_former(struct cfr_rotator *m, const struct cfr_rotator_outcome *o, int64_t now_s)
@@ -275,7 +275,7 @@ static void on_aside_failed(struct cfr_rotator *m, const struct cfr_err *err, in
 
 void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
 {
-    int64_t now_s = cfr_clock_now().wall_ms / 1000;
+    int64_t now_s = cfr_rotator_now_s(m);
     bool lookup = m->call.op == CFR_ROTATION_LIST && m->r.looking_up;
     bool own = lookup || m->call.rights || m->call.former || m->call.op == CFR_ROTATION_CREATE ||
                m->call.op == CFR_ROTATION_VERIFY;

@@ -289,8 +289,9 @@ static void claim(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *sta
             s->holder[0] != '\0' ? s->holder : "without name", (long long)((now.boot_ms - s->changed_boot_ms) / 1000));
     read_pending(s, "pending", &state->pending, &m->pending);
     cfr_rotator_check_subject(m);
-    m->r.journal.step_s = now.wall_ms / 1000;
-    m->r.taken_s = now.wall_ms / 1000;
+    m->r.journal.step_s = cfr_rotator_now_s(m);
+    m->r.journal.published_s = m->r.journal.step_s;
+    m->r.search_s = m->r.journal.step_s;
     m->published_boot_ms = now.boot_ms;
     wake(s);
     cfr_rotator_save(m);

@@ -116,13 +116,15 @@ void cfr_worker_rotation_start(struct cfr_worker *w, cfr_source_exchange_fn *don
     cfr_rotator_start(w->rotator, w->rotate_wanted, w->replace, !known && !w->replace, done, w);
 }
 
-/* Nothing was made: what is published, since ISSUED_MS, goes on. */
+/* Nothing was made: what is published, since ISSUED_MS, goes on. If the clock was set back behind that, it would be due
+ * at once, again and again. */
 static void go_on(struct cfr_worker *w, int64_t issued_ms)
 {
-    struct cfr_refresh_life life = {issued_ms, cfr_rotator_ends_ms(w->rotator)};
+    struct cfr_now now = cfr_clock_now();
+    struct cfr_refresh_life life = {issued_ms < now.wall_ms ? issued_ms : now.wall_ms, cfr_rotator_ends_ms(w->rotator)};
 
     cfr_worker_clear_error(w);
-    (void)cfr_lifecycle_adopted(&w->life, cfr_clock_now(), life, 0, cfr_worker_jitter(w));
+    (void)cfr_lifecycle_adopted(&w->life, now, life, 0, cfr_worker_jitter(w));
 }
 
 enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_source_exchange_result *result)

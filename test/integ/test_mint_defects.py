@@ -9,9 +9,11 @@ import time
 
 import pytest
 
-from conftest import eventually
-from minting import (IAM, admin, cloud, configured, iam_cloud, keys_of, mint_of, minted, published_key,  # noqa: F401
+import shifted_clock
+from conftest import CREDFRESH, eventually
+from minting import (IAM, admin, call, cloud, configured, iam_cloud, keys_of, mint_of, minted, published_key,  # noqa: F401
                      rotate, settled as agent, wait_complete, wait_step)
+from shifted_clock import ShiftedClock
 from test_doctor import doctor
 
 FOREIGN = "AKIAMADEBYHAND000000"
@@ -289,3 +291,24 @@ def test_a_journal_of_another_user(agent, change):
     eventually(lambda: words in (mint_of(agent).get("error") or ""), lambda: f"{mint_of(agent)}\n{agent.log}")
     assert list(keys_of(agent.cloud)) == [key] and not agent.cloud.exchanges("DeleteAccessKey")
     assert mint_of(agent)["state"] == "UPDATE_FAILED" and published_key(agent) == key
+
+
+@pytest.mark.skipif(shifted_clock.missing(CREDFRESH) is not None, reason=f"there is no {shifted_clock.missing(CREDFRESH)}")
+@pytest.mark.parametrize("before_s, after_s", [(0, 400), (800, 0)], ids=["forward", "back"])
+def test_the_clock_is_set_in_a_grace(configured, tmp_path, before_s, after_s):
+    """The old key stays neither shorter nor longer for that, and then there is nothing to do."""
+    agent, clock = configured, ShiftedClock(tmp_path, before_s)
+    patient = minted(agent, mint={"grace": "1s", "grace_most": "12s"}, acknowledge={"file": str(agent.dir / "in-use")})
+    agent.configure(patient, admin(agent)).start(env=clock.env)
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    first = published_key(agent)
+    rotate(agent, "drill")
+    agent.wait_generation(2, "robot")
+    begun = time.monotonic()
+    wait_step(agent, "published")
+    clock.set(after_s)
+    eventually(lambda: first not in keys_of(agent.cloud), lambda: f"{mint_of(agent)}\n{agent.log}", 40)
+    assert time.monotonic() - begun > 11
+    wait_complete(agent)
+    assert [agent.status("robot")["state"] for _ in range(20)] == ["fresh"] * 20 and call(agent)

@@ -413,6 +413,127 @@ static void what_was_replaced_in_its_grace_is_put_aside(void **state)
     }
 }
 
+/* ---- a clock that is set ---- */
+
+#define YEAR INT64_C(31536000)
+
+/* In STEP since NOW_S, which is the time by the clock, with lookups that are not due. */
+static struct cfr_rotation_rotation since(const struct cfr_rotation_provider *provider, enum cfr_rotation_step step,
+                                          int64_t now_s)
+{
+    struct cfr_rotation_rotation r = with_old(provider, step);
+
+    r.rules.verify_wait_s = 30;
+    r.rules.verify_most_s = 300;
+    (void)cfr_rotation_set_clock(&r, now_s, 7);
+    r.journal.current_s = now_s - 3 * YEAR;
+    r.journal.step_s = r.journal.published_s = r.journal.intent_s = r.listed_s = r.looked_s = now_s;
+    r.look_pause_s = 86400;
+    return r;
+}
+
+/* Waits for as long as it would if the clock had not been set, LEFT_S, and goes on then. */
+static void check_wait(struct cfr_rotation_rotation *r, struct cfr_rotation_facts f, int64_t left_s,
+                       enum cfr_rotation_step after)
+{
+    struct cfr_rotation_todo todo;
+    bool save;
+
+    cfr_rotation_next(r, &f, &save, &todo);
+    assert_true(!save && todo.action == CFR_ROTATION_ACT_WAIT);
+    assert_int_equal(todo.at_s - f.now_s, left_s);
+    f.now_s += left_s;
+    cfr_rotation_next(r, &f, &save, &todo);
+    assert_int_equal(r->journal.step, after);
+}
+
+static void nothing_lasts_longer_or_shorter_when_the_clock_is_set(void **state)
+{
+    static const int64_t by[] = {-2 * YEAR, -800, -2, 2, 400, YEAR};
+    struct cfr_rotation_provider provider = {.verify_count = 1, .deactivates = true, .tells_use = true};
+    const int64_t begun_s = 1700000000;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof by / sizeof by[0]; i++) {
+        const int64_t now_s = begun_s + by[i];
+        struct cfr_rotation_facts f = {.now_s = now_s, .alone = true, .pending_id = ""};
+        struct cfr_rotation_rotation r = since(&provider, CFR_ROTATION_PUBLISHED, begun_s);
+        struct cfr_rotation_todo todo;
+        bool save;
+
+        assert_true(cfr_rotation_set_clock(&r, now_s, 7 + by[i]));
+        assert_false(cfr_rotation_set_clock(&r, now_s, 8 + by[i]));
+        check_wait(&r, f, r.rules.grace_s, CFR_ROTATION_PUBLISHED);
+        f.now_s = now_s + r.rules.grace_s;
+        check_wait(&r, f, r.rules.grace_most_s - r.rules.grace_s, CFR_ROTATION_RETIRING);
+        f.now_s = now_s;
+        r = since(&provider, CFR_ROTATION_INACTIVE, begun_s);
+        r.journal.late_use = true;
+        (void)cfr_rotation_set_clock(&r, now_s, 7 + by[i]);
+        check_wait(&r, f, ASIDE, CFR_ROTATION_DELETING);
+        r = since(&provider, CFR_ROTATION_MINTED, begun_s);
+        f.pending = true;
+        assert_false(cfr_rotation_verified(&r, true, begun_s));
+        (void)cfr_rotation_set_clock(&r, now_s, 7 + by[i]);
+        check_wait(&r, f, 30, CFR_ROTATION_VERIFIED);
+        r = since(&provider, CFR_ROTATION_MINTED, begun_s);
+        assert_false(cfr_rotation_verified(&r, false, begun_s));
+        (void)cfr_rotation_set_clock(&r, now_s, 7 + by[i]);
+        assert_false(cfr_rotation_verified(&r, false, now_s + 1));
+        check_wait(&r, f, 4, CFR_ROTATION_MINTED);
+        r = since(&provider, CFR_ROTATION_LOST, begun_s);
+        f.pending = false;
+        (void)cfr_rotation_set_clock(&r, now_s, 7 + by[i]);
+        check_wait(&r, f, 10, CFR_ROTATION_LOST);
+        f.now_s += SETTLE - 1;
+        r.listed_s = f.now_s;
+        check_wait(&r, f, 1, CFR_ROTATION_LOST);
+        r.listed_s = f.now_s + 1;
+        f.now_s++;
+        cfr_rotation_next(&r, &f, &save, &todo);
+        assert_true(save && r.journal.step == CFR_ROTATION_PUBLISHED);
+        r = since(&provider, CFR_ROTATION_REST, begun_s);
+        r.journal.old[0] = '\0';
+        r.journal.former_count = 1;
+        r.key_state = CFR_ROTATION_KEY_ACTIVE;
+        r.rules.expire_after_s = 100 * YEAR;
+        f.now_s = now_s;
+        f.used_by_all = true;
+        (void)cfr_rotation_set_clock(&r, now_s, 7 + by[i]);
+        check_wait(&r, f, r.rules.grace_s, CFR_ROTATION_REST);
+    }
+}
+
+/* An earlier run wrote it down by a clock that was ahead. A little is no setting. */
+static void what_is_ahead_of_the_clock_begins_again(void **state)
+{
+    struct cfr_rotation_provider provider = {.verify_count = 1, .deactivates = true};
+    const int64_t now_s = 1700000000;
+
+    (void)state;
+    for (int64_t by_s = 901; by_s < 2 * YEAR; by_s *= 7) {
+        struct cfr_rotation_facts f = {.now_s = now_s, .alone = true, .pending_id = ""};
+        struct cfr_rotation_rotation r = since(&provider, CFR_ROTATION_PUBLISHED, now_s + by_s);
+
+        r.clocked = false;
+        r.looked_s = now_s;
+        assert_true(cfr_rotation_set_clock(&r, now_s, 7));
+        check_wait(&r, f, r.rules.grace_s, CFR_ROTATION_PUBLISHED);
+        r = since(&provider, CFR_ROTATION_LOST, now_s + by_s);
+        r.clocked = false;
+        r.listed_s = f.now_s = now_s + SETTLE - 1;
+        (void)cfr_rotation_set_clock(&r, now_s, 7);
+        check_wait(&r, f, 1, CFR_ROTATION_LOST);
+    }
+    for (int64_t by_s = -YEAR; by_s <= 900; by_s += YEAR / 2) {
+        struct cfr_rotation_rotation r = since(&provider, CFR_ROTATION_PUBLISHED, now_s + by_s);
+
+        r.clocked = false;
+        assert_false(cfr_rotation_set_clock(&r, now_s, 7));
+        assert_true(r.journal.published_s == now_s + by_s);
+    }
+}
+
 /* ---- what is written down ---- */
 
 /* The number KEY, which is there, has VALUE; the journal is read or refused as WANTED says. */
@@ -757,6 +878,8 @@ int main(void)
         cmocka_unit_test(the_old_key_goes_once_the_published_one_is_listed),
         cmocka_unit_test(a_young_key_that_is_not_listed_yet),
         cmocka_unit_test(what_was_replaced_in_its_grace_is_put_aside),
+        cmocka_unit_test(nothing_lasts_longer_or_shorter_when_the_clock_is_set),
+        cmocka_unit_test(what_is_ahead_of_the_clock_begins_again),
         cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(what_is_aside_is_written_down),
         cmocka_unit_test(a_key_that_was_used_late_goes_when_another_is_asked_for),

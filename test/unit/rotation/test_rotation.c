@@ -574,7 +574,7 @@ static void a_lost_key_of_another_agent(void **state)
 
         r.journal.step = CFR_ROTATION_LOST;
         r.journal.intent_s = others[i];
-        r.taken_s = START_S;
+        r.search_s = START_S;
         assert_int_equal(next_of(&r, START_S, true).action, CFR_ROTATION_ACT_LIST);
         (void)cfr_rotation_listed(&r, &none, START_S);
         todo = next_of(&r, START_S, true);
