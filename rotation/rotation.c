@@ -381,7 +381,11 @@ bool cfr_rotation_taken(struct cfr_rotation_rotation *r, const char *name, int64
 {
     struct cfr_rotation_journal *j = &r->journal;
     int64_t created_s = now_s;
+    size_t at = find_aside(j, r->suspect);
 
+    /* Its owner has activated it again. */
+    if (at < j->aside_count)
+        forget_aside(j, at);
     j->known_count = 0;
     j->minted_ends_s = 0;
     for (size_t i = 0; i < r->seen.count; i++) {

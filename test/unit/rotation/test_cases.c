@@ -251,6 +251,29 @@ static void what_is_ours_and_aside_is_retired(void **state)
     }
 }
 
+/* Its owner has activated it, and wants it to be adopted. */
+static void what_was_aside_is_adopted(void **state)
+{
+    struct cfr_rotation_provider provider = {.verify_count = 1, .deactivates = true};
+    const int64_t now_s = 1700000000;
+    struct cfr_rotation_rotation r = with_one_aside(&provider, false);
+    struct cfr_rotation_keys keys = {.count = 1, .key = {{.id = "key-1", .active = true}}};
+    struct cfr_rotation_journal back;
+    struct cfr_str text = {.limit = 65536};
+
+    (void)state;
+    r.journal.current[0] = '\0';
+    assert_false(cfr_rotation_listed(&r, &keys, now_s));
+    (void)snprintf(r.suspect, sizeof r.suspect, "key-1");
+    assert_true(cfr_rotation_taken(&r, "adopted", 0, now_s));
+    assert_true(cfr_rotation_published(&r, 1, now_s));
+    assert_string_equal(r.journal.current, "key-1");
+    assert_int_equal(cfr_rotation_journal_write(&r.journal, &text), 0);
+    assert_int_equal(cfr_rotation_journal_read(cfr_str_view(&text), &back, NULL), 0);
+    assert_int_equal(back.aside_count, 0);
+    cfr_str_free(&text);
+}
+
 /* ---- an old key, and a published one that is gone ---- */
 
 /* In STEP, with "key-2" published and "key-1" as the old one, the grace over. */
@@ -875,6 +898,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_deactivated_is_left),
         cmocka_unit_test(what_may_be_anothers_is_never_deleted),
         cmocka_unit_test(what_is_ours_and_aside_is_retired),
+        cmocka_unit_test(what_was_aside_is_adopted),
         cmocka_unit_test(the_old_key_goes_once_the_published_one_is_listed),
         cmocka_unit_test(a_young_key_that_is_not_listed_yet),
         cmocka_unit_test(what_was_replaced_in_its_grace_is_put_aside),
