@@ -43,7 +43,8 @@ void cfr_rotator_check_subject(struct cfr_rotator *m)
 {
     struct cfr_rotation_journal *j = &m->r.journal;
     struct cfr_str left = {.limit = CFR_ROTATOR_LEFTOVER_MAX};
-    bool unknown = j->step == CFR_ROTATION_INTENT || j->step == CFR_ROTATION_LOST;
+    bool answered = j->step == CFR_ROTATION_INTENT && m->pending.held && strcmp(m->pending.name, j->name) == 0;
+    bool unknown = !answered && (j->step == CFR_ROTATION_INTENT || j->step == CFR_ROTATION_LOST);
     size_t former = j->former_count;
     size_t n = strlen(m->provider->name);
     char subject[CFR_ROTATION_SUBJECT_MAX];
@@ -52,6 +53,9 @@ void cfr_rotator_check_subject(struct cfr_rotator *m)
 
     cfr_config_mint_subject(m->config->mint, subject);
     (void)snprintf(was, sizeof was, "%s", j->subject);
+    /* The answer came, and was not written down in the journal any more. */
+    if (answered && strcmp(was, subject) != 0)
+        (void)snprintf(j->minted, sizeof j->minted, "%s", m->pending.key.id);
     changed = cfr_rotation_change_owner(j, subject, &left);
     if (changed) {
         /* Only where the former owner's keys are asked for does it matter where they are. */

@@ -117,6 +117,28 @@ def test_every_key_of_the_former_owner_is_told_of(configured):
         assert f"{said} the key {key} of" in agent.log and f"{said} the key AKIAOURS000000000000" not in agent.log
 
 
+def test_a_key_whose_answer_was_stored_just_before_a_crash(configured):
+    """The journal does not have its id yet: its pending secret does, and it is removed as any other."""
+    agent = configured
+    for key in keys_of(agent.cloud, "other"):
+        agent.cloud.admin("/iam/key", {"access_key_id": key, "delete": True})
+    agent.cloud.admin("/service/iam", BOTH)
+    agent.cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "GetCallerIdentity"})
+    agent.start()
+    wait_step(agent, "minted")
+    agent.kill()
+    agent.cloud.clear_faults()
+    path = agent.state / "robot+mint.json"
+    key, = keys_of(agent.cloud)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"step": "intent", "minted": ""}))
+    agent.configure(minted(agent, user="other", mint={"settle": "1s"}), admin(agent))
+    agent.start()
+    agent.wait_generation(1, "robot")
+    assert f"the key {key} of aws/robot is removed once the new owner's is published" in agent.log
+    assert "one more key of aws/robot" not in agent.log
+    eventually(lambda: not keys_of(agent.cloud), lambda: f"{mint_of(agent)}\n{agent.log}", 60)
+
+
 @pytest.mark.parametrize("key", ["created", "adopted", "of an earlier version"])
 def test_another_user_behind_with(agent_factory, tmp_path, key):
     """Its list does not have the keys of the user before: that is said, and nothing is done, until `with` is set back."""
