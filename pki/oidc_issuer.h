@@ -124,8 +124,8 @@ bool cfr_oidc_issuer_set_not_uploaded(struct cfr_oidc_issuer *issuer);
 /* True if the store has the keys of this phase, or there is no store. */
 bool cfr_oidc_issuer_is_uploaded(const struct cfr_oidc_issuer *issuer);
 /* True if FOUND, a key set or a key in PEM form, has a key that neither ISSUER nor BEFORE (may be NULL) knows: it may
- * be in tokens, which would be refused without it. Then its kid is appended to KID, as it may be shown. False for what
- * is neither. */
+ * be in tokens, which would be refused without it. A key of a set without a kid is unknown. Then its kid, or that it
+ * has none, is appended to KID, as it may be shown. False for what is neither. */
 bool cfr_oidc_issuer_finds_unknown(const struct cfr_oidc_issuer *issuer, const struct cfr_oidc_issuer *before,
                                    struct cfr_view found, struct cfr_str *kid);
 

@@ -115,19 +115,32 @@ static bool is_unknown(const struct cfr_oidc_issuer *issuer, const struct cfr_oi
     return true;
 }
 
+/* KEY is one of a set. A kid is optional there (RFC 7517, 4.5), but each key of an issuer has one. */
+static bool is_unknown_jwk(const struct cfr_oidc_issuer *issuer, const struct cfr_oidc_issuer *before,
+                           const struct cfr_json *key, struct cfr_str *shown)
+{
+    struct cfr_view kid;
+
+    if (cfr_json_string(cfr_json_get(key, "kid"), &kid))
+        return is_unknown(issuer, before, kid, shown);
+    if (cfr_json_get(key, "kty") == NULL)
+        return false;
+    cfr_str_add(shown, cfr_view_of("without a kid"));
+    return true;
+}
+
 bool cfr_oidc_issuer_finds_unknown(const struct cfr_oidc_issuer *issuer, const struct cfr_oidc_issuer *before,
                                    struct cfr_view found, struct cfr_str *kid)
 {
     char own[CFR_KEY_KID_MAX];
     struct cfr_json *doc = NULL;
-    struct cfr_view name;
     bool unknown = false;
 
     if (cfr_json_parse(found, &doc, NULL) != 0)
         return cfr_key_kid(found, own, NULL) == 0 && is_unknown(issuer, before, cfr_view_of(own), kid);
     for (const struct cfr_json *key = cfr_json_first(cfr_json_get(doc, "keys")); !unknown && key != NULL;
          key = cfr_json_next(key))
-        unknown = cfr_json_string(cfr_json_get(key, "kid"), &name) && is_unknown(issuer, before, name, kid);
+        unknown = is_unknown_jwk(issuer, before, key, kid);
     cfr_json_free(doc);
     return unknown;
 }

@@ -261,7 +261,10 @@ static void keys_that_are_unknown(void **state)
     assert_true(finds(&none, NULL, both));
     assert_true(finds(&i, NULL, vector_pem));
     assert_true(finds(&i, NULL, "{\"keys\":[{\"kty\":\"EC\"},{\"kid\":\"x\\u001b\"}]}"));
-    assert_false(finds(&i, NULL, "{\"keys\":[{\"kty\":\"EC\"}]}"));
+    assert_true(finds(&i, NULL, "{\"keys\":[{\"kty\":\"EC\"}]}"));
+    assert_true(finds(&i, NULL, "{\"keys\":[{\"kty\":\"EC\",\"kid\":1}]}"));
+    assert_false(finds(&i, NULL, "{\"keys\":[]}"));
+    assert_false(finds(&i, NULL, "{\"keys\":[1,{}]}"));
     assert_false(finds(&i, NULL, "<html>"));
     assert_false(finds(&i, NULL, ""));
     cfr_oidc_issuer_done(&i, BEGIN + 100 * HOUR);
