@@ -39,10 +39,14 @@ static struct cfr_aws_ecr_session ecr_session(const struct cfr_aws *c, const cha
 {
     struct cfr_aws_ecr_session s = {.config = c->ecr, .ca_file = c->ca_file, .env = env};
     struct cfr_aws_settings place = {0};
+    const char *role;
 
     if (c->ecr == NULL || cfr_wire_aws_find_switches(c->fips, c->dual_stack, env, &place, NULL) != 0)
         return s;
     s.region = cfr_aws_settings_region(c, env, region);
+    role = c->then_assume.count != 0 ? cfr_aws_step_at(c, c->then_assume.count - 1)->role_arn : c->role_arn;
+    if (role != NULL)
+        s.partition = cfr_aws_params_arn_part(role, 1);
     s.fips = place.fips;
     s.dual_stack = place.dual_stack;
     s.fips_from = place.fips_from;

@@ -370,8 +370,8 @@ static const struct cfr_field aws_fields[] = {
      .fallback = "environment",
      .choices = regional,
      .doc = CFR_DOC("`regional` calls the STS of the region. `legacy` calls sts.amazonaws.com for the oldest "
-                    "regions, whose tokens do not work in opt-in regions. `environment` means "
-                    "`AWS_STS_REGIONAL_ENDPOINTS`, else regional.")},
+                    "regions, whose tokens do not work in opt-in regions, and excludes `fips` and `dual_stack`. "
+                    "`environment` means `AWS_STS_REGIONAL_ENDPOINTS`, else regional.")},
     {.key = "accept",
      .type = CFR_FIELD_ENUM,
      .offset = AWS(accept),
@@ -550,6 +550,10 @@ static int check_policies(const struct cfr_aws *c, struct cfr_err *err)
 /* Settings that would be without effect are refused rather than ignored. */
 static int check_combinations(const struct cfr_aws *c, struct cfr_err *err)
 {
+    if (c->regional == CFR_AWS_LEGACY && (c->fips == CFR_AWS_TRUE || c->dual_stack == CFR_AWS_TRUE))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "sts_regional_endpoints: `legacy` has no effect with %s; leave one of them out",
+                           c->fips == CFR_AWS_TRUE ? "fips" : "dual_stack");
     if (c->endpoint == NULL)
         return 0;
     if (c->fips == CFR_AWS_TRUE || c->dual_stack == CFR_AWS_TRUE)

@@ -84,6 +84,8 @@ static struct cfr_aws_ecr_session ecr_session(const struct cfr_aws_container *c,
 
     cfr_wire_aws_find_region(c->region, env, &place);
     s.region = place.region;
+    if (c->role_arn != NULL)
+        s.partition = cfr_aws_params_arn_part(c->role_arn, 1);
     if (cfr_wire_aws_find_switches(CFR_AWS_ENVIRONMENT, CFR_AWS_ENVIRONMENT, env, &place, NULL) == 0) {
         s.fips = place.fips;
         s.dual_stack = place.dual_stack;
@@ -125,6 +127,8 @@ static int check(const void *config, const char *(*env)(const char *), struct cf
     bool link_local;
     int rc = find_url(c, env, &url, &link_local, err);
 
+    if (rc == 0 && c->ca_file != NULL && strncmp(url.p, "http:", 5) == 0 && !c->verify && c->ecr == NULL)
+        rc = cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with an http endpoint; leave it out");
     cfr_str_free(&url);
     if (rc == 0 && ecr.region != NULL && !cfr_wire_aws_region_ok(cfr_view_of(ecr.region)))
         rc = cfr_err_set(err, CFR_E_CONFIG,

@@ -51,7 +51,7 @@ static const struct cfr_field fields[] = {
      .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC(
          "Certificates (PEM) to trust for this exchange. Default: those in the file that `AWS_CA_BUNDLE` names, "
-         "else the system's.")},
+         "else the system's. Excludes an http endpoint, such as the default, unless there is `verify` or `ecr`.")},
     {.key = "verify",
      .type = CFR_FIELD_BOOL,
      .offset = CONTAINER(verify),
@@ -136,9 +136,6 @@ static int check(const void *node, struct cfr_err *err)
     if (c->region != NULL && !cfr_wire_aws_region_ok(cfr_view_of(c->region)))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "region: a region has only lower-case letters, digits and hyphens, such as eu-west-1");
-    if (c->ca_file != NULL && c->endpoint != NULL && strncmp(c->endpoint, "http:", 5) == 0 && !c->verify &&
-        c->ecr == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with an http endpoint; leave it out");
     return 0;
 }
 

@@ -121,9 +121,28 @@ static int endpoint_of(const struct cfr_aws_ecr_session *s, const struct call *c
     return 0;
 }
 
+/* The keys of one partition are not known in another. With an endpoint of the user's own the region is only a name. */
+static int check_call(const struct cfr_aws_ecr_session *s, const struct call *c, struct cfr_err *err)
+{
+    const struct cfr_wire_aws_partition *p = cfr_wire_aws_partition(c->region);
+    struct cfr_wire_aws_endpoint endpoint;
+    int rc = endpoint_of(s, c, &endpoint, err);
+
+    if (rc != 0 || endpoint.custom)
+        return rc;
+    if (c->is_public && s->fips)
+        return cfr_err_set(err, CFR_E_CONFIG, "public: ECR Public has no FIPS host, which %s asks for", s->fips_from);
+    if (s->partition.n == 0 || p == NULL || cfr_view_is(s->partition, p->name))
+        return 0;
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "%s: its region %s is in the partition %s, but the role's partition is %.*s; a registry knows "
+                       "only keys of its own partition",
+                       c->is_public ? "public" : "registries", c->region, p->name,
+                       (int)(s->partition.n < 40 ? s->partition.n : 40), s->partition.p);
+}
+
 int cfr_aws_ecr_check(const struct cfr_aws_ecr_session *s, struct cfr_err *err)
 {
-    struct cfr_wire_aws_endpoint endpoint;
     struct call c;
     size_t regions = cfr_aws_ecr_calls(s) - (s->config->with_public ? 1 : 0);
     int rc = 0;
@@ -138,7 +157,7 @@ int cfr_aws_ecr_check(const struct cfr_aws_ecr_session *s, struct cfr_err *err)
                            "endpoint: it serves one region, but the registries are in %zu; make a credential for each",
                            regions);
     for (size_t i = 0; rc == 0 && find_call(s, i, &c); i++)
-        rc = endpoint_of(s, &c, &endpoint, err);
+        rc = check_call(s, &c, err);
     return rc;
 }
 

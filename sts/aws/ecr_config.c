@@ -18,14 +18,15 @@ static const struct cfr_field fields[] = {
      .max = CFR_AWS_ECR_REGISTRIES_MAX,
      .doc = CFR_DOC("Hosts of private registries, such as `123456789012.dkr.ecr.eu-west-1.amazonaws.com`, in at most "
                     "four "
-                    "regions. The session needs `ecr:GetAuthorizationToken`.")},
+                    "regions of the role's partition. The session needs `ecr:GetAuthorizationToken`.")},
     {.key = "public",
      .type = CFR_FIELD_BOOL,
      .offset = ECR(with_public),
      .fallback = "false",
      .doc = CFR_DOC("Log in to public.ecr.aws too, under this name and under ecr-public.aws.com. The session needs "
                     "`ecr-public:GetAuthorizationToken` and "
-                    "`sts:GetServiceBearerToken`.")},
+                    "`sts:GetServiceBearerToken`, of a role in the partition `aws`. Excludes `fips`: ECR Public has no "
+                    "FIPS endpoint.")},
     {.key = "region",
      .type = CFR_FIELD_STRING,
      .offset = ECR(region),

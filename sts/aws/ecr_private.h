@@ -35,7 +35,8 @@ bool cfr_aws_ecr_host_is_public(struct cfr_view host);
 /* What holds for a session that asks for logins; borrowed. */
 struct cfr_aws_ecr_session {
     const struct cfr_aws_ecr *config;
-    const char *region; /* of the session, for registries whose name has none; NULL when unknown */
+    const char *region;        /* of the session, for registries whose name has none; NULL when unknown */
+    struct cfr_view partition; /* of the role whose keys it has; empty when unknown */
     bool fips;
     bool dual_stack;
     const char *fips_from; /* the key or variable that says so */

@@ -49,7 +49,8 @@ static int resolve_custom(const struct cfr_aws_settings *place, struct cfr_wire_
                                place->region, out->region);
         return 0;
     }
-    (void)snprintf(out->region, sizeof out->region, "%s", place->region);
+    (void)snprintf(out->region, sizeof out->region, "%s",
+                   strcmp(place->region, GLOBAL_REGION) == 0 ? GLOBAL_SIGN : place->region);
     return 0;
 }
 

@@ -161,8 +161,9 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_PAIRS,
      .offset = OAUTH(parameters),
      .max = 20,
-     .doc = CFR_DOC("Further parameters of the request, for servers that require more than the standards. Do not put "
-                    "secrets here.")},
+     .doc = CFR_DOC("Further parameters of the request, for servers that require more than the standards. No value may "
+                    "be empty. Do "
+                    "not put secrets here.")},
     {.key = "default_lifetime",
      .type = CFR_FIELD_DURATION,
      .flags = CFR_FIELD_UNSET,
@@ -315,6 +316,11 @@ static int check_parameters(const struct cfr_oauth *c, struct cfr_err *err)
         if (is_own(key) || is_same(key, c->token_parameter) || is_same(key, c->secret_parameter))
             return cfr_err_set(err, CFR_E_CONFIG,
                                "parameters: %s cannot be set here; there is a key of its own for what it says", key);
+        if (c->parameters.items[i].value[0] == '\0')
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "parameters: %s is empty, which is the same as a parameter that is not sent (RFC 6749, "
+                               "3.2); leave it out",
+                               key);
     }
     return 0;
 }

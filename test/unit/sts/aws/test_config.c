@@ -174,6 +174,10 @@ static void endpoints(void **state)
     checks(LIST(ROLE, "endpoint", "https://one.example", "fips", "false"), LIST("AWS_USE_FIPS_ENDPOINT", "true"), NULL,
            "one.example");
     checks(LIST(ROLE, "endpoint", "https://one.example", "sts_regional_endpoints", "legacy"), NULL, "no effect", NULL);
+    checks(LIST(ROLE, "region", "us-east-1", "sts_regional_endpoints", "legacy", "fips", "true"), NULL,
+           "`legacy` has no effect with fips", NULL);
+    checks(LIST(ROLE, "region", "us-east-1", "sts_regional_endpoints", "legacy", "dual_stack", "true"), NULL,
+           "`legacy` has no effect with dual_stack", NULL);
     checks(LIST(ROLE, "endpoint", "http://127.0.0.1:1", "ca_file", "/ca.pem"), NULL, "ca_file: it has no effect", NULL);
     checks(LIST(ROLE, "ca_file", "/ca.pem"), LIST("AWS_ENDPOINT_URL", "http://localhost"), "ca_file: it has no effect",
            NULL);

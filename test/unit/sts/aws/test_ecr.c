@@ -162,14 +162,15 @@ static void whole_exchange(void **state)
     cfr_sts_exchange_free(&x);
 }
 
-/* The table's rules, then those that need a session in REGION. */
-static void rule(const char *why, const char *region, const char *const *settings)
+/* The table's rules, then those that need a session, as S. */
+static void rule_in(struct cfr_aws_ecr_session s, const char *why, const char *const *settings)
 {
     struct cfr_aws_ecr c = {.node = {0}};
-    struct cfr_aws_ecr_session s = {.config = &c, .region = region, .env = golden_no_env};
     struct cfr_err err = {0};
     int rc;
 
+    s.config = &c;
+    s.env = golden_no_env;
     golden_set(&cfr_aws_ecr_table, &c, settings);
     rc = cfr_aws_ecr_table.check(&c, &err);
     if (rc == 0)
@@ -177,6 +178,11 @@ static void rule(const char *why, const char *region, const char *const *setting
     if (why == NULL ? rc != 0 : rc != CFR_E_CONFIG || strstr(err.text, why) == NULL)
         fail_msg("expected \"%s\", got %d \"%s\"", why != NULL ? why : "", rc, err.text);
     cfr_field_free(&cfr_aws_ecr_table, &c);
+}
+
+static void rule(const char *why, const char *region, const char *const *settings)
+{
+    rule_in((struct cfr_aws_ecr_session){.region = region}, why, settings);
 }
 
 #define HOST(region) "registries", "123456789012.dkr.ecr." region ".amazonaws.com"
@@ -208,6 +214,25 @@ static void rules(void **state)
     rule("they are in 5 regions", NULL,
          GOLDEN_LIST(HOST("us-east-1"), HOST("us-east-2"), HOST("us-west-1"), HOST("us-west-2"), HOST("eu-west-1")));
     golden_table(&cfr_aws_ecr_table);
+}
+
+static void fips_and_partitions(void **state)
+{
+    const struct cfr_aws_ecr_session fips = {.fips = true, .fips_from = "AWS_USE_FIPS_ENDPOINT"};
+    const struct cfr_aws_ecr_session aws = {.partition = cfr_view_of("aws")};
+    const struct cfr_aws_ecr_session china = {.partition = cfr_view_of("aws-cn")};
+    const char *const *in_china = GOLDEN_LIST("registries", "123456789012.dkr.ecr.cn-north-1.amazonaws.com.cn");
+
+    (void)state;
+    rule_in(fips, NULL, GOLDEN_LIST(HOST("us-east-1")));
+    rule_in(fips, "public: ECR Public has no FIPS host, which AWS_USE_FIPS_ENDPOINT asks for",
+            GOLDEN_LIST("public", "true"));
+    rule_in(aws, NULL, GOLDEN_LIST(HOST("us-east-1"), "public", "true"));
+    rule_in(aws, "registries: its region cn-north-1 is in the partition aws-cn, but the role's partition is aws",
+            in_china);
+    rule_in(china, NULL, in_china);
+    rule_in(china, "public: its region us-east-1 is in the partition aws,", GOLDEN_LIST("public", "true"));
+    rule_in(china, NULL, GOLDEN_LIST(HOST("us-east-1"), ENDPOINT));
 }
 
 static const char *env(const char *name)
@@ -282,10 +307,15 @@ static void no_endpoint_with_fips_or_dual_stack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors),         cmocka_unit_test(grants),
-        cmocka_unit_test(requests),       cmocka_unit_test(hosts),
-        cmocka_unit_test(whole_exchange), cmocka_unit_test(rules),
-        cmocka_unit_test(environment),    cmocka_unit_test(no_endpoint_with_fips_or_dual_stack),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(grants),
+        cmocka_unit_test(requests),
+        cmocka_unit_test(hosts),
+        cmocka_unit_test(whole_exchange),
+        cmocka_unit_test(rules),
+        cmocka_unit_test(fips_and_partitions),
+        cmocka_unit_test(environment),
+        cmocka_unit_test(no_endpoint_with_fips_or_dual_stack),
     };
 
     cfr_json_setup();

@@ -152,6 +152,9 @@ static void custom(void **state)
     (void)state;
     expect((struct cfr_aws_settings){.endpoint = "https://sts.internal.example:8443/x", .region = "eu-west-1"}, "minio",
            "sts.internal.example:8443", "eu-west-1");
+    /* The pseudo region is no region to sign for. */
+    expect((struct cfr_aws_settings){.endpoint = "https://sts.internal.example", .region = "aws-global"}, "aws",
+           "sts.internal.example", "us-east-1");
     expect((struct cfr_aws_settings){.endpoint = "https://sts.internal.example:443"}, "aws", "sts.internal.example",
            "");
     expect((struct cfr_aws_settings){.endpoint = "https://STS.Eu-West-3.amazonaws.com/"}, "aws",

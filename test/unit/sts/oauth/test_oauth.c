@@ -266,6 +266,20 @@ static void rules_of_clients(void **state)
            GOLDEN_LIST(AT, ID, "grant", "client-credentials"));
 }
 
+/* Which is not sent, by RFC 6749, 3.2. */
+static void an_empty_parameter(void **state)
+{
+    struct cfr_pair tenant = {(char[]){"tenant"}, (char[]){""}};
+    struct cfr_oauth c = {.token_url = (char[]){URL}, .parameters = {&tenant, 1}, .default_lifetime_ms = -1};
+    struct cfr_err err = {0};
+
+    (void)state;
+    assert_int_equal(cfr_oauth_provider.table->check(&c, &err), CFR_E_CONFIG);
+    assert_contains(err.text, "parameters: tenant is empty");
+    tenant.value = (char[]){"t"};
+    assert_int_equal(cfr_oauth_provider.table->check(&c, &err), 0);
+}
+
 static void rules(void **state)
 {
     (void)state;
@@ -330,10 +344,15 @@ static void rules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors),           cmocka_unit_test(errors_of_a_busy_server),
-        cmocka_unit_test(grants),           cmocka_unit_test(requests),
-        cmocka_unit_test(private_keys),     cmocka_unit_test(files),
-        cmocka_unit_test(rules_of_clients), cmocka_unit_test(rules),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(errors_of_a_busy_server),
+        cmocka_unit_test(grants),
+        cmocka_unit_test(requests),
+        cmocka_unit_test(private_keys),
+        cmocka_unit_test(files),
+        cmocka_unit_test(rules_of_clients),
+        cmocka_unit_test(an_empty_parameter),
+        cmocka_unit_test(rules),
     };
 
     cfr_json_setup();
