@@ -198,7 +198,8 @@ static int check_step(const void *node, struct cfr_err *err)
         rc = cfr_aws_params_check_session_name("source_identity", s->source_identity, err);
     if (rc == 0)
         rc = check_region(s->region, err);
-    return rc != 0 ? rc : check_endpoint(s->endpoint, false, err);
+    /* Whether http is allowed says the exchange, which is looked at with its environment. */
+    return rc != 0 ? rc : check_endpoint(s->endpoint, true, err);
 }
 
 const struct cfr_table cfr_aws_step_table = {
@@ -340,10 +341,10 @@ static const struct cfr_field aws_fields[] = {
      .type = CFR_FIELD_BOOL,
      .offset = AWS(plain_http),
      .fallback = "false",
-     .doc =
-         CFR_DOC("Whether the endpoint may be one of plain http that is not on this machine, such as a gateway inside "
-                 "the cluster. Anyone who can read the network in between reads the token and the granted keys; "
-                 "`credfresh check` warns.")},
+     .doc = CFR_DOC("Whether the endpoint, and those of `then_assume`, may be one of plain http that is not on this "
+                    "machine, such as a gateway inside "
+                    "the cluster. Anyone who can read the network in between reads the token and the granted keys; "
+                    "`credfresh check` warns.")},
     {.key = "ca_file",
      .type = CFR_FIELD_STRING,
      .offset = AWS(ca_file),

@@ -247,8 +247,17 @@ static void steps(void **state)
     s[0].source_identity = NULL;
     s[0].external_id = strdup("a b");
     step_refused(&s[0], "external_id: character 2");
+    free(s[0].external_id);
+    s[0].external_id = NULL;
+    s[1].endpoint = strdup("ftp://two.example");
+    step_refused(&s[1], "endpoint: ");
+    free(s[1].endpoint);
     s[1].endpoint = strdup("http://two.example");
-    step_refused(&s[1], "endpoint: plain http");
+    step_refused(&s[1], NULL);
+    assert_int_equal(cfr_aws_provider.check(&c, env, &err), CFR_E_CONFIG);
+    assert_non_null(strstr(err.text, "then_assume step 2: endpoint: plain http"));
+    c.plain_http = true;
+    assert_int_equal(cfr_aws_provider.check(&c, env, &err), 0);
     free(s[1].endpoint);
     s[1].endpoint = NULL;
     s[1].region = strdup("cn-north-1");
