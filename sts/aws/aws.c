@@ -313,7 +313,14 @@ static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
 
 static const char *const grant_fields[] = {CFR_FIELD_AWS_ACCESS_KEY_ID, CFR_FIELD_AWS_SECRET_ACCESS_KEY,
                                            CFR_FIELD_AWS_SESSION_TOKEN, NULL};
-static const char *const hosts[] = {".amazonaws.com", ".amazonaws.com.cn", NULL};
+/* Those of the isolated partitions (ISO) are not here: their certificates are of a CA of their own. */
+static const char *const hosts[] = {".amazonaws.com",
+                                    ".api.aws",
+                                    ".amazonaws.com.cn",
+                                    ".api.amazonwebservices.com.cn",
+                                    ".amazonaws.eu",
+                                    ".api.amazonwebservices.eu",
+                                    NULL};
 static const char *const algorithms[] = {"RS256", "RS384", "RS512", "ES256", "ES384", "ES512", NULL};
 static const struct cfr_token_rules token_rules = {
     .algorithms = algorithms,

@@ -357,8 +357,11 @@ static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
 }
 
 static const char *const grant_fields[] = {CFR_FIELD_AZURE_ACCESS_TOKEN, NULL};
-static const char *const hosts[] = {".microsoftonline.com", ".microsoftonline.us", ".microsoftonline.cn", ".azurecr.io",
-                                    NULL};
+static const char *const hosts[] = {".microsoftonline.com",  ".microsoftonline.us",
+                                    ".microsoftonline.cn",   ".sovcloud-identity.de",
+                                    ".sovcloud-identity.fr", ".sovcloud-identity.sg",
+                                    ".azurecr.io",           ".azurecr.us",
+                                    ".azurecr.cn",           NULL};
 static const char *const algorithms[] = {"RS256", NULL};
 static const struct cfr_token_rules token_rules = {
     .algorithms = algorithms, .only = "Entra ID accepts only RS256", .accepts = "the cloud"};

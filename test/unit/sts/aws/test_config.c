@@ -285,13 +285,41 @@ static void the_published_region(void **state)
     drop(&c);
 }
 
+static bool is_host_end(const char *suffix)
+{
+    for (const char *const *end = cfr_aws_provider.hosts; *end != NULL; end++) {
+        if (strcmp(*end + 1, suffix) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Those of a partition with certificates of public CAs. */
+static void the_ends_of_hosts(void **state)
+{
+    static const char *const names[] = {"aws", "aws-cn", "aws-us-gov", "aws-eusc"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct cfr_wire_aws_partition *p = cfr_wire_aws_partition_named(cfr_view_of(names[i]));
+
+        assert_true(is_host_end(p->dns_suffix));
+        assert_true(is_host_end(p->dual_stack_suffix));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults),  cmocka_unit_test(the_table_is_whole),
-        cmocka_unit_test(regions),   cmocka_unit_test(switches),
-        cmocka_unit_test(endpoints), cmocka_unit_test(the_rest),
-        cmocka_unit_test(steps),     cmocka_unit_test(the_published_region),
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(the_table_is_whole),
+        cmocka_unit_test(regions),
+        cmocka_unit_test(switches),
+        cmocka_unit_test(endpoints),
+        cmocka_unit_test(the_rest),
+        cmocka_unit_test(steps),
+        cmocka_unit_test(the_published_region),
+        cmocka_unit_test(the_ends_of_hosts),
     };
 
     cfr_json_setup();
