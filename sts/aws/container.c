@@ -128,7 +128,8 @@ static int check(const void *config, const char *(*env)(const char *), struct cf
     int rc = find_url(c, env, &url, &link_local, err);
 
     if (rc == 0 && c->ca_file != NULL && strncmp(url.p, "http:", 5) == 0 && !c->verify && c->ecr == NULL)
-        rc = cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with an http endpoint; leave it out");
+        rc = cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with an http endpoint; leave it out%s",
+                         c->endpoint == NULL ? ", or write `endpoint`" : "");
     cfr_str_free(&url);
     if (rc == 0 && ecr.region != NULL && !cfr_wire_aws_region_ok(cfr_view_of(ecr.region)))
         rc = cfr_err_set(err, CFR_E_CONFIG,

@@ -151,7 +151,8 @@ static void rules(void **state)
     checks("region: no region is known", golden_no_env, GOLDEN_LIST("verify", "true"));
     checks("region: verify signs its request", golden_no_env,
            GOLDEN_LIST("verify", "true", "sts_endpoint", "https://x.example"));
-    checks("ca_file: it has no effect", golden_no_env, GOLDEN_LIST("ca_file", "/ca.pem"));
+    checks("ca_file: it has no effect with an http endpoint; leave it out, or write `endpoint`", golden_no_env,
+           GOLDEN_LIST("ca_file", "/ca.pem"));
     checks("ca_file: it has no effect", golden_no_env,
            GOLDEN_LIST("endpoint", "http://127.0.0.1/", "ca_file", "/ca.pem"));
     golden_table(cfr_aws_container_provider.table);
