@@ -38,9 +38,9 @@ static void fill_status(struct cfr_daemon *a, struct cfr_api_status *out)
     *out = (struct cfr_api_status){
         .version = CFR_VERSION,
         .now_s = cfr_clock_now().wall_ms / 1000,
-        .started_s = a->started_s,
+        .started_s = (a->started_boot_ms + a->clock_offset_ms) / 1000,
         .config_file = a->options.config_path,
-        .config_loaded_s = a->config_loaded_s,
+        .config_loaded_s = (a->config_loaded_boot_ms + a->clock_offset_ms) / 1000,
         .config_ok = a->config_error == NULL,
         .config_error = a->config_error,
         .stopping = a->stopping,

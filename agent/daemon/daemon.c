@@ -407,8 +407,8 @@ static void set_times(struct cfr_daemon *a)
     a->watchdog_boot_ms = watchdog_ms != 0 ? now.boot_ms + watchdog_ms : INT64_MAX;
     a->readiness.look_boot_ms = INT64_MAX;
     a->end_boot_ms = a->options.once ? now.boot_ms + a->options.timeout_ms : INT64_MAX;
-    a->started_s = now.wall_ms / 1000;
-    a->config_loaded_s = a->started_s;
+    a->started_boot_ms = now.boot_ms;
+    a->config_loaded_boot_ms = now.boot_ms;
 }
 
 static void confine(struct cfr_daemon *a)

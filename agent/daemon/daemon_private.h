@@ -43,9 +43,9 @@ struct cfr_daemon {
     int64_t clock_offset_ms; /* wall minus boot, to notice steps that no event announced */
     int64_t tick_boot_ms;    /* next look at everything that may have been missed */
     int64_t watchdog_boot_ms;
-    int64_t end_boot_ms; /* of once, or of what is still under way when the end has come */
-    int64_t started_s;
-    int64_t config_loaded_s;
+    int64_t end_boot_ms;     /* of once, or of what is still under way when the end has come */
+    int64_t started_boot_ms; /* a clock that is set after the boot would make it a moment long ago */
+    int64_t config_loaded_boot_ms;
     struct cfr_api_status_forgotten *forgotten; /* keys of credentials that left the configuration */
     size_t forgotten_count;
     char *config_error; /* why the last reload was refused, or NULL */

@@ -230,7 +230,7 @@ int cfr_daemon_reload(struct cfr_daemon *a, struct cfr_err *err)
         cfr_config_free(next);
         cfr_log(CFR_LOG_ERROR, NULL, NULL, "the new configuration is refused, the old one stays: %s", err->text);
     } else {
-        a->config_loaded_s = now.wall_ms / 1000;
+        a->config_loaded_boot_ms = now.boot_ms;
         cfr_log(CFR_LOG_INFO, NULL, NULL, "took the new configuration: %zu credential%s", a->count,
                 a->count == 1 ? "" : "s");
     }

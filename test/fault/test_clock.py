@@ -136,6 +136,21 @@ def test_a_clock_that_was_set_back_does_not_lengthen_a_lifetime(agent):  # noqa:
     assert most - 300 < seconds(served(agent, where)["Expiration"]) < most + 300
 
 
+@own_clock
+@pytest.mark.parametrize("by_s", [400 * DAY_S, -DAY_S], ids=["forward", "back"])
+def test_the_start_is_not_moved_by_a_clock_that_is_set(agent, by_s):  # noqa: F811
+    """As on a machine whose clock is right only after NTP has set it."""
+    begun = time.time()
+    clock = ShiftedClock(long_token(agent).dir, -by_s)
+    agent.start(env=clock.env)
+    eventually(lambda: agent.run("reload").returncode == 0, lambda: agent.log)
+    clock.set(0)
+    eventually(lambda: "the clock was set" in agent.log, "the step")
+    _, doc = agent.request("GET", "/v1/credentials")
+    for instant in (doc["agent"]["started"], doc["agent"]["config"]["loaded"]):
+        assert begun - 2 < seconds(instant) < time.time() + 2
+
+
 @plain_binary
 @as_root
 def test_boot_time_of_another_machine_changes_nothing(agent):  # noqa: F811
