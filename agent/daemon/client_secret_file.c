@@ -193,8 +193,6 @@ static void open_one(void *ctx, const struct cfr_config_endpoint *endpoint, cons
         o->rc = resolve_owner(c, p, o->err);
     if (o->rc != 0)
         (void)cfr_err_prefix(o->err, "%s", c->file);
-    else
-        look_at(p);
 }
 
 int cfr_daemon_client_secret_open(const struct cfr_config *config, struct cfr_daemon_client_secrets **out,
@@ -218,6 +216,12 @@ int cfr_daemon_client_secret_open(const struct cfr_config *config, struct cfr_da
     }
     *out = o.secrets;
     return 0;
+}
+
+void cfr_daemon_client_secret_make(struct cfr_daemon_client_secrets *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        look_at(&p->items[i]);
 }
 
 void cfr_daemon_client_secret_close(struct cfr_daemon_client_secrets *p)

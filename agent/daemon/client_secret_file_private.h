@@ -7,12 +7,14 @@
 
 struct cfr_daemon_client_secrets;
 
-/* Makes the files that CONFIG wants made and that are not there, or not as it wants them, each with 32 random bytes in
- * base64url; reads the others. They lie where consumers can write, so a file that cannot be made or read is no error:
- * it is logged, and tried again. A file system that may not answer is not asked. CFR_E_CONFIG (no such user), which
- * names the file; CFR_E_NOMEM. OUT keeps nothing of CONFIG. Blocks on disk. */
+/* Knows the files that CONFIG wants made or read, and touches none. CFR_E_CONFIG (no such user), which names the file;
+ * CFR_E_NOMEM. OUT keeps nothing of CONFIG. */
 int cfr_daemon_client_secret_open(const struct cfr_config *config, struct cfr_daemon_client_secrets **out,
                                   struct cfr_err *err);
+/* Makes the files that are not there, or not as they are wanted, each with 32 random bytes in base64url; reads the
+ * others. They lie where consumers can write, so a file that cannot be made or read is no error: it is logged, and
+ * tried again. A file system that may not answer is not asked. Blocks on disk. */
+void cfr_daemon_client_secret_make(struct cfr_daemon_client_secrets *p);
 /* Wipes; the files stay. NULL is allowed. */
 void cfr_daemon_client_secret_close(struct cfr_daemon_client_secrets *p);
 /* The content of the file at PATH, without the white space around it; p == NULL if it cannot be made or read now.

@@ -310,6 +310,7 @@ void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoi
     e->items = plan->items;
     e->count = plan->count;
     e->client_secrets = plan->client_secrets;
+    cfr_daemon_client_secret_make(e->client_secrets);
     for (size_t i = 0; i < e->count; i++) {
         /* The endpoints come first, in the configuration's order; the token socket has none. */
         e->items[i]->config = cfr_config_endpoint_at(plan->config, i);

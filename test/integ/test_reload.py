@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 
 from conftest import ROLE, eventually, read_text
-from endpoint_client import free_port
+from endpoint_client import ask, free_port
 
 
 @pytest.fixture
@@ -258,6 +258,27 @@ def test_an_address_that_the_agent_has_itself(agent):
     agent.configure(listen=f":{port}", endpoints=[{"listen": f"127.0.0.1:{port}", **served}])
     done = agent.run("check")
     assert done.returncode == 3 and f"listen: is also where health and metrics are (:{port})" in done.stdout, done.stdout
+
+
+def test_a_refused_one_leaves_the_files_that_clients_read(agent):
+    where, taken = f"127.0.0.1:{free_port()}", socket.create_server(("127.0.0.1", 0))
+    at, file = "127.0.0.1:%d" % taken.getsockname()[1], agent.dir / "authorization"
+
+    def endpoints(mode, *more):
+        shape = {"credential": "demo", "authorization": {"file": str(file), "mode": mode}}
+        return [{"listen": where, "aws_container": shape}, *({"listen": one, "ec2_imds": {"credential": "demo"}} for one in more)]
+
+    agent.configure(agent.credential(), endpoints=endpoints("0600")).start()
+    agent.wait_state("fresh")
+    before, secret = file.stat(), file.read_text()
+    agent.configure(agent.credential(), endpoints=endpoints("0644", at))
+    assert at in agent.request("POST", "/v1/reload")[1]["error"]["message"]
+    after = file.stat()
+    assert (after.st_mode, after.st_ino, file.read_text()) == (before.st_mode, before.st_ino, secret)
+    assert ask(where, "/aws/demo", headers={"Authorization": secret}).status == 200
+    taken.close()
+    reload(agent)
+    assert file.stat().st_mode & 0o777 == 0o644 and file.read_text() != secret
 
 
 def test_the_log_changes(agent):
