@@ -127,7 +127,7 @@ static int check(const void *config, const char *(*env)(const char *), struct cf
     bool link_local;
     int rc = find_url(c, env, &url, &link_local, err);
 
-    if (rc == 0 && c->ca_file != NULL && strncmp(url.p, "http:", 5) == 0 && !c->verify && c->ecr == NULL)
+    if (rc == 0 && c->ca_file != NULL && cfr_view_starts(cfr_str_view(&url), "http:") && !c->verify && c->ecr == NULL)
         rc = cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with an http endpoint; leave it out%s",
                          c->endpoint == NULL ? ", or write `endpoint`" : "");
     cfr_str_free(&url);

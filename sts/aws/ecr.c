@@ -125,7 +125,7 @@ static int endpoint_of(const struct cfr_aws_ecr_session *s, const struct call *c
 static int check_call(const struct cfr_aws_ecr_session *s, const struct call *c, struct cfr_err *err)
 {
     const struct cfr_wire_aws_partition *p = cfr_wire_aws_partition(c->region);
-    struct cfr_wire_aws_endpoint endpoint;
+    struct cfr_wire_aws_endpoint endpoint = {.custom = false};
     int rc = endpoint_of(s, c, &endpoint, err);
 
     if (rc != 0 || endpoint.custom)
