@@ -8,7 +8,6 @@
 #include "agent/config/kinds.h"
 #include "agent/http/client.h"
 #include "agent/loop/slow_file.h"
-#include "files/file.h"
 #include "files/format/format.h"
 #include "files/path.h"
 #include "rotation/provider.h"
@@ -455,7 +454,7 @@ static void check_ca_file(struct ca_walk *w, const char *path, int line)
     if (w->good != NULL && strcmp(w->good, path) == 0)
         return;
     cfr_secret_init(&content, CFR_HTTP_CA_FILE_MAX);
-    rc = cfr_slow_file_is(path) ? cfr_slow_file_read(path, &content, NULL, &err) : cfr_file_read(path, &content, &err);
+    rc = cfr_slow_file_read(path, &content, NULL, &err);
     if (rc == CFR_E_NOMEM)
         w->ps->nomem = true;
     /* The exchange reports one that does not answer. */

@@ -5,7 +5,6 @@
 #include "agent/http/client.h"
 #include "agent/loop/slow_file.h"
 #include "base/str.h"
-#include "files/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -83,7 +82,7 @@ static int read_copy(const char *path, const struct stat *seen, struct stat *now
 {
     bool slow = cfr_slow_file_is(path);
     struct cfr_secret bytes;
-    int rc = 0;
+    int rc;
 
     *out = -1;
     if (!slow && stat(path, now) != 0)
@@ -91,7 +90,7 @@ static int read_copy(const char *path, const struct stat *seen, struct stat *now
     if (!slow && seen != NULL && is_same_file(seen, now))
         return 0;
     cfr_secret_init(&bytes, CFR_HTTP_CA_FILE_MAX);
-    rc = slow ? cfr_slow_file_read(path, &bytes, now, err) : cfr_file_read(path, &bytes, err);
+    rc = cfr_slow_file_read(path, &bytes, slow ? now : NULL, err);
     if (rc != 0 && err != NULL)
         (void)cfr_err_prefix(err, "cannot read the CA certificates");
     if (rc == 0 && (seen == NULL || !is_same_file(seen, now)))

@@ -2,6 +2,7 @@
 /* Errands: work in a child. */
 #include "agent/loop/errand.h"
 
+#include "base/secret.h"
 #include "files/path.h"
 
 #include <errno.h>
@@ -106,6 +107,7 @@ void cfr_errand_close(struct cfr_errand *e)
     if (e == NULL)
         return;
     cfr_errand_kill(e);
+    cfr_secret_wipe(e->shared, e->bytes);
     (void)munmap(e->shared, e->bytes);
     if (!e->killed) {
         free(e);

@@ -34,7 +34,7 @@ enum cfr_errand_state cfr_errand_look(struct cfr_errand *e);
 void *cfr_errand_result(const struct cfr_errand *e);
 /* SIGKILL. A child that hangs in the kernel ends when it gets out of there. */
 void cfr_errand_kill(struct cfr_errand *e);
-/* Kills it if it still runs, without waiting for its end. NULL is allowed. */
+/* Kills it if it still runs, without waiting for its end, and wipes its result. NULL is allowed. */
 void cfr_errand_close(struct cfr_errand *e);
 /* After SIGCHLD: reaps those that have ended since they were closed. */
 void cfr_errand_reap(void);

@@ -68,8 +68,6 @@ bool cfr_slow_file_is(const char *path)
     struct cfr_route route;
 
     /* These always answer, and a child has other descriptors than we. */
-    if (guards)
-        forget_unasked();
     if (!guards || strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/", 5) == 0)
         return false;
     /* The directory that it is in, and the one that a link at its end leads to. */
@@ -80,6 +78,14 @@ bool cfr_slow_file_is(const char *path)
     return route.storage == CFR_ROUTE_REMOTE;
 }
 
+static int read_here(const char *path, struct cfr_secret *out, struct stat *status, struct cfr_err *err)
+{
+    /* In this order, so that a file which is replaced in between counts as changed once more, not as the same. */
+    if (status != NULL && stat(path, status) != 0)
+        *status = (struct stat){.st_size = 0};
+    return cfr_file_read(path, out, err);
+}
+
 /* In a child. */
 static void read_file(void *ctx, void *result)
 {
@@ -88,9 +94,7 @@ static void read_file(void *ctx, void *result)
     struct cfr_secret bytes;
 
     cfr_secret_init(&bytes, r->limit);
-    if (stat(r->path, &found->status) != 0)
-        found->status = (struct stat){.st_size = 0};
-    found->err.code = cfr_file_read(r->path, &bytes, &found->err);
+    found->err.code = read_here(r->path, &bytes, &found->status, &found->err);
     if (found->err.code == 0 && bytes.len != 0)
         memcpy(found->bytes, bytes.p, bytes.len);
     found->n = found->err.code == 0 ? bytes.len : 0;
@@ -145,7 +149,6 @@ static int take(struct cfr_errand *e, enum cfr_errand_state state, const char *p
         rc = cfr_secret_append(out, (struct cfr_view){found->bytes, found->n}, err);
     if (status != NULL)
         *status = found->status;
-    cfr_secret_wipe(found->bytes, found->n);
     cfr_errand_close(e);
     return rc;
 }
@@ -153,12 +156,16 @@ static int take(struct cfr_errand *e, enum cfr_errand_state state, const char *p
 int cfr_slow_file_read(const char *path, struct cfr_secret *out, struct stat *status, struct cfr_err *err)
 {
     struct reading r = {path, out->limit};
-    struct hanging *h = find(path, out->limit);
+    struct hanging *h;
     struct cfr_errand *e;
     enum cfr_errand_state state;
     int rc;
 
+    forget_unasked();
     cfr_secret_clear(out);
+    if (!cfr_slow_file_is(path))
+        return read_here(path, out, status, err);
+    h = find(path, out->limit);
     if (h == NULL)
         return cfr_err_set(err, CFR_E_TIMEOUT, "%s is not read: %d other files have not answered", path, HANGING_MAX);
     if (h->path != NULL) {

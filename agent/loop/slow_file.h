@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads files of file systems that may not answer (network, FUSE, unknown), so that nobody waits for one that hangs.
+/* Reads files, and nobody waits for one whose file system may not answer (network, FUSE, unknown) and hangs.
  *
- * A child reads, and is waited for a moment only. One that hangs is left behind, and what it brings in the end is given
- * to the next reader of that file; without one for ten minutes it is ended, or its answer forgotten. One thread. */
+ * Such a file is read by a child, which is waited for a moment only. One that hangs is left behind, and what it brings
+ * in the end is given to the next reader of that file; without one for ten minutes it is ended, or its answer
+ * forgotten. One thread. */
 #ifndef CFR_AGENT_LOOP_SLOW_FILE_H
 #define CFR_AGENT_LOOP_SLOW_FILE_H
 
@@ -16,8 +17,8 @@ void cfr_slow_file_guard(void);
 /* True if PATH lies on such a file system, or a link on the way there is one that another user could have made. Never
  * blocks. */
 bool cfr_slow_file_is(const char *path);
-/* As cfr_file_read. Blocks for up to 50 ms; CFR_E_TIMEOUT if there was no answer, and at once while there is none to an
- * earlier one. STATUS (may be NULL) is that of the file before it was read. */
+/* As cfr_file_read, but of such a file it blocks for up to 50 ms: CFR_E_TIMEOUT if there was no answer, and at once
+ * while there is none to an earlier one. STATUS (may be NULL) is that of the file before it was read. */
 int cfr_slow_file_read(const char *path, struct cfr_secret *out, struct stat *status, struct cfr_err *err);
 
 #endif

@@ -27,12 +27,6 @@ static void make(void *ctx, void *result)
 
 static void close_maker(struct cfr_errand **maker)
 {
-    struct made *made;
-
-    if (*maker == NULL)
-        return;
-    made = cfr_errand_result(*maker);
-    cfr_secret_wipe(made, sizeof *made);
     cfr_errand_close(*maker);
     *maker = NULL;
 }

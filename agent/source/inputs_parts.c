@@ -7,7 +7,6 @@
 #include "agent/loop/slow_file.h"
 
 #include "base/hash.h"
-#include "files/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -65,14 +64,7 @@ static int read_content(struct cfr_source_inputs *m, const char *key, const char
     if (strncmp(path, VARIABLE, sizeof VARIABLE - 1) == 0)
         return read_variable(m, key, path + sizeof VARIABLE - 1, err);
     cfr_secret_init(to, CONTENT_MAX);
-    if (cfr_slow_file_is(path)) {
-        rc = cfr_slow_file_read(path, to, &st, err);
-    } else {
-        /* In this order, so that a file which is replaced in between counts as changed once more, not as the same. */
-        rc = stat(path, &st) == 0 ? 0 : cfr_err_sys(err, errno, "cannot open %s", path);
-        if (rc == 0)
-            rc = cfr_file_read(path, to, err);
-    }
+    rc = cfr_slow_file_read(path, to, &st, err);
     if (rc != 0)
         return cfr_err_prefix(err, "%s", key);
     m->contents[m->content_count] = (struct cfr_sts_content){key, cfr_view_trim(cfr_secret_view(to))};

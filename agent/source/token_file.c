@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "files/file.h"
 #include "token/claims.h"
 
 #include <stdlib.h>
@@ -180,9 +179,8 @@ static int read_field(const struct cfr_config_token *config, struct cfr_view tex
 
 static int read_bytes(const char *path, const char *directory, struct cfr_secret *out, struct cfr_err *err)
 {
-    int rc = directory != NULL        ? cfr_source_token_place_read(directory, path, out, err)
-             : cfr_slow_file_is(path) ? cfr_slow_file_read(path, out, NULL, err)
-                                      : cfr_file_read(path, out, err);
+    int rc = directory != NULL ? cfr_source_token_place_read(directory, path, out, err)
+                               : cfr_slow_file_read(path, out, NULL, err);
 
     if (rc == CFR_E_MISSING)
         return cfr_err_set(err, CFR_E_MISSING, "waiting for the token file %s, which does not exist yet", path);
