@@ -216,17 +216,20 @@ static int be_agent(void *ctx, int ready_fd)
     return cfr_daemon_run(&options);
 }
 
-static int load(struct launch *l, struct cfr_err *err)
+/* Complains itself. */
+static int load(struct launch *l)
 {
     struct cfr_str all = {.limit = 16384};
-    int rc = cfr_config_load(l->o->config, cfr_env_get, &l->config, &all, err);
+    struct cfr_err err = {0};
+    int rc = cfr_config_load(l->o->config, cfr_env_get, &l->config, &all, &err);
 
-    if (rc == 0) {
-        rc = cfr_config_need_credentials(l->o->config, l->config, err);
-    } else if (all.len != 0) {
+    if (rc == 0)
+        rc = cfr_config_need_credentials(l->o->config, l->config, &err);
+    if (all.len != 0) {
         cfr_cli_complain("the configuration has mistakes:");
         (void)fwrite(all.p, 1, all.len, stderr);
-        err->text[0] = '\0'; /* it is the first of them */
+    } else if (rc != 0) {
+        cfr_cli_complain("%s", err.text);
     }
     cfr_str_free(&all);
     return rc;
@@ -257,17 +260,18 @@ int cfr_cmd_exec(const struct cfr_cli_options *o)
         return CFR_EXIT_USAGE;
     cfr_json_setup();
     l.names = (struct cfr_strings){l.given.items, l.given.count};
-    rc = load(&l, &err);
-    if (rc == 0)
+    rc = load(&l);
+    if (rc == 0) {
         rc = add_credentials(&l, &err);
-    if (rc == 0)
-        rc = make_environment(&l, &err);
+        if (rc == 0)
+            rc = make_environment(&l, &err);
+        if (rc != 0)
+            cfr_cli_complain("%s", err.text);
+    }
     if (rc == 0) {
         if (!o->quiet)
             warn(&l);
         status = launch(&l);
-    } else if (err.text[0] != '\0') {
-        cfr_cli_complain("%s", err.text);
     }
     for (size_t i = l.own; l.environment != NULL && l.environment[i] != NULL; i++)
         free(l.environment[i]);
