@@ -40,6 +40,16 @@ static void patches(void **state)
     "{\"kind\":\"" kind "\",\"metadata\":{\"name\":\"web\",\"generation\":3},\"spec\":{" spec "},\"status\":{" status  \
     "}}"
 
+static struct cfr_k8s_rollout read_rollout(int kind, const char *body)
+{
+    struct cfr_k8s_restart r = restart(kind);
+    struct cfr_k8s_rollout out;
+    struct cfr_err err = {0};
+
+    assert_int_equal(cfr_k8s_rollout_read(&r, cfr_view_of(body), &out, &err), 0);
+    return out;
+}
+
 static void states(void **state)
 {
     static const struct {
@@ -82,11 +92,8 @@ static void states(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct cfr_k8s_restart r = restart(rows[i].kind);
-        struct cfr_k8s_rollout out;
-        struct cfr_err err = {0};
+        struct cfr_k8s_rollout out = read_rollout(rows[i].kind, rows[i].body);
 
-        assert_int_equal(cfr_k8s_rollout_read(&r, cfr_view_of(rows[i].body), &out, &err), 0);
         if (out.restarted != rows[i].restarted || out.complete != rows[i].complete)
             fail_msg("row %zu: %s", i, out.text);
     }
@@ -107,11 +114,8 @@ static void pods_that_are_replaced_when_they_are_deleted(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct cfr_k8s_restart r = restart(rows[i].kind);
-        struct cfr_k8s_rollout out;
-        struct cfr_err err = {0};
+        struct cfr_k8s_rollout out = read_rollout(rows[i].kind, rows[i].body);
 
-        assert_int_equal(cfr_k8s_rollout_read(&r, cfr_view_of(rows[i].body), &out, &err), 0);
         if (out.on_delete != rows[i].on_delete)
             fail_msg("row %zu", i);
     }
