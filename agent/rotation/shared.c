@@ -290,7 +290,9 @@ static void claim(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *sta
     read_pending(s, "pending", &state->pending, &m->pending);
     cfr_rotator_check_subject(m);
     m->r.journal.step_s = cfr_rotator_now_s(m);
-    m->r.journal.published_s = m->r.journal.step_s;
+    /* Later, the last use of the old key is compared with the time when the new one was published. */
+    if (m->r.journal.step == CFR_ROTATION_PUBLISHED || m->r.journal.step == CFR_ROTATION_REST)
+        m->r.journal.published_s = m->r.journal.step_s;
     m->r.search_s = m->r.journal.step_s;
     m->published_boot_ms = now.boot_ms;
     wake(s);

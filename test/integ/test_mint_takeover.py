@@ -11,7 +11,7 @@ import time
 import pytest
 
 from conftest import Mounted, eventually
-from minting import ADMIN, IAM, admin, cloud, iam_cloud, keys_of, mint_of  # noqa: F401
+from minting import ADMIN, IAM, admin, call, cloud, iam_cloud, keys_of, mint_of  # noqa: F401
 from processes import Agent
 from shared_minting import SECRET, TAKEOVER_S, current, go_on, journal, key_of, shared, step, stop_signal, target
 from test_secret_target import Kube
@@ -39,7 +39,7 @@ def ended():
 class Case:
     """A user, a Secret, and two agents that publish its key. An API server KUBE of another kind says in `state` where it is."""
 
-    def __init__(self, directory, cloud, number, at, kube=None, takeovers=(f"{TAKEOVER_S}s",) * 2):
+    def __init__(self, directory, cloud, number, at, kube=None, takeovers=(f"{TAKEOVER_S}s",) * 2, **mint):
         self.cloud = cloud
         self.kube = kube or Kube(cloud)
         self.user = f"robot-{number}"
@@ -51,7 +51,7 @@ class Case:
         for agent, takeover in zip(self.agents, takeovers):
             Mounted(agent.dir / "admin").put(ADMIN)
             state = {**({} if kube is None else kube.state), "takeover": takeover}
-            c = shared(agent, self.user, self.secret, state=state)
+            c = shared(agent, self.user, self.secret, state=state, mint=mint)
             c["publish"] = [c["publish"], target(agent, self.out, **({} if kube is None else kube.place()))]
             STARTED.append(agent.configure(c, admin(agent)).start())
         self.always = list(self.agents)  # those that are never away
@@ -106,7 +106,7 @@ class Case:
 
     def begin(self):
         """Asks one agent for a rotation, and waits until it is at the step. That agent, and the other."""
-        if LATE[self.at] is not None:
+        if LATE.get(self.at) is not None:
             self.be_late(LATE[self.at])
         done = self.agents[0].run("rotate", "robot", "--reason", "drill")
         assert done.returncode == 0, done.stderr
@@ -223,4 +223,18 @@ def test_the_holder_is_waited_for_as_long_as_it_says(tmp_path, cloud):
     case.together([other], case.first)
     assert int(re.search(r"silent for (\d+) s in the middle", other.log)[1]) >= 9
     assert case.kube.data(case.secret)["takeover"] == "6000"
+    assert other.stop() == 0
+
+
+def test_the_last_use_of_the_old_key_is_known_after_a_takeover(tmp_path, cloud):
+    """That it was late is judged by when the new key was published, not by when another agent took the rotation over."""
+    cloud.admin("/service/iam", {**IAM, "users": ["robot-23"]})
+    case = Case(tmp_path, cloud, 23, "retiring", grace="4s", grace_most="4s", inactive="24s")
+    holder, other = case.begin()
+    call(other, suffix=".old")
+    case.cloud.clear_faults()
+    eventually(lambda: step(case.kube, case.secret) == "inactive", case.said, pause_s=0.05)
+    holder.kill()
+    eventually(lambda: "used late in its grace" in (mint_of(other).get("waits_for") or ""), case.said, 60)
+    assert keys_of(cloud, case.user)[case.first]["active"] is False
     assert other.stop() == 0
