@@ -11,7 +11,6 @@
 #define NEXT_S       1    /* between successes in a row */
 #define LOOKUP_S     3600 /* between lookups of the published key */
 #define USE_LAG_S    3600 /* until the cloud tells of the last use of a key; half of inactive_s if that is less */
-#define ASIDE_S      3600 /* between tries of a key that is aside and cannot be retired */
 
 static void copy(char *to, size_t size, const char *from)
 {
@@ -218,98 +217,12 @@ static bool is_stale(const struct cfr_rotation_rotation *r, int64_t now_s, int64
 
 /* ---- keys that are put aside ---- */
 
-static void forget_aside(struct cfr_rotation_journal *j, size_t at)
-{
-    j->aside_count--;
-    memmove(&j->aside[at], &j->aside[at + 1], (j->aside_count - at) * sizeof j->aside[0]);
-}
-
-/* The oldest makes room: it stays as it is in the cloud. */
-static void put_aside(struct cfr_rotation_journal *j, const char *id, bool ours, int64_t now_s)
-{
-    if (j->aside_count == CFR_ROTATION_ASIDE_MAX)
-        forget_aside(j, 0);
-    copy(j->aside[j->aside_count].id, CFR_ROTATION_ID_MAX, id);
-    j->aside[j->aside_count].ours = ours;
-    j->aside[j->aside_count++].since_s = now_s;
-}
-
-/* Where ID is among those aside; aside_count if it is not. */
-static size_t find_aside(const struct cfr_rotation_journal *j, const char *id)
-{
-    size_t at = 0;
-
-    while (at < j->aside_count && strcmp(j->aside[at].id, id) != 0)
-        at++;
-    return at;
-}
-
-/* The key of ours that is to be deleted next; aside_count if there is none. */
-static size_t next_aside(const struct cfr_rotation_journal *j)
-{
-    size_t found = j->aside_count;
-
-    for (size_t i = 0; i < j->aside_count; i++) {
-        if (j->aside[i].ours && (found == j->aside_count || j->aside[i].since_s < j->aside[found].since_s))
-            found = i;
-    }
-    return found;
-}
-
-static int64_t aside_wait_s(const struct cfr_rotation_rotation *r)
-{
-    return r->rules.inactive_s > r->rules.settle_s ? r->rules.inactive_s : r->rules.settle_s;
-}
-
-int64_t cfr_rotation_aside_due_s(const struct cfr_rotation_rotation *r)
-{
-    size_t at = next_aside(&r->journal);
-    int64_t due_s;
-
-    if (at == r->journal.aside_count)
-        return INT64_MAX;
-    due_s = r->journal.aside[at].since_s + aside_wait_s(r);
-    return due_s > r->aside_try_s ? due_s : r->aside_try_s;
-}
-
-bool cfr_rotation_aside_failed(struct cfr_rotation_rotation *r, int64_t now_s)
-{
-    struct cfr_rotation_journal *j = &r->journal;
-    size_t at = find_aside(j, r->suspect);
-
-    r->aside_try_s = now_s + ASIDE_S;
-    r->suspect[0] = '\0';
-    if (at == j->aside_count)
-        return false;
-    /* Due as before, and after the others that are. */
-    j->aside[at].since_s = now_s - aside_wait_s(r);
-    return true;
-}
-
-/* At rest, what was deleted is forgotten, and what may be another user's once that one has activated it again. */
-static bool review_aside(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys, int64_t now_s)
-{
-    struct cfr_rotation_journal *j = &r->journal;
-    bool changed = false;
-
-    for (size_t i = j->step == CFR_ROTATION_REST ? j->aside_count : 0; i-- > 0;) {
-        enum cfr_rotation_key_state found = cfr_rotation_look_up(keys, j->aside[i].id);
-        bool taken = found == CFR_ROTATION_KEY_ACTIVE && !j->aside[i].ours && r->provider->deactivates;
-
-        if (now_s >= j->aside[i].since_s + r->rules.settle_s && (found == CFR_ROTATION_KEY_DELETED || taken)) {
-            forget_aside(j, i);
-            changed = true;
-        }
-    }
-    return changed;
-}
-
 /* Retires the key of ours that is aside and due, if there is one: *DONE is false then. */
 static bool tidy(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out,
                  bool *done)
 {
     struct cfr_rotation_journal *j = &r->journal;
-    size_t at = next_aside(j);
+    size_t at = cfr_rotation_aside_next(j);
 
     *done = f->now_s < cfr_rotation_aside_due_s(r);
     if (*done)
@@ -381,11 +294,11 @@ bool cfr_rotation_taken(struct cfr_rotation_rotation *r, const char *name, int64
 {
     struct cfr_rotation_journal *j = &r->journal;
     int64_t created_s = now_s;
-    size_t at = find_aside(j, r->suspect);
+    size_t at = cfr_rotation_aside_find(j, r->suspect);
 
     /* Its owner has activated it again. */
     if (at < j->aside_count)
-        forget_aside(j, at);
+        cfr_rotation_aside_forget(j, at);
     j->known_count = 0;
     j->minted_ends_s = 0;
     for (size_t i = 0; i < r->seen.count; i++) {
@@ -511,7 +424,7 @@ static bool may_be_ours(const struct cfr_rotation_rotation *r, const struct cfr_
 {
     const struct cfr_rotation_journal *j = &r->journal;
 
-    if (cfr_rotation_is_known(j, key->id) || find_aside(j, key->id) != j->aside_count ||
+    if (cfr_rotation_is_known(j, key->id) || cfr_rotation_aside_find(j, key->id) != j->aside_count ||
         strcmp(key->id, j->current) == 0 || strcmp(key->id, j->old) == 0)
         return false;
     /* After UNDOING it is known which one it is. */
@@ -532,7 +445,7 @@ static bool suspect(struct cfr_rotation_rotation *r, const char *id, int64_t now
         r->judged = certain || !r->provider->tells_use;
     }
     if (r->judged && !certain && !r->provider->deactivates) {
-        put_aside(&r->journal, id, false, now_s);
+        cfr_rotation_aside_put(&r->journal, id, false, now_s);
         return true;
     }
     act(out,
@@ -805,7 +718,7 @@ static void count_others(struct cfr_rotation_rotation *r, const struct cfr_rotat
         const char *id = keys->key[i].id;
 
         if (strcmp(id, j->current) == 0 || strcmp(id, j->old) == 0 || strcmp(id, j->minted) == 0 ||
-            find_aside(j, id) != j->aside_count || is_former(j, id))
+            cfr_rotation_aside_find(j, id) != j->aside_count || is_former(j, id))
             continue;
         r->others++;
         copy(r->other, sizeof r->other, id);
@@ -823,7 +736,7 @@ bool cfr_rotation_listed(struct cfr_rotation_rotation *r, const struct cfr_rotat
         r->seen = *keys;
         r->listed_s = now_s;
     }
-    return review_aside(r, keys, now_s);
+    return cfr_rotation_aside_review(r, keys, now_s);
 }
 
 bool cfr_rotation_is_new(const struct cfr_rotation_rotation *r, const char *id)
@@ -866,7 +779,7 @@ bool cfr_rotation_published(struct cfr_rotation_rotation *r, uint64_t generation
     /* The former one was gone, and the one before it is kept as the old one. Lists that did not have it may have been
      * wrong: at rest it is looked for once more. */
     if (j->old[0] != '\0')
-        put_aside(j, j->current, true, now_s);
+        cfr_rotation_aside_put(j, j->current, true, now_s);
     else
         copy(j->old, CFR_ROTATION_ID_MAX, j->current);
     copy(j->current, CFR_ROTATION_ID_MAX, j->minted);
@@ -887,12 +800,12 @@ bool cfr_rotation_published(struct cfr_rotation_rotation *r, uint64_t generation
 bool cfr_rotation_deactivated(struct cfr_rotation_rotation *r, int64_t now_s)
 {
     struct cfr_rotation_journal *j = &r->journal;
-    size_t at = find_aside(j, r->suspect);
+    size_t at = cfr_rotation_aside_find(j, r->suspect);
 
     if (j->step != CFR_ROTATION_LOST && j->step != CFR_ROTATION_REST)
         return enter(r, CFR_ROTATION_INACTIVE, now_s);
     if (j->step == CFR_ROTATION_LOST)
-        put_aside(j, r->suspect, false, now_s);
+        cfr_rotation_aside_put(j, r->suspect, false, now_s);
     else if (at < j->aside_count)
         j->aside[at].since_s = now_s;
     r->suspect[0] = '\0';
@@ -929,7 +842,7 @@ static void forget_seen(struct cfr_rotation_keys *seen, const char *id)
 bool cfr_rotation_deleted(struct cfr_rotation_rotation *r, int64_t now_s)
 {
     struct cfr_rotation_journal *j = &r->journal;
-    size_t at = find_aside(j, r->suspect);
+    size_t at = cfr_rotation_aside_find(j, r->suspect);
     bool tidied = j->step == CFR_ROTATION_REST && at < j->aside_count;
 
     switch (j->step) {
@@ -939,7 +852,7 @@ bool cfr_rotation_deleted(struct cfr_rotation_rotation *r, int64_t now_s)
         r->try_s = now_s + LOOK_AGAIN_S;
         r->suspect[0] = '\0';
         if (tidied)
-            forget_aside(j, at);
+            cfr_rotation_aside_forget(j, at);
         return tidied;
     case CFR_ROTATION_PUBLISHED: /* to make room */
         forget_seen(&r->seen, j->current);
