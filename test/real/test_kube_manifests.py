@@ -146,30 +146,34 @@ def test_the_pages_own_kustomization_builds(kubernetes, tmp_path):
     assert (deployment["spec"]["replicas"], deployment["metadata"]["namespace"]) == (3, "shop")
 
 
-@pytest.mark.parametrize("page", PLATFORMS, ids=lambda p: p.stem)
-def test_a_platforms_kustomization_builds(kubernetes, tmp_path, page):
-    """What the pages lay beside native-sidecar, with the first configuration in them."""
+def blocks(page, first):
+    return [b for b in re.findall(r"```yaml\n(.*?)```", page.read_text(), re.S) if b.startswith(first)]
+
+
+@pytest.mark.parametrize("page, way", [pytest.param(p, way, id=f"{p.stem}-{way}")
+                                       for p in PLATFORMS for way in range(len(blocks(p, "# app.yaml\n")))])
+def test_a_platforms_kustomization_builds(kubernetes, tmp_path, page, way):
+    """What the pages lay beside native-sidecar, each way with its own configuration."""
     shutil.copytree(KUBERNETES, tmp_path / "kubernetes")
     mine = tmp_path / "kubernetes/mine"
     mine.mkdir()
-    blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.S)
-    for name in ("kustomization.yaml", "app.yaml"):
-        text = [b for b in blocks if b.startswith(f"# {name}\n")]
-        if text:
-            (mine / name).write_text(text[0])
-    (mine / "credfresh.yaml").write_text(next((b for b in blocks if b.startswith("version: 1\n")), "version: 1\n"))
+    configuration = blocks(page, "version: 1\n")[way]
+    (mine / "kustomization.yaml").write_text(blocks(page, "# kustomization.yaml\n")[0])
+    (mine / "app.yaml").write_text(blocks(page, "# app.yaml\n")[way])
+    (mine / "credfresh.yaml").write_text(configuration)
     objects = kubernetes.kustomize(tmp_path / "kubernetes", "mine")
     pod = pod_of(objects)
-    # Patched, not doubled: one token, and variables of the one cloud only.
-    assert len([s for v in pod["volumes"] for s in v.get("projected", {}).get("sources", [])]) == 1
+    # Patched, not doubled: one token, or none where a stored secret logs in; and variables of the one cloud only.
+    tokens = [s for v in pod["volumes"] for s in v.get("projected", {}).get("sources", [])]
+    assert len(tokens) == (0 if "application_credential_secret_file" in configuration else 1)
     env = {e["name"].partition("_")[0] for c in pod["containers"] for e in c.get("env", [])}
     assert len(env) == 1, env
-    kubernetes.kubectl("create", "namespace", f"shop-{page.stem}")
+    namespace = f"shop-{page.stem}-{way}"
+    kubernetes.kubectl("create", "namespace", namespace)
     objects = for_server(kubernetes, objects)
     for o in objects:
-        o["metadata"]["namespace"] = f"shop-{page.stem}"
-    said = kubernetes.kubectl("apply", "--dry-run=server", "-f", "-", text=yaml.safe_dump_all(objects),
-                              namespace=f"shop-{page.stem}")
+        o["metadata"]["namespace"] = namespace
+    said = kubernetes.kubectl("apply", "--dry-run=server", "-f", "-", text=yaml.safe_dump_all(objects), namespace=namespace)
     assert said.count("(server dry run)") == len(objects), said
 
 

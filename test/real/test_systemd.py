@@ -271,12 +271,13 @@ def test_secrets_that_only_root_can_read(machine, service):
 
 
 def test_other_owners_and_other_places(machine, service):
-    elsewhere = credential(publish={"directory": "/srv/db/credentials", "owner": "app", "files": [
+    elsewhere = credential(publish={"directory": "/srv/db/credentials", "directory_mode": "0755", "files": [
         {"name": "creds.json", "format": "json", "owner": "app", "group": "app"}]})
     machine.sh("mkdir -p /srv/db/credentials && chown credfresh /srv/db/credentials")
     with machine.dropin("credfresh.service", example("directories") + example("owners")):
         service.restart(elsewhere)
         assert machine.sh("stat -Lc '%U %G %a' /srv/db/credentials/creds.json") == "app app 600"
+        assert machine.sh(as_user("app", "cat /srv/db/credentials/creds.json"))
         service.status()
     service.restart(credential())
 
