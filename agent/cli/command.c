@@ -200,20 +200,26 @@ static bool check_arguments(const struct cfr_cli_command *c, const struct cfr_cl
     return given == o->arg_count;
 }
 
+/* An empty one is as good as none: a pod cannot leave a variable of its template out. */
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
 bool cfr_cli_parse(const struct cfr_cli_command *c, int argc, char **argv, struct cfr_cli_options *o)
 {
-    const char *config = getenv("CREDFRESH_CONFIG");
+    const char *config = variable("CREDFRESH_CONFIG");
 
-    *o = (struct cfr_cli_options){.socket = getenv("CREDFRESH_SOCKET"),
-                                  .log_level = getenv("CREDFRESH_LOG_LEVEL"),
-                                  .log_format = getenv("CREDFRESH_LOG_FORMAT"),
+    *o = (struct cfr_cli_options){.socket = variable("CREDFRESH_SOCKET"),
+                                  .log_level = variable("CREDFRESH_LOG_LEVEL"),
+                                  .log_format = variable("CREDFRESH_LOG_FORMAT"),
                                   .timeout_ms = -1};
     if (!parse_options(c, argc, argv, o))
         return false;
     if (o->config_option != NULL)
         config = o->config_option;
-    else if (config != NULL && config[0] == '\0')
-        config = NULL;
     o->config = config != NULL ? config : CFR_DEFAULT_CONFIG;
     o->config_given = config != NULL;
     /* Without any configuration file the environment may say enough. */

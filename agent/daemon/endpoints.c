@@ -196,6 +196,8 @@ static int plan_one(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *p
     struct cfr_daemon_listener *l = find(e, where);
     int rc = 0;
 
+    if (l != NULL && !cfr_httpd_is_there(l->server))
+        l = NULL;
     p->fresh[p->count] = l == NULL;
     if (l == NULL)
         rc = open_listener(e, where, c, &l, err);
@@ -303,7 +305,8 @@ void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoi
 
     for (size_t i = 0; i < e->count; i++) {
         if (!is_planned(plan, before[i])) {
-            cfr_log(CFR_LOG_INFO, NULL, NULL, "nothing is served on %s any more", before[i]->where);
+            if (cfr_httpd_is_there(before[i]->server))
+                cfr_log(CFR_LOG_INFO, NULL, NULL, "nothing is served on %s any more", before[i]->where);
             close_listener(before[i]);
         }
     }

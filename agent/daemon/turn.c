@@ -101,8 +101,10 @@ static void on_signals(struct cfr_daemon *a)
         cfr_service_ca_on_child(a->host.service_ca);
         cfr_errand_reap();
     }
-    if (reload)
+    if (reload) {
         (void)cfr_daemon_reload(a, &err);
+        cfr_daemon_keep_control(a);
+    }
 }
 
 /* Once a minute: everything that an event may have missed. */

@@ -267,12 +267,21 @@ int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket
     return rc;
 }
 
-static void remove_file(struct cfr_httpd_socket *s)
+static bool file_is_ours(const struct cfr_httpd_socket *s)
 {
     struct stat st;
 
-    if (s->unix_path != NULL && s->inode != 0 && lstat(s->unix_path, &st) == 0 && st.st_dev == s->device &&
-        st.st_ino == s->inode)
+    return s->inode != 0 && lstat(s->unix_path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
+}
+
+bool cfr_httpd_listen_is_there(const struct cfr_httpd_socket *s)
+{
+    return s->unix_path == NULL || file_is_ours(s);
+}
+
+static void remove_file(struct cfr_httpd_socket *s)
+{
+    if (s->unix_path != NULL && file_is_ours(s))
         (void)unlink(s->unix_path);
     free(s->unix_path);
     s->unix_path = NULL;

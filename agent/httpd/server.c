@@ -690,6 +690,11 @@ const char *cfr_httpd_address(const struct cfr_httpd_server *s)
     return s->socket.address;
 }
 
+bool cfr_httpd_is_there(const struct cfr_httpd_server *s)
+{
+    return cfr_httpd_listen_is_there(&s->socket);
+}
+
 const char *cfr_httpd_library(void)
 {
     return MHD_get_version();

@@ -83,7 +83,10 @@ def test_a_mistake_is_reported_once_by_exec(tmp_path):
     assert done.returncode == 3 and done.stderr.count("cannot open") == 1
 
 
-def test_an_empty_variable_names_no_configuration(tmp_path):
-    done = run("check", env={**os.environ, "CREDFRESH_CONFIG": ""}, cwd=tmp_path)
+def test_an_empty_variable_is_as_good_as_none(tmp_path):
+    empty = {"CREDFRESH_" + name: "" for name in ("CONFIG", "SOCKET", "LOG_LEVEL", "LOG_FORMAT")}
+    done = run("status", "-c", str(tmp_path / "none.yaml"), env={**os.environ, **empty})
+    assert "thus it is not known which agent to ask" in done.stderr
+    done = run("check", env={**os.environ, **empty}, cwd=tmp_path)
     assert "cannot open :" not in done.stdout + done.stderr
     assert "nothing in the environment to work from" in done.stdout + done.stderr

@@ -6,6 +6,7 @@ import os
 import pathlib
 import resource
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -571,6 +572,21 @@ def test_a_reload_opens_and_closes_the_token_socket(agent, open_directory):
     agent.configure(agent.credential(allow={}))
     assert agent.request("POST", "/v1/reload")[0] == 200
     assert not os.path.exists(path)
+
+
+def test_a_socket_that_was_removed_is_made_again_by_a_reload(agent, open_directory):
+    path = str(open_directory / "tokens.sock")
+    agent.configure(agent.credential(allow={}), token_socket=path).start()
+    agent.wait_state("fresh")
+    os.unlink(path)
+    os.unlink(agent.socket)
+    with socket.socket(socket.AF_UNIX) as theirs:
+        theirs.bind(path)
+    agent.process.send_signal(signal.SIGHUP)
+    eventually(lambda: f"the control socket {agent.socket} was removed, and is made again" in agent.log, lambda: agent.log)
+    assert agent.generation() == 1
+    assert ask(path, "/v1/token/demo").status == 200
+    assert "nothing is served on" not in agent.log
 
 
 def test_the_link_local_address_of_the_sdks(agent):
