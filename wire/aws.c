@@ -17,6 +17,7 @@ static const struct cfr_wire_aws_partition partitions[] = {
     {.name = "aws",
      .dns_suffix = "amazonaws.com",
      .dual_stack_suffix = "api.aws",
+     .registry_dual_stack_suffix = "on.aws",
      .iam_host = "iam.amazonaws.com",
      .iam_fips_host = "iam-fips.amazonaws.com",
      .iam_dual_stack_host = "iam.global.api.aws",
@@ -26,12 +27,14 @@ static const struct cfr_wire_aws_partition partitions[] = {
     {.name = "aws-cn",
      .dns_suffix = "amazonaws.com.cn",
      .dual_stack_suffix = "api.amazonwebservices.com.cn",
+     .registry_dual_stack_suffix = "on.amazonwebservices.com.cn",
      .iam_host = "iam.cn-north-1.amazonaws.com.cn",
      .iam_region = "cn-north-1",
      .prefixes = "cn"},
     {.name = "aws-us-gov",
      .dns_suffix = "amazonaws.com",
      .dual_stack_suffix = "api.aws",
+     .registry_dual_stack_suffix = "on.aws",
      .iam_host = "iam.us-gov.amazonaws.com",
      .iam_fips_host = "iam.us-gov.amazonaws.com",
      .iam_region = "us-gov-west-1",
@@ -152,6 +155,21 @@ const struct cfr_wire_aws_partition *cfr_wire_aws_partition_named(struct cfr_vie
             return &partitions[i];
     }
     return NULL;
+}
+
+bool cfr_wire_aws_registry_domain_ok(const char *region, struct cfr_view domain)
+{
+    const struct cfr_wire_aws_partition *own = cfr_wire_aws_partition(region);
+
+    for (size_t i = 0; i < PARTITIONS; i++) {
+        const struct cfr_wire_aws_partition *p = &partitions[i];
+
+        if ((own == NULL || own == p) &&
+            (cfr_view_is(domain, p->dns_suffix) ||
+             (p->registry_dual_stack_suffix != NULL && cfr_view_is(domain, p->registry_dual_stack_suffix))))
+            return true;
+    }
+    return false;
 }
 
 void cfr_wire_aws_sts_host(const struct cfr_wire_aws_partition *partition, const char *region, bool fips,

@@ -20,6 +20,7 @@ struct cfr_wire_aws_partition {
     const char *name; /* as in ARNs */
     const char *dns_suffix;
     const char *dual_stack_suffix;
+    const char *registry_dual_stack_suffix; /* of ECR's `dkr-ecr` names; NULL = none is known */
     /* IAM has one endpoint for a partition, and others for FIPS and for IPv6 too; NULL = none is known. */
     const char *iam_host;
     const char *iam_fips_host;
@@ -35,6 +36,10 @@ const struct cfr_wire_aws_partition *cfr_wire_aws_partition(const char *region);
 const struct cfr_wire_aws_partition *cfr_wire_aws_partition_named(struct cfr_view name);
 /* True for what may be a region: a DNS label in lower case, since it becomes part of a host name. */
 bool cfr_wire_aws_region_ok(struct cfr_view region);
+
+/* Whether the names of REGION's container registries end in `.DOMAIN`; of a region of no known form, those of any
+ * partition. */
+bool cfr_wire_aws_registry_domain_ok(const char *region, struct cfr_view domain);
 
 /* Writes the name of the STS of REGION, which is in PARTITION. */
 void cfr_wire_aws_sts_host(const struct cfr_wire_aws_partition *partition, const char *region, bool fips,

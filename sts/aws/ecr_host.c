@@ -2,15 +2,9 @@
 /* The names of registries. */
 #include "sts/aws/ecr_private.h"
 
-#include "wire/aws_settings.h"
+#include "wire/aws.h"
 
 #include <string.h>
-
-/* `ACCOUNT.dkr.ecr[-fips].REGION.DOMAIN`, or with `dkr-ecr` for the names that have IPv6 addresses too. */
-static const char *const domains[] = {
-    "amazonaws.com", "amazonaws.com.cn", "amazonaws.eu",   "on.aws",         "on.amazonwebservices.com.cn",
-    "sc2s.sgov.gov", "c2s.ic.gov",       "cloud.adc-e.uk", "csp.hci.ic.gov",
-};
 
 static bool skip_prefix(struct cfr_view *rest, const char *text)
 {
@@ -21,6 +15,7 @@ static bool skip_prefix(struct cfr_view *rest, const char *text)
     return true;
 }
 
+/* `ACCOUNT.dkr.ecr[-fips].REGION.DOMAIN`, or with `dkr-ecr` for the names that have IPv6 addresses too. */
 bool cfr_aws_ecr_host_parse(struct cfr_view host, struct cfr_aws_ecr_host *out)
 {
     struct cfr_view rest = host;
@@ -44,11 +39,7 @@ bool cfr_aws_ecr_host_parse(struct cfr_view host, struct cfr_aws_ecr_host *out)
         return false;
     memcpy(out->region, rest.p, n);
     rest = (struct cfr_view){rest.p + n + 1, rest.n - n - 1};
-    for (size_t i = 0; i < sizeof domains / sizeof domains[0]; i++) {
-        if (cfr_view_is(rest, domains[i]))
-            return true;
-    }
-    return false;
+    return cfr_wire_aws_registry_domain_ok(out->region, rest);
 }
 
 const char *const cfr_aws_ecr_public_hosts[] = {"public.ecr.aws", "ecr-public.aws.com", NULL};

@@ -77,12 +77,16 @@ static void hosts(void **state)
                                        "123456789012.dkr.ecr.us-isob-east-1.sc2s.sgov.gov",
                                        "123456789012.dkr.ecr.us-iso-east-1.c2s.ic.gov",
                                        "123456789012.dkr.ecr.eu-isoe-west-1.cloud.adc-e.uk",
-                                       "123456789012.dkr.ecr.us-isof-south-1.csp.hci.ic.gov"};
+                                       "123456789012.dkr.ecr.us-isof-south-1.csp.hci.ic.gov",
+                                       "123456789012.dkr.ecr.zz-new-1.amazonaws.eu"};
     static const char *const bad[] = {"",
                                       "public.ecr.aws",
                                       "12345678901.dkr.ecr.eu-west-1.amazonaws.com",
                                       "1234567890123.dkr.ecr.eu-west-1.amazonaws.com",
                                       "123456789012.dkr.ecr.eu-west-1.amazonaws.com.evil.example",
+                                      "123456789012.dkr.ecr.eu-west-1.amazonaws.com.cn",
+                                      "123456789012.dkr-ecr.cn-north-1.on.aws",
+                                      "123456789012.dkr.ecr.zz-new-1.amazonaws.example",
                                       "123456789012.dkr.ecr.eu-west-1.amazonaws.com/image",
                                       "https://123456789012.dkr.ecr.eu-west-1.amazonaws.com",
                                       "123456789012.dkr.ecr.amazonaws.com",
