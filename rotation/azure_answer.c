@@ -66,7 +66,7 @@ static bool read_key(const struct cfr_json *one, struct cfr_rotation_key *out)
            strpbrk(out->id, " /'\"") == NULL;
 }
 
-static int read_list(const struct cfr_rotation_azure *c, const struct cfr_json *doc, int64_t now_s,
+static int read_list(const struct cfr_rotation_azure *c, const struct cfr_json *doc, const struct cfr_rotation_ask *ask,
                      struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     const struct cfr_json *list = cfr_json_get(doc, "passwordCredentials");
@@ -82,10 +82,10 @@ static int read_list(const struct cfr_rotation_azure *c, const struct cfr_json *
 
         if (!read_key(one, &key))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has a secret without a proper keyId");
-        key.active = !cfr_rotation_rest_has_ended(one, "endDateTime", now_s);
+        key.active = !cfr_rotation_rest_has_ended(one, "endDateTime", ask->now_s);
         key.ends_s = cfr_rotation_rest_time(one, "endDateTime");
         (void)cfr_rotation_rest_copy(key.hint, sizeof key.hint, cfr_json_text(one, "hint"));
-        rc = cfr_rotation_rest_keep(&out->keys, &key, true, err);
+        rc = cfr_rotation_rest_keep(&out->keys, &key, ask, err);
     }
     return rc;
 }
@@ -205,7 +205,7 @@ static int check_answer(const struct cfr_rotation_azure *c, const struct cfr_rot
     if (!good || error != NULL)
         return refuse(c, ask, reply, error, err);
     if (ask->op == CFR_ROTATION_LIST)
-        return read_list(c, doc, ask->now_s, out, err);
+        return read_list(c, doc, ask, out, err);
     return ask->op == CFR_ROTATION_CREATE ? read_made(c, ask, doc, out, err) : 0;
 }
 

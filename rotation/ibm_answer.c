@@ -99,7 +99,7 @@ static int read_next(const struct cfr_json *doc, struct cfr_rotation_answer *out
 }
 
 /* Keys of other identities are not touched, also if the server does not filter them. */
-static int read_list(const struct cfr_rotation_ibm *c, const struct cfr_json *doc, int64_t now_s,
+static int read_list(const struct cfr_rotation_ibm *c, const struct cfr_json *doc, const struct cfr_rotation_ask *ask,
                      struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     const struct cfr_json *keys = cfr_json_get(doc, "apikeys");
@@ -112,9 +112,9 @@ static int read_list(const struct cfr_rotation_ibm *c, const struct cfr_json *do
 
         if (!cfr_view_is(cfr_json_text(one, "iam_id"), c->iam_id))
             continue;
-        if (!read_key(one, now_s, &key))
+        if (!read_key(one, ask->now_s, &key))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has an API key without a proper id");
-        rc = cfr_rotation_rest_keep(&out->keys, &key, true, err);
+        rc = cfr_rotation_rest_keep(&out->keys, &key, ask, err);
     }
     return rc == 0 ? read_next(doc, out, err) : rc;
 }
@@ -241,7 +241,7 @@ static int check_answer(const struct cfr_rotation_ibm *c, const struct cfr_rotat
         return cfr_json_text(doc, "access_token").n != 0
                    ? 0
                    : cfr_err_set(err, CFR_E_ANSWER, "the answer to the new API key has no access_token");
-    return ask->op == CFR_ROTATION_LIST ? read_list(c, doc, ask->now_s, out, err) : read_made(c, ask, doc, out, err);
+    return ask->op == CFR_ROTATION_LIST ? read_list(c, doc, ask, out, err) : read_made(c, ask, doc, out, err);
 }
 
 int cfr_rotation_ibm_parse(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,

@@ -52,7 +52,8 @@ static bool read_key(const struct cfr_json *one, struct cfr_rotation_key *out)
     return cfr_rotation_rest_copy(out->id, sizeof out->id, cfr_json_text(one, "id")) && is_id(out->id);
 }
 
-static int read_list(const struct cfr_json *doc, int64_t now_s, struct cfr_rotation_answer *out, struct cfr_err *err)
+static int read_list(const struct cfr_json *doc, const struct cfr_rotation_ask *ask, struct cfr_rotation_answer *out,
+                     struct cfr_err *err)
 {
     const struct cfr_json *list = cfr_json_get(doc, "application_credentials");
     int rc = 0;
@@ -64,9 +65,9 @@ static int read_list(const struct cfr_json *doc, int64_t now_s, struct cfr_rotat
 
         if (!read_key(one, &key))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has an application credential without a proper id");
-        key.active = !cfr_rotation_rest_has_ended(one, "expires_at", now_s);
+        key.active = !cfr_rotation_rest_has_ended(one, "expires_at", ask->now_s);
         key.ends_s = cfr_rotation_rest_time(one, "expires_at");
-        rc = cfr_rotation_rest_keep(&out->keys, &key, true, err);
+        rc = cfr_rotation_rest_keep(&out->keys, &key, ask, err);
     }
     return rc;
 }
@@ -192,7 +193,7 @@ static int check_answer(const struct cfr_rotation_openstack *c, const struct cfr
     if (reply->status != wanted || error != NULL)
         return refuse(c, ask, reply, error, err);
     if (ask->op == CFR_ROTATION_LIST)
-        return read_list(doc, ask->now_s, out, err);
+        return read_list(doc, ask, out, err);
     return ask->op == CFR_ROTATION_CREATE ? read_made(c, ask, doc, out, err) : 0;
 }
 

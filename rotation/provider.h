@@ -46,12 +46,16 @@ struct cfr_rotation_keys {
     size_t count;
 };
 
+#define CFR_ROTATION_KEEP_MAX 3
+
 /* What is asked for; borrowed for one call. */
 struct cfr_rotation_ask {
     enum cfr_rotation_op op;
     const char *id; /* for DEACTIVATE, LAST_USED and DELETE; for RIGHTS: the caller, in the cloud's words, "" = ask */
     const char *owner; /* for DEACTIVATE and DELETE: whose key it is; NULL = the configured subject's */
     const char *name;  /* for CREATE: what the new key is to be called */
+    /* for LIST: ids that a list which is too long has all the same, whatever their names; NULL and "" = none */
+    const char *keep[CFR_ROTATION_KEEP_MAX];
     int64_t now_s;
     const struct cfr_grant
         *admin; /* what the credential named `with` was granted, which authorises this; not for VERIFY */

@@ -119,16 +119,19 @@ bool cfr_rotation_rest_copy(char *to, size_t size, struct cfr_view text)
     return fits;
 }
 
-static bool is_ours(const struct cfr_rotation_key *key)
+static bool must_stay(const struct cfr_rotation_key *key, const struct cfr_rotation_ask *ask)
 {
-    return strncmp(key->name, CFR_ROTATION_NAME_OURS, sizeof CFR_ROTATION_NAME_OURS - 1) == 0;
+    bool stays = strncmp(key->name, CFR_ROTATION_NAME_OURS, sizeof CFR_ROTATION_NAME_OURS - 1) == 0;
+
+    for (size_t i = 0; i < CFR_ROTATION_KEEP_MAX; i++)
+        stays = stays || (ask->keep[i] != NULL && strcmp(key->id, ask->keep[i]) == 0);
+    return stays;
 }
 
-/* Makes room by leaving out one that is not ours. */
-static bool drop_other(struct cfr_rotation_keys *keys)
+static bool make_room(struct cfr_rotation_keys *keys, const struct cfr_rotation_ask *ask)
 {
     for (size_t i = 0; i < keys->count; i++) {
-        if (!is_ours(&keys->key[i])) {
+        if (!must_stay(&keys->key[i], ask)) {
             keys->key[i] = keys->key[--keys->count];
             return true;
         }
@@ -136,14 +139,14 @@ static bool drop_other(struct cfr_rotation_keys *keys)
     return false;
 }
 
-int cfr_rotation_rest_keep(struct cfr_rotation_keys *keys, const struct cfr_rotation_key *key, bool names,
-                           struct cfr_err *err)
+int cfr_rotation_rest_keep(struct cfr_rotation_keys *keys, const struct cfr_rotation_key *key,
+                           const struct cfr_rotation_ask *ask, struct cfr_err *err)
 {
     bool full = keys->count == CFR_ROTATION_KEYS_MAX;
 
-    if (full && names && !is_ours(key))
+    if (full && ask != NULL && !must_stay(key, ask))
         return 0;
-    if (full && !(names && drop_other(keys)))
+    if (full && !(ask != NULL && make_room(keys, ask)))
         return cfr_err_set(err, CFR_E_ANSWER, "the list has more than %d keys; remove those that are not in use",
                            CFR_ROTATION_KEYS_MAX);
     keys->key[keys->count++] = *key;

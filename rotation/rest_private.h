@@ -34,9 +34,9 @@ int64_t cfr_rotation_rest_time(const struct cfr_json *object, const char *key);
 bool cfr_rotation_rest_has_ended(const struct cfr_json *object, const char *key, int64_t now_s);
 /* Copies TEXT to TO, which is empty if TEXT is too long or not printable. True if it was copied. */
 bool cfr_rotation_rest_copy(char *to, size_t size, struct cfr_view text);
-/* The longest list of keys is limited: where they have names, those of others are left out of a longer one.
- * CFR_E_ANSWER. */
-int cfr_rotation_rest_keep(struct cfr_rotation_keys *keys, const struct cfr_rotation_key *key, bool names,
-                           struct cfr_err *err);
+/* The longest list of keys is limited: of a longer one those are left out that neither have a name of ours nor are what
+ * ASK wants kept. ASK is NULL where keys have no names. CFR_E_ANSWER. */
+int cfr_rotation_rest_keep(struct cfr_rotation_keys *keys, const struct cfr_rotation_key *key,
+                           const struct cfr_rotation_ask *ask, struct cfr_err *err);
 
 #endif

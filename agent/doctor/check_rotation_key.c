@@ -108,6 +108,7 @@ void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *one)
         l->ask = (struct cfr_rotation_ask){.op = CFR_ROTATION_LIST,
                                            .id = "",
                                            .name = "",
+                                           .keep = {journal.current, journal.old},
                                            .now_s = cfr_clock_now().wall_ms / 1000,
                                            .admin = &one->admin,
                                            .env = cfr_env_get};

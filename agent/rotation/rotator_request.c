@@ -25,6 +25,7 @@ static struct cfr_rotation_ask ask_of(const struct cfr_rotator *m, const struct 
         .id = m->call.id,
         .owner = m->call.owner,
         .name = m->r.journal.name,
+        .keep = {m->r.journal.current, m->r.journal.old, m->adoption.answer.made.id},
         .now_s = cfr_clock_now().wall_ms / 1000,
         .admin = admin,
         .fresh = m->r.journal.step == CFR_ROTATION_REST ? &m->adoption.answer.grant : &m->pending.grant,

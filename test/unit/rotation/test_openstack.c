@@ -110,6 +110,36 @@ static void lists(void **state)
     cfr_grant_free(&g);
 }
 
+static bool has(const struct cfr_rotation_keys *keys, const char *id)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        if (strcmp(keys->key[i].id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The first and the last of a list that is too long, which have names of their owner's. */
+static void adopted_ones_in_a_long_list(void **state)
+{
+    struct cfr_grant g = admin();
+    struct cfr_view body = mint_case(openstack, "answers", cfr_view_of("many.json"));
+    struct cfr_rotation_ask ask = mint_ask(CFR_ROTATION_LIST, "", &g);
+    struct cfr_wire_reply reply = {.status = 200, .body = body};
+    struct cfr_rotation_answer out = {.used_s = 0};
+    struct cfr_err err = {0};
+
+    (void)state;
+    ask.keep[0] = "k0";
+    ask.keep[1] = "";
+    ask.keep[2] = "l8";
+    assert_int_equal(openstack->parse(&config, &ask, &reply, &out, &err), 0);
+    assert_int_equal(out.keys.count, CFR_ROTATION_KEYS_MAX);
+    assert_true(has(&out.keys, "k0") && has(&out.keys, "l8"));
+    data_file_free(body);
+    cfr_grant_free(&g);
+}
+
 static void new_credentials(void **state)
 {
     struct cfr_grant g = admin();
@@ -212,9 +242,11 @@ static void every_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests),        cmocka_unit_test(without),        cmocka_unit_test(lists),
-        cmocka_unit_test(new_credentials), cmocka_unit_test(deleted),        cmocka_unit_test(refusals),
-        cmocka_unit_test(trials),          cmocka_unit_test(configurations), cmocka_unit_test(every_allocation),
+        cmocka_unit_test(requests),        cmocka_unit_test(without),
+        cmocka_unit_test(lists),           cmocka_unit_test(adopted_ones_in_a_long_list),
+        cmocka_unit_test(new_credentials), cmocka_unit_test(deleted),
+        cmocka_unit_test(refusals),        cmocka_unit_test(trials),
+        cmocka_unit_test(configurations),  cmocka_unit_test(every_allocation),
     };
 
     cfr_json_setup();
