@@ -93,7 +93,7 @@ fi
 # 3. What waits runs in the foreground, one stage after another.
 if wanted dev "$@"; then
     begin dev
-    run_tests dev 8 --exclude-regex "$fault"
+    run_tests dev 10 --exclude-regex "$fault"
 fi
 if wanted fault "$@"; then
     begin fault

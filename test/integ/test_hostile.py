@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A consumer, or a file system, that means no good: it spoils its own credential at most."""
-import configparser
-import ctypes
+"""A consumer that means no good: it spoils its own credential at most."""
 import os
-import pathlib
 import shutil
 import subprocess
-import threading
 import time
 
 import pytest
@@ -71,6 +67,19 @@ def wait_error(agent, *words, name="demo"):
 
 def untouched(directory):
     return {p.relative_to(directory): p.read_bytes() if p.is_file() else None for p in directory.rglob("*")}
+
+
+def slowest_answer(agent, until, limit_s=60):
+    """Seconds that the slowest answer of the control socket took while UNTIL was waited for."""
+    slowest = 0.0
+    end = time.monotonic() + limit_s
+    while not until():
+        assert time.monotonic() < end, agent.log
+        before = time.monotonic()
+        assert agent.request("GET", "/v1/credentials")[0] == 200
+        slowest = max(slowest, time.monotonic() - before)
+        time.sleep(0.01)
+    return slowest
 
 
 # ---- links ----
@@ -252,247 +261,6 @@ def test_many_profiles_go_into_one_file_at_once(agent):
         agent.wait_state("fresh", name)
     text = path.read_text()
     assert [name for name in names if f"[{name}]" not in text] == []
-
-
-# ---- file systems that do not answer ----
-
-def slowest_answer(agent, until, limit_s=60):
-    """Seconds that the slowest answer of the control socket took while UNTIL was waited for."""
-    slowest = 0.0
-    end = time.monotonic() + limit_s
-    while not until():
-        assert time.monotonic() < end, agent.log
-        before = time.monotonic()
-        assert agent.request("GET", "/v1/credentials")[0] == 200
-        slowest = max(slowest, time.monotonic() - before)
-        time.sleep(0.01)
-    return slowest
-
-
-@pytest.fixture
-def frozen(tmp_path):
-    """An ext4 on a loop device, and how to freeze it."""
-    image, point = tmp_path / "disk.img", tmp_path / "disk"
-    point.mkdir()
-    subprocess.run(["truncate", "-s", "16M", str(image)], check=True)
-    try:
-        for argv in (["mkfs.ext4", "-q", str(image)], ["mount", "-o", "loop", str(image), str(point)]):
-            subprocess.run(argv, check=True, capture_output=True, text=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        lacking(f"no ext4 on a loop device: {error}")
-    yield point
-    subprocess.run(["fsfreeze", "-u", str(point)], capture_output=True)
-    eventually(lambda: subprocess.run(["umount", str(point)], capture_output=True).returncode == 0, "the unmount")
-
-
-@root_only
-def test_a_frozen_file_system_keeps_nobody_else_waiting(agent, frozen):
-    agent.configure(agent.credential(publish=one_file(frozen / "creds.json")), agent.credential("other")).start()
-    agent.wait_state("fresh")
-    agent.wait_state("fresh", "other")
-    subprocess.run(["fsfreeze", "-f", str(frozen)], check=True)
-    before = agent.generation("other")
-    for name in ("demo", "other"):
-        assert agent.request("POST", f"/v1/credentials/{name}/rotate")[0] == 202
-    assert slowest_answer(agent, lambda: "has not answered for 10 s" in error_of(agent)) < HANG_S
-    assert agent.generation("other") > before
-    assert "creds.json" in error_of(agent)
-    # The end does not wait for it either.
-    began = time.monotonic()
-    agent.stop()
-    assert time.monotonic() - began < 8
-    subprocess.run(["fsfreeze", "-u", str(frozen)], check=True)
-    agent.start()
-    agent.wait_state("fresh")
-
-
-@root_only
-@pytest.mark.parametrize("kind", ["file", "profile"])
-def test_what_was_killed_at_a_frozen_file_system_leaves_nothing(agent, frozen, kind):
-    path = frozen / "creds"
-    agent.configure(agent.credential(publish=one_file(path) if kind == "file" else {"profile": {"path": str(path)}})).start()
-    agent.wait_state("fresh")
-    before = agent.generation()
-    subprocess.run(["fsfreeze", "-f", str(frozen)], check=True)
-    assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
-    wait_error(agent, "has not answered for 10 s")
-    subprocess.run(["fsfreeze", "-u", str(frozen)], check=True)
-    eventually(lambda: agent.generation() > before, lambda: agent.log, 60)
-    agent.wait_state("fresh")
-    assert [p.name for p in frozen.iterdir() if "credfresh-" in p.name] == []
-
-
-@pytest.fixture
-def hung(tmp_path):
-    """A FUSE file system whose server never answers."""
-    point = tmp_path / "hung"
-    point.mkdir()
-    libc = ctypes.CDLL(None, use_errno=True)
-    try:
-        device = os.open("/dev/fuse", os.O_RDWR)
-    except OSError as error:
-        lacking(f"no FUSE: {error}")
-    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other".encode()
-    if libc.mount(b"hung", str(point).encode(), b"fuse", 0, options) != 0:
-        lacking(f"no FUSE mount: {os.strerror(ctypes.get_errno())}")
-    yield point
-    os.close(device)  # all calls that wait get an error
-    subprocess.run(["umount", "-l", str(point)], capture_output=True)
-
-
-@root_only
-def test_a_hung_file_system_keeps_nobody_else_waiting(agent, hung):
-    agent.configure(agent.credential(publish={"directory": str(hung / "out"), "files": [{"name": "t", "format": "token"}]}),
-                    agent.credential("other")).start()
-    agent.wait_state("fresh", "other")
-    assert slowest_answer(agent, lambda: "has not answered for 10 s" in error_of(agent)) < HANG_S
-    began = time.monotonic()
-    agent.stop()
-    assert time.monotonic() - began < 8
-
-
-@root_only
-@pytest.mark.parametrize("kind", ["file", "directory"])
-def test_a_link_to_a_hung_file_system_keeps_nobody_else_waiting(agent, home, hung, kind):
-    """The consumer's own link leads there from a disk that answers."""
-    as_consumer("ln", "-s", str(hung), str(home / "linked"))
-    path = home / "linked" / "creds"
-    agent.configure(agent.credential(publish=one_file(path) if kind == "file" else a_directory(path)),
-                    agent.credential("other")).start()
-    agent.wait_state("fresh", "other")
-    assert slowest_answer(agent, lambda: "has not answered for 10 s" in error_of(agent)) < HANG_S
-
-
-@root_only
-@pytest.mark.parametrize("kind", ["ours", "existing", "there"])
-def test_an_authorization_file_on_a_hung_file_system_keeps_nobody_waiting(agent, home, hung, kind):
-    """The consumer replaces the file by a link that leads there; or it is said to lie there."""
-    path = hung / "auth" if kind == "there" else home / "auth"
-    at, endpoints = served_by(path, **({"mode": "0644"} if kind == "ours" else {"existing": True}))
-    if kind == "existing":
-        path.write_text("A" * 43)
-    agent.configure(agent.credential(), agent.credential("other"), endpoints=endpoints).start()
-    agent.wait_state("fresh")
-    if kind != "there":
-        secret = path.read_text()
-        eventually(lambda: ask(at, "/aws/demo", headers={"Authorization": secret}).status == 200, lambda: agent.log)
-        as_consumer("rm", "-f", str(path))
-        as_consumer("ln", "-s", str(hung / "auth"), str(path))
-    assert slowest_answer(agent, lambda: ask(at, "/aws/demo", headers={"Authorization": "x"}).status == 503) < HANG_S
-    assert f"the content of {path} are not served" in agent.log
-    agent.wait_state("fresh", "other")
-
-
-@root_only
-def test_a_directory_that_becomes_such_a_link_keeps_nobody_waiting(agent, home, hung):
-    """After the publish, and watched: the watch moves to what is there now."""
-    out = home / "creds"
-    agent.configure(agent.credential(publish=a_directory(out))).start()
-    agent.wait_state("fresh")
-    as_consumer("/usr/bin/python3", "-c", f"import os; os.rename({str(out)!r}, {str(home / 'away')!r}); "
-                f"os.symlink({str(hung / 'x')!r}, {str(out)!r})")
-    assert slowest_answer(agent, lambda: agent.status().get("state") not in ("fresh", None)) < HANG_S
-    end = time.monotonic() + 2
-    assert slowest_answer(agent, lambda: time.monotonic() > end) < HANG_S
-
-
-@root_only
-def test_a_hook_program_on_a_hung_file_system_keeps_nobody_waiting(agent, hung):
-    """The hook ends by its timeout; what waits behind it runs."""
-    hooked = agent.dir / "hooked"
-    agent.configure(agent.credential(reload=[{"exec": [str(hung / "program")], "timeout": "1s", "on_first": "run"}]),
-                    agent.credential("other", reload=[{"exec": ["/usr/bin/touch", str(hooked)], "on_first": "run"}])).start()
-    agent.wait_state("fresh", "other")
-    assert slowest_answer(agent, lambda: "took longer than its timeout of 1000 ms" in agent.log) < HANG_S
-    eventually(hooked.exists, lambda: agent.log)
-    began = time.monotonic()
-    agent.stop()
-    assert time.monotonic() - began < 8
-
-
-@root_only
-@pytest.mark.parametrize("kind", ["token", "ca_file", "both"])
-def test_a_source_on_a_hung_file_system_keeps_nobody_waiting(agent, hung, kind):
-    """The file is read by a child, which ends once the file system answers, here with an error."""
-    demo = agent.credential()
-    if kind != "ca_file":
-        demo["token"] = {"file": str(hung / "token")}
-    if kind != "token":
-        demo["exchange"]["aws"]["ca_file"] = str(hung / "ca.pem")
-    agent.configure(demo, agent.credential("other")).start()
-    agent.wait_state("fresh", "other")
-    assert slowest_answer(agent, lambda: "its file system has not answered" in error_of(agent)) < HANG_S
-    assert str(hung) in error_of(agent)
-    end = time.monotonic() + 3
-    assert slowest_answer(agent, lambda: time.monotonic() > end) < HANG_S
-    assert agent.request("POST", "/v1/reload")[0] == 200
-    assert len(children(agent)) <= 4, children(agent)
-    began = time.monotonic()
-    agent.stop()
-    assert time.monotonic() - began < 8
-
-
-@root_only
-def test_a_token_that_a_child_reads_is_looked_at_once_a_minute(agent, home):
-    """It may lie on a file system that hangs, so nothing announces its changes."""
-    volume = home / "volume"
-    volume.mkdir()
-    issued = agent.cloud.volumes["demo"] / "token"
-    (volume / "token").write_bytes(issued.read_bytes())
-    as_consumer("ln", "-s", str(volume), str(home / "link"))
-    passed_on = agent.credential(token={"file": str(home / "link" / "token")}, exchange=None,
-                                 publish={"directory": str(agent.out), "files": [{"name": "t", "format": "token"}]})
-    agent.configure(passed_on).start()
-    agent.wait_generation(1)
-    assert "it is looked at once a minute instead" in agent.log
-    agent.cloud.admin("/volume/demo/renew", {})
-    (volume / "token").write_bytes(issued.read_bytes())
-    agent.wait_generation(2, limit_s=90)
-    assert (agent.out / "t").read_bytes().strip() == issued.read_bytes().strip()
-
-
-@root_only
-@pytest.mark.parametrize("kind", ["there", "link"])
-def test_a_pid_file_on_a_hung_file_system_keeps_nobody_waiting(agent, home, hung, kind):
-    """The agent is to end with the process that it names."""
-    path = hung / "pid" if kind == "there" else home / "pid"
-    if kind == "link":
-        as_consumer("ln", "-s", str(hung / "pid"), str(path))
-    agent.configure(exit_with={"pid_file": str(path)}).start()
-    assert slowest_answer(agent, lambda: f"exit_with: {path}" in agent.log) < HANG_S
-    agent.wait_state("fresh")
-    end = time.monotonic() + 1
-    assert slowest_answer(agent, lambda: time.monotonic() > end) < HANG_S
-
-
-@root_only
-def test_a_reload_meanwhile_changes_nothing_at_the_next_target(agent, hung):
-    """What was rendered waits for the first target to answer while the configuration is replaced."""
-    out, name = agent.dir / "second", "the-token-of-the-second-target"
-    demo = agent.credential(publish=[one_file(hung / "creds.json"), a_directory(out, name)])
-    agent.configure(demo).start()
-    agent.wait_state("publishing")
-    for count in range(4):
-        agent.configure(demo, *[agent.credential(f"other-{i}") for i in range(count)])
-        assert agent.request("POST", "/v1/reload")[0] == 200
-    wait_error(agent, "has not answered for 10 s")
-    assert (out / name).stat().st_size > 0
-    assert [p.name for p in out.iterdir() if not p.name.startswith("..")] == [name]
-
-
-@root_only
-def test_what_a_reload_has_left_behind_is_reaped(agent, frozen):
-    """The credential goes while its child hangs in the kernel, which ends it only later."""
-    subprocess.run(["fsfreeze", "-f", str(frozen)], check=True)
-    try:
-        agent.configure(agent.credential(publish=one_file(frozen / "creds.json")), agent.credential("other")).start()
-        eventually(lambda: "D" in children(agent), lambda: agent.log)
-        agent.configure(agent.credential("other"))
-        assert agent.request("POST", "/v1/reload")[0] == 200
-        assert "D" in children(agent)
-    finally:
-        subprocess.run(["fsfreeze", "-u", str(frozen)], check=True)
-    eventually(lambda: not {"D", "Z"} & set(children(agent)), lambda: str(children(agent)))
 
 
 # ---- processes ----

@@ -371,7 +371,7 @@ def test_denials(agent, cluster, pod, key):
     condition = pod.answered(agent, "foreign")
     assert (condition["type"], condition["reason"]) == ("Denied", "NotAllowed")
     assert not pod.status("theirs").get("conditions")
-    assert signer(agent)["result"] == "ok"
+    eventually(lambda: signer(agent)["result"] == "ok", lambda: f"{signer(agent)}\n{agent.log}")
 
 
 def test_missing_rights_are_named(agent, cluster, pod, key):
