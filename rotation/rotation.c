@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The rotation of one long-lived key, step by step. */
+/* The rotation of one long-lived key: its next step. */
 #include "rotation/rotation_private.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_AGAIN_S 10   /* for a key that may still turn up */
-#define FULL_S       300  /* for room among a cloud's keys, which another user has to make */
-#define AGAIN_S      3    /* between tries of a key that is not accepted everywhere yet */
-#define NEXT_S       1    /* between successes in a row */
-#define LOOKUP_S     3600 /* between lookups of the published key */
-#define USE_LAG_S    3600 /* until the cloud tells of the last use of a key; half of inactive_s if that is less */
+#define USE_LAG_S 3600 /* until the cloud tells of the last use of a key; half of inactive_s if that is less */
 
-static void copy(char *to, size_t size, const char *from)
+void cfr_rotation_copy(char *to, size_t size, const char *from)
 {
     (void)snprintf(to, size, "%s", from);
 }
 
-/* Everything that belongs to the step before is forgotten. */
-static bool enter(struct cfr_rotation_rotation *r, enum cfr_rotation_step step, int64_t now_s)
+bool cfr_rotation_enter(struct cfr_rotation_rotation *r, enum cfr_rotation_step step, int64_t now_s)
 {
     r->journal.step = step;
     r->journal.step_s = now_s;
@@ -51,94 +45,6 @@ bool cfr_rotation_is_known(const struct cfr_rotation_journal *j, const char *id)
             return true;
     }
     return false;
-}
-
-/* ---- lookup of the published key ---- */
-
-enum cfr_rotation_key_state cfr_rotation_look_up(const struct cfr_rotation_keys *keys, const char *id)
-{
-    for (size_t i = 0; i < keys->count; i++) {
-        if (strcmp(keys->key[i].id, id) == 0)
-            return keys->key[i].active ? CFR_ROTATION_KEY_ACTIVE : CFR_ROTATION_KEY_DEACTIVATED;
-    }
-    return CFR_ROTATION_KEY_DELETED;
-}
-
-bool cfr_rotation_is_refused(const struct cfr_rotation_rotation *r)
-{
-    return r->key_state == CFR_ROTATION_KEY_DEACTIVATED || r->key_state == CFR_ROTATION_KEY_DELETED;
-}
-
-bool cfr_rotation_must_replace(const struct cfr_rotation_rotation *r)
-{
-    return r->rules.replace && cfr_rotation_is_refused(r);
-}
-
-/* What is published is not about to change. */
-static bool is_settled(const struct cfr_rotation_journal *j)
-{
-    return j->current[0] != '\0' &&
-           (j->step == CFR_ROTATION_REST || j->step == CFR_ROTATION_PUBLISHED || j->step == CFR_ROTATION_RETIRING ||
-            j->step == CFR_ROTATION_INACTIVE || j->step == CFR_ROTATION_DELETING);
-}
-
-/* When lists tell whether the published key is there: a young one may be missing from them. */
-static int64_t known_s(const struct cfr_rotation_rotation *r)
-{
-    return r->journal.current_s + r->rules.settle_s;
-}
-
-int64_t cfr_rotation_lookup_s(const struct cfr_rotation_rotation *r, int64_t now_s)
-{
-    if (!is_settled(&r->journal))
-        return INT64_MAX;
-    if (now_s < known_s(r))
-        return known_s(r);
-    return r->looked_s == 0 || now_s < r->looked_s ? now_s : r->looked_s + r->look_pause_s;
-}
-
-/* Keys that are aside are looked at more often, so that what an operator does with them is noticed soon. */
-static int64_t lookup_pause_s(const struct cfr_rotation_rotation *r)
-{
-    int64_t pause_s = r->rules.lookup_s != 0 ? r->rules.lookup_s : LOOKUP_S;
-
-    pause_s -= (int64_t)(r->rules.spread * (double)pause_s / 10);
-    return r->journal.aside_count != 0 && pause_s > FULL_S ? FULL_S : pause_s;
-}
-
-/* Whether a list without the published key says something: it does not while the key is young, nor right after the
- * list before it. */
-static bool counts(const struct cfr_rotation_rotation *r, int64_t now_s)
-{
-    return now_s >= known_s(r) && (r->looked_s == 0 || now_s < r->looked_s || now_s >= r->looked_s + LOOK_AGAIN_S);
-}
-
-/* One list may be that of a server that lags behind: only two in a row, with a pause between them, are certain. */
-static void note_lookup(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys, int64_t now_s)
-{
-    enum cfr_rotation_key_state found = cfr_rotation_look_up(keys, r->journal.current);
-
-    if (!is_settled(&r->journal) || (found != CFR_ROTATION_KEY_ACTIVE && !counts(r, now_s)))
-        return;
-    if (found == CFR_ROTATION_KEY_ACTIVE) {
-        r->misses = 0;
-        r->key_state = found;
-        r->look_pause_s = lookup_pause_s(r);
-    } else {
-        r->misses++;
-        if (r->misses > 1)
-            r->key_state = found;
-        r->look_pause_s = r->misses < 2 ? LOOK_AGAIN_S : lookup_pause_s(r) < FULL_S ? lookup_pause_s(r) : FULL_S;
-    }
-    r->looked_s = now_s;
-}
-
-void cfr_rotation_lookup_failed(struct cfr_rotation_rotation *r, int64_t now_s)
-{
-    r->looking_up = false;
-    r->misses = r->misses > 1 ? r->misses : 0;
-    r->looked_s = now_s;
-    r->look_pause_s = FULL_S;
 }
 
 static bool begin_lookup(struct cfr_rotation_rotation *r, struct cfr_rotation_todo *out)
@@ -198,7 +104,7 @@ static bool begin(struct cfr_rotation_rotation *r, const struct cfr_rotation_fac
                    (unsigned long long)j->rotation, (unsigned long)f->chance);
     j->known_count = 0;
     for (size_t i = 0; i < r->seen.count; i++)
-        copy(j->known[j->known_count++], CFR_ROTATION_ID_MAX, r->seen.key[i].id);
+        cfr_rotation_copy(j->known[j->known_count++], CFR_ROTATION_ID_MAX, r->seen.key[i].id);
     j->minted[0] = '\0';
     j->minted_s = 0;
     j->minted_ends_s = 0;
@@ -206,7 +112,7 @@ static bool begin(struct cfr_rotation_rotation *r, const struct cfr_rotation_fac
     j->asked = f->wanted;
     j->intent_s = f->now_s;
     r->search_s = 0;
-    return enter(r, CFR_ROTATION_INTENT, f->now_s);
+    return cfr_rotation_enter(r, CFR_ROTATION_INTENT, f->now_s);
 }
 
 /* An old list would make keys of the time since look like ours. */
@@ -227,7 +133,7 @@ static bool tidy(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
     *done = f->now_s < cfr_rotation_aside_due_s(r);
     if (*done)
         return false;
-    if (is_stale(r, f->now_s, LOOK_AGAIN_S)) {
+    if (is_stale(r, f->now_s, CFR_ROTATION_LOOK_AGAIN_S)) {
         act(out, CFR_ROTATION_ACT_LIST, NULL);
         return false;
     }
@@ -235,7 +141,7 @@ static bool tidy(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
         j->aside[at].since_s = f->now_s;
         return true;
     }
-    copy(r->suspect, sizeof r->suspect, j->aside[at].id);
+    cfr_rotation_copy(r->suspect, sizeof r->suspect, j->aside[at].id);
     act(out,
         cfr_rotation_look_up(&r->seen, r->suspect) == CFR_ROTATION_KEY_ACTIVE && r->provider->deactivates
             ? CFR_ROTATION_ACT_DEACTIVATE
@@ -272,7 +178,7 @@ static bool adopt(struct cfr_rotation_rotation *r, const struct cfr_rotation_fac
     const struct cfr_rotation_key *key;
 
     r->unfit = CFR_ROTATION_FIT;
-    if (is_stale(r, f->now_s, LOOK_AGAIN_S)) {
+    if (is_stale(r, f->now_s, CFR_ROTATION_LOOK_AGAIN_S)) {
         act(out, CFR_ROTATION_ACT_LIST, NULL);
         return false;
     }
@@ -282,10 +188,10 @@ static bool adopt(struct cfr_rotation_rotation *r, const struct cfr_rotation_fac
                : r->try_s != 0 && r->successes == 0 ? CFR_ROTATION_UNFIT_REFUSED
                                                     : CFR_ROTATION_FIT;
     if (r->unfit != CFR_ROTATION_FIT) {
-        wait_until(out, r->listed_s + FULL_S);
+        wait_until(out, r->listed_s + CFR_ROTATION_FULL_S);
         return false;
     }
-    copy(r->suspect, sizeof r->suspect, key->id);
+    cfr_rotation_copy(r->suspect, sizeof r->suspect, key->id);
     act(out, r->successes == 0 ? CFR_ROTATION_ACT_VERIFY : CFR_ROTATION_ACT_TAKE, r->suspect);
     return false;
 }
@@ -304,19 +210,19 @@ bool cfr_rotation_taken(struct cfr_rotation_rotation *r, const char *name, int64
     for (size_t i = 0; i < r->seen.count; i++) {
         const struct cfr_rotation_key *key = &r->seen.key[i];
 
-        copy(j->known[j->known_count++], CFR_ROTATION_ID_MAX, key->id);
+        cfr_rotation_copy(j->known[j->known_count++], CFR_ROTATION_ID_MAX, key->id);
         if (strcmp(key->id, r->suspect) != 0)
             continue;
         created_s = key->created_s != 0 ? key->created_s : found_s != 0 ? found_s : now_s;
         j->minted_ends_s = key->ends_s;
     }
     j->rotation++;
-    copy(j->name, sizeof j->name, name);
-    copy(j->minted, CFR_ROTATION_ID_MAX, r->suspect);
+    cfr_rotation_copy(j->name, sizeof j->name, name);
+    cfr_rotation_copy(j->minted, CFR_ROTATION_ID_MAX, r->suspect);
     j->minted_s = created_s < now_s ? created_s : now_s;
     j->late_use = false;
     j->asked = false;
-    return enter(r, CFR_ROTATION_VERIFIED, now_s);
+    return cfr_rotation_enter(r, CFR_ROTATION_VERIFIED, now_s);
 }
 
 /* ---- rest ---- */
@@ -327,10 +233,10 @@ static void retire_former(const struct cfr_rotation_rotation *r, const struct cf
 {
     const struct cfr_rotation_former *one = &r->journal.former[0];
 
-    if (is_stale(r, f->now_s, LOOK_AGAIN_S))
+    if (is_stale(r, f->now_s, CFR_ROTATION_LOOK_AGAIN_S))
         act(out, CFR_ROTATION_ACT_LIST, NULL);
     else if (cfr_rotation_look_up(&r->seen, r->journal.current) != CFR_ROTATION_KEY_ACTIVE)
-        wait_until(out, r->listed_s + LOOK_AGAIN_S);
+        wait_until(out, r->listed_s + CFR_ROTATION_LOOK_AGAIN_S);
     else
         act(out,
             r->provider->deactivates && one->off_s == 0 ? CFR_ROTATION_ACT_DEACTIVATE_FORMER
@@ -372,12 +278,12 @@ static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
         wait_until(out, f->alone || cfr_rotation_aside_due_s(r) < due_s ? cfr_rotation_aside_due_s(r) : due_s);
         return false;
     }
-    if (is_stale(r, f->now_s, cfr_rotation_is_full(r) ? FULL_S : LOOK_AGAIN_S)) {
+    if (is_stale(r, f->now_s, cfr_rotation_is_full(r) ? CFR_ROTATION_FULL_S : CFR_ROTATION_LOOK_AGAIN_S)) {
         act(out, CFR_ROTATION_ACT_LIST, NULL);
         return false;
     }
     if (cfr_rotation_is_full(r)) {
-        wait_until(out, r->listed_s + FULL_S);
+        wait_until(out, r->listed_s + CFR_ROTATION_FULL_S);
         return false;
     }
     return begin(r, f, out);
@@ -385,28 +291,27 @@ static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
 
 /* ---- a key that may or may not exist ---- */
 
-/* Back to where the rotation began: an old key that is kept waits there for another one to be made. */
-static bool give_up(struct cfr_rotation_rotation *r, int64_t now_s)
+bool cfr_rotation_give_up(struct cfr_rotation_rotation *r, int64_t now_s)
 {
-    return enter(r, r->journal.old[0] != '\0' ? CFR_ROTATION_PUBLISHED : CFR_ROTATION_REST, now_s);
+    return cfr_rotation_enter(r, r->journal.old[0] != '\0' ? CFR_ROTATION_PUBLISHED : CFR_ROTATION_REST, now_s);
 }
 
 static bool intent(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
     /* It took long to write it down, and nothing was sent: what was listed then says nothing about now. */
-    if (r->begun && (f->now_s < r->journal.intent_s || f->now_s > r->journal.intent_s + LOOK_AGAIN_S))
-        return give_up(r, f->now_s);
+    if (r->begun && (f->now_s < r->journal.intent_s || f->now_s > r->journal.intent_s + CFR_ROTATION_LOOK_AGAIN_S))
+        return cfr_rotation_give_up(r, f->now_s);
     if (r->begun) {
         act(out, CFR_ROTATION_ACT_CREATE, NULL);
         return false;
     }
     /* An earlier run wrote it down. Whether it sent the request is unknown, unless it stored the answer. */
     if (!f->pending)
-        return enter(r, CFR_ROTATION_LOST, f->now_s);
-    copy(r->journal.minted, CFR_ROTATION_ID_MAX, f->pending_id);
+        return cfr_rotation_enter(r, CFR_ROTATION_LOST, f->now_s);
+    cfr_rotation_copy(r->journal.minted, CFR_ROTATION_ID_MAX, f->pending_id);
     r->journal.minted_s = f->now_s;
     r->journal.minted_ends_s = f->pending_ends_s;
-    return enter(r, CFR_ROTATION_MINTED, f->now_s);
+    return cfr_rotation_enter(r, CFR_ROTATION_MINTED, f->now_s);
 }
 
 /* Of a key without a name: whether it can be the one whose answer was lost. */
@@ -441,7 +346,7 @@ static bool suspect(struct cfr_rotation_rotation *r, const char *id, int64_t now
     bool certain = r->provider->names || strcmp(id, r->journal.minted) == 0;
 
     if (strcmp(r->suspect, id) != 0) {
-        copy(r->suspect, sizeof r->suspect, id);
+        cfr_rotation_copy(r->suspect, sizeof r->suspect, id);
         r->judged = certain || !r->provider->tells_use;
     }
     if (r->judged && !certain && !r->provider->deactivates) {
@@ -464,11 +369,11 @@ static bool lost(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
 
     out->drop_pending = f->pending;
     /* Lists lag: what was just removed is not asked for again and again. */
-    if (f->now_s < r->try_s && r->try_s <= f->now_s + LOOK_AGAIN_S) {
+    if (f->now_s < r->try_s && r->try_s <= f->now_s + CFR_ROTATION_LOOK_AGAIN_S) {
         wait_until(out, r->try_s);
         return false;
     }
-    if (r->listed_s == 0 || (f->now_s >= r->listed_s + LOOK_AGAIN_S && !settled) ||
+    if (r->listed_s == 0 || (f->now_s >= r->listed_s + CFR_ROTATION_LOOK_AGAIN_S && !settled) ||
         (settled && r->listed_s < end_s && f->now_s >= end_s)) {
         act(out, CFR_ROTATION_ACT_LIST, NULL);
         return false;
@@ -479,9 +384,9 @@ static bool lost(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
     }
     if (settled) {
         r->journal.minted[0] = '\0';
-        return give_up(r, f->now_s);
+        return cfr_rotation_give_up(r, f->now_s);
     }
-    wait_until(out, r->listed_s + LOOK_AGAIN_S < end_s ? r->listed_s + LOOK_AGAIN_S : end_s);
+    wait_until(out, r->listed_s + CFR_ROTATION_LOOK_AGAIN_S < end_s ? r->listed_s + CFR_ROTATION_LOOK_AGAIN_S : end_s);
     return false;
 }
 
@@ -497,13 +402,13 @@ static bool minted(struct cfr_rotation_rotation *r, const struct cfr_rotation_fa
     bool enough = r->successes >= r->provider->verify_count;
 
     if (!cfr_rotation_has_pending(r, f))
-        return enter(r, CFR_ROTATION_UNDOING, f->now_s);
+        return cfr_rotation_enter(r, CFR_ROTATION_UNDOING, f->now_s);
     if (enough && f->now_s >= r->verified_s + r->rules.verify_wait_s)
-        return enter(r, CFR_ROTATION_VERIFIED, f->now_s);
+        return cfr_rotation_enter(r, CFR_ROTATION_VERIFIED, f->now_s);
     if (enough)
         wait_until(out, r->verified_s + r->rules.verify_wait_s);
     else if (r->tried_s != 0 && r->verified_s >= r->tried_s + r->rules.verify_most_s)
-        return enter(r, CFR_ROTATION_UNDOING, f->now_s);
+        return cfr_rotation_enter(r, CFR_ROTATION_UNDOING, f->now_s);
     else if (f->now_s < r->try_s)
         wait_until(out, r->try_s);
     else
@@ -521,9 +426,9 @@ static bool verified(struct cfr_rotation_rotation *r, const struct cfr_rotation_
     else if (cfr_rotation_is_known(&r->journal, r->journal.minted)) {
         /* It was not created for this: where it was found, its secret is still to be had. */
         r->journal.minted[0] = '\0';
-        return enter(r, CFR_ROTATION_REST, f->now_s);
+        return cfr_rotation_enter(r, CFR_ROTATION_REST, f->now_s);
     } else
-        wait_until(out, f->now_s + LOOK_AGAIN_S);
+        wait_until(out, f->now_s + CFR_ROTATION_LOOK_AGAIN_S);
     return false;
 }
 
@@ -536,7 +441,7 @@ static bool replace(struct cfr_rotation_rotation *r, const struct cfr_rotation_f
 
     if (f->alone || !(f->wanted || r->rules.replace || f->now_s >= cfr_rotation_due_s(j, &r->rules)))
         return wait_or_look_up(r, f, out, INT64_MAX);
-    if (is_stale(r, f->now_s, LOOK_AGAIN_S)) {
+    if (is_stale(r, f->now_s, CFR_ROTATION_LOOK_AGAIN_S)) {
         act(out, CFR_ROTATION_ACT_LIST, NULL);
         return false;
     }
@@ -546,7 +451,7 @@ static bool replace(struct cfr_rotation_rotation *r, const struct cfr_rotation_f
     if (cfr_rotation_look_up(&r->seen, j->current) == CFR_ROTATION_KEY_DEACTIVATED)
         act(out, CFR_ROTATION_ACT_DELETE, j->current);
     else
-        wait_until(out, r->listed_s + FULL_S);
+        wait_until(out, r->listed_s + CFR_ROTATION_FULL_S);
     return false;
 }
 
@@ -558,14 +463,14 @@ static bool make_up(struct cfr_rotation_rotation *r, const struct cfr_rotation_f
     bool room = !cfr_rotation_is_full(r) && r->journal.aside_count < CFR_ROTATION_ASIDE_MAX;
 
     if (f->now_s >= grace_end_s && !room)
-        return enter(r, CFR_ROTATION_RETIRING, f->now_s);
-    if (is_stale(r, f->now_s, room ? LOOK_AGAIN_S : FULL_S)) {
+        return cfr_rotation_enter(r, CFR_ROTATION_RETIRING, f->now_s);
+    if (is_stale(r, f->now_s, room ? CFR_ROTATION_LOOK_AGAIN_S : CFR_ROTATION_FULL_S)) {
         act(out, CFR_ROTATION_ACT_LIST, NULL);
         return false;
     }
     if (room)
         return begin(r, f, out);
-    wait_until(out, grace_end_s < r->listed_s + FULL_S ? grace_end_s : r->listed_s + FULL_S);
+    wait_until(out, grace_end_s < r->listed_s + CFR_ROTATION_FULL_S ? grace_end_s : r->listed_s + CFR_ROTATION_FULL_S);
     return false;
 }
 
@@ -580,7 +485,7 @@ static bool published(struct cfr_rotation_rotation *r, const struct cfr_rotation
     if (held_s < least_s)
         held_s = least_s;
     if (j->old[0] == '\0')
-        return enter(r, CFR_ROTATION_REST, f->now_s);
+        return cfr_rotation_enter(r, CFR_ROTATION_REST, f->now_s);
     if (cfr_rotation_is_refused(r))
         return replace(r, f, out);
     if (f->lost && !f->alone)
@@ -589,22 +494,22 @@ static bool published(struct cfr_rotation_rotation *r, const struct cfr_rotation
         return wait_or_look_up(r, f, out, held_s);
     if (!f->used_by_all && f->now_s < most_s)
         return wait_or_look_up(r, f, out, most_s);
-    return enter(r, CFR_ROTATION_RETIRING, f->now_s);
+    return cfr_rotation_enter(r, CFR_ROTATION_RETIRING, f->now_s);
 }
 
 /* *SURE: a list of this step, which is not old, has the published key as an active one. */
 static bool confirm(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out,
                     bool *sure)
 {
-    bool stale = is_stale(r, f->now_s, LOOK_AGAIN_S);
+    bool stale = is_stale(r, f->now_s, CFR_ROTATION_LOOK_AGAIN_S);
 
     *sure = !stale && cfr_rotation_look_up(&r->seen, r->journal.current) == CFR_ROTATION_KEY_ACTIVE;
     if (stale)
         act(out, CFR_ROTATION_ACT_LIST, NULL);
     else if (!*sure && cfr_rotation_is_refused(r))
-        return enter(r, CFR_ROTATION_PUBLISHED, f->now_s);
+        return cfr_rotation_enter(r, CFR_ROTATION_PUBLISHED, f->now_s);
     else if (!*sure)
-        wait_until(out, r->listed_s + LOOK_AGAIN_S);
+        wait_until(out, r->listed_s + CFR_ROTATION_LOOK_AGAIN_S);
     return false;
 }
 
@@ -614,7 +519,7 @@ static bool retiring(struct cfr_rotation_rotation *r, const struct cfr_rotation_
     bool save;
 
     if (!r->provider->deactivates)
-        return enter(r, CFR_ROTATION_DELETING, f->now_s);
+        return cfr_rotation_enter(r, CFR_ROTATION_DELETING, f->now_s);
     save = confirm(r, f, out, &sure);
     if (sure)
         act(out, CFR_ROTATION_ACT_DEACTIVATE, r->journal.old);
@@ -628,10 +533,10 @@ static bool inactive(struct cfr_rotation_rotation *r, const struct cfr_rotation_
     bool known = r->judged || !r->provider->tells_use;
 
     if (cfr_rotation_is_refused(r))
-        return enter(r, CFR_ROTATION_PUBLISHED, f->now_s);
+        return cfr_rotation_enter(r, CFR_ROTATION_PUBLISHED, f->now_s);
     /* A request for another key needs its room, and was made knowing that. */
     if ((known && !r->journal.late_use) || f->now_s >= end_s || f->wanted)
-        return enter(r, CFR_ROTATION_DELETING, f->now_s);
+        return cfr_rotation_enter(r, CFR_ROTATION_DELETING, f->now_s);
     if (r->journal.late_use)
         return wait_or_look_up(r, f, out, end_s);
     if (f->now_s < r->journal.step_s + wait_s)
@@ -689,181 +594,5 @@ void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotatio
     default: /* UNDOING */
         act(out, CFR_ROTATION_ACT_DELETE, r->journal.minted);
         break;
-    }
-}
-
-/* ---- reports ---- */
-
-bool cfr_rotation_lacks_room(const struct cfr_rotation_rotation *r)
-{
-    return r->provider->most != 0 && r->others != 0 && r->others + 2 > r->provider->most;
-}
-
-/* It is retired like an old key, also if its owner is the present one again. */
-static bool is_former(const struct cfr_rotation_journal *j, const char *id)
-{
-    for (size_t i = 0; i < j->former_count; i++) {
-        if (strcmp(j->former[i].id, id) == 0 && strcmp(j->former[i].subject, j->subject) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void count_others(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys)
-{
-    const struct cfr_rotation_journal *j = &r->journal;
-
-    r->others = 0;
-    for (size_t i = 0; i < keys->count; i++) {
-        const char *id = keys->key[i].id;
-
-        if (strcmp(id, j->current) == 0 || strcmp(id, j->old) == 0 || strcmp(id, j->minted) == 0 ||
-            cfr_rotation_aside_find(j, id) != j->aside_count || is_former(j, id))
-            continue;
-        r->others++;
-        copy(r->other, sizeof r->other, id);
-    }
-}
-
-bool cfr_rotation_listed(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys, int64_t now_s)
-{
-    bool lookup = r->looking_up;
-
-    r->looking_up = false;
-    note_lookup(r, keys, now_s);
-    count_others(r, keys);
-    if (!lookup) {
-        r->seen = *keys;
-        r->listed_s = now_s;
-    }
-    return cfr_rotation_aside_review(r, keys, now_s);
-}
-
-bool cfr_rotation_is_new(const struct cfr_rotation_rotation *r, const char *id)
-{
-    return !cfr_rotation_is_known(&r->journal, id) && strcmp(r->journal.current, id) != 0;
-}
-
-bool cfr_rotation_made(struct cfr_rotation_rotation *r, const struct cfr_rotation_key *key, int64_t now_s)
-{
-    copy(r->journal.minted, CFR_ROTATION_ID_MAX, key->id);
-    copy(r->journal.maker, CFR_ROTATION_MAKER_MAX, key->maker);
-    r->journal.minted_s = now_s;
-    r->journal.minted_ends_s = key->ends_s;
-    return enter(r, CFR_ROTATION_MINTED, now_s);
-}
-
-bool cfr_rotation_refused(struct cfr_rotation_rotation *r, int64_t now_s)
-{
-    return give_up(r, now_s);
-}
-
-bool cfr_rotation_unknown(struct cfr_rotation_rotation *r, int64_t now_s)
-{
-    return enter(r, CFR_ROTATION_LOST, now_s);
-}
-
-bool cfr_rotation_verified(struct cfr_rotation_rotation *r, bool everywhere, int64_t now_s)
-{
-    r->successes = everywhere ? r->successes + 1 : 0;
-    r->tried_s = r->tried_s != 0 ? r->tried_s : now_s;
-    r->verified_s = now_s;
-    r->try_s = now_s + (everywhere ? NEXT_S : AGAIN_S);
-    return false;
-}
-
-bool cfr_rotation_published(struct cfr_rotation_rotation *r, uint64_t generation, int64_t now_s)
-{
-    struct cfr_rotation_journal *j = &r->journal;
-
-    /* The former one was gone, and the one before it is kept as the old one. Lists that did not have it may have been
-     * wrong: at rest it is looked for once more. */
-    if (j->old[0] != '\0')
-        cfr_rotation_aside_put(j, j->current, true, now_s);
-    else
-        copy(j->old, CFR_ROTATION_ID_MAX, j->current);
-    copy(j->current, CFR_ROTATION_ID_MAX, j->minted);
-    j->current_s = j->minted_s;
-    j->current_ends_s = j->minted_ends_s;
-    j->minted[0] = '\0';
-    j->published_s = now_s;
-    j->generation = generation;
-    j->published++;
-    count_others(r, &r->seen);
-    r->key_state = CFR_ROTATION_KEY_ACTIVE;
-    r->misses = 0;
-    r->looked_s = now_s;
-    r->look_pause_s = lookup_pause_s(r);
-    return enter(r, CFR_ROTATION_PUBLISHED, now_s);
-}
-
-bool cfr_rotation_deactivated(struct cfr_rotation_rotation *r, int64_t now_s)
-{
-    struct cfr_rotation_journal *j = &r->journal;
-    size_t at = cfr_rotation_aside_find(j, r->suspect);
-
-    if (j->step != CFR_ROTATION_LOST && j->step != CFR_ROTATION_REST)
-        return enter(r, CFR_ROTATION_INACTIVE, now_s);
-    if (j->step == CFR_ROTATION_LOST)
-        cfr_rotation_aside_put(j, r->suspect, false, now_s);
-    else if (at < j->aside_count)
-        j->aside[at].since_s = now_s;
-    r->suspect[0] = '\0';
-    return true;
-}
-
-bool cfr_rotation_used(struct cfr_rotation_rotation *r, int64_t used_s, int64_t now_s)
-{
-    struct cfr_rotation_journal *j = &r->journal;
-
-    (void)now_s;
-    r->judged = true;
-    if (j->step == CFR_ROTATION_INACTIVE) {
-        /* Once it is deactivated it cannot be used, so only use near the end of the grace counts. */
-        j->late_use = used_s > j->published_s + r->rules.grace_s / 2;
-        return j->late_use;
-    }
-    if (used_s == 0 || j->known_count == CFR_ROTATION_KEYS_MAX)
-        return false;
-    /* It is in use, so it is not the one that was lost. */
-    copy(j->known[j->known_count++], CFR_ROTATION_ID_MAX, r->suspect);
-    r->suspect[0] = '\0';
-    return true;
-}
-
-static void forget_seen(struct cfr_rotation_keys *seen, const char *id)
-{
-    for (size_t i = 0; i < seen->count; i++) {
-        if (strcmp(seen->key[i].id, id) == 0)
-            seen->key[i--] = seen->key[--seen->count];
-    }
-}
-
-bool cfr_rotation_deleted(struct cfr_rotation_rotation *r, int64_t now_s)
-{
-    struct cfr_rotation_journal *j = &r->journal;
-    size_t at = cfr_rotation_aside_find(j, r->suspect);
-    bool tidied = j->step == CFR_ROTATION_REST && at < j->aside_count;
-
-    switch (j->step) {
-    case CFR_ROTATION_REST:
-    case CFR_ROTATION_LOST:
-        r->listed_s = 0;
-        r->try_s = now_s + LOOK_AGAIN_S;
-        r->suspect[0] = '\0';
-        if (tidied)
-            cfr_rotation_aside_forget(j, at);
-        return tidied;
-    case CFR_ROTATION_PUBLISHED: /* to make room */
-        forget_seen(&r->seen, j->current);
-        r->key_state = CFR_ROTATION_KEY_DELETED;
-        return false;
-    case CFR_ROTATION_UNDOING:
-        /* Gone may mean that it was not known yet where it was asked for: it is looked for until the lists have
-         * settled. */
-        return enter(r, CFR_ROTATION_LOST, now_s);
-    default:
-        j->old[0] = '\0';
-        return enter(r, CFR_ROTATION_REST, now_s);
     }
 }
