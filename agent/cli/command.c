@@ -211,13 +211,16 @@ static const char *variable(const char *name)
 bool cfr_cli_parse(const struct cfr_cli_command *c, int argc, char **argv, struct cfr_cli_options *o)
 {
     const char *config = variable("CREDFRESH_CONFIG");
+    const char *socket = variable("CREDFRESH_SOCKET");
 
-    *o = (struct cfr_cli_options){.socket = variable("CREDFRESH_SOCKET"),
+    *o = (struct cfr_cli_options){.socket = socket,
                                   .log_level = variable("CREDFRESH_LOG_LEVEL"),
                                   .log_format = variable("CREDFRESH_LOG_FORMAT"),
                                   .timeout_ms = -1};
     if (!parse_options(c, argc, argv, o))
         return false;
+    if (o->socket == socket)
+        o->token_socket = variable("CREDFRESH_TOKEN_SOCKET");
     if (o->config_option != NULL)
         config = o->config_option;
     o->config = config != NULL ? config : CFR_DEFAULT_CONFIG;

@@ -51,6 +51,7 @@ struct cfr_cli_options {
     bool config_given;         /* by -c or $CREDFRESH_CONFIG */
     const char *config_option; /* -c alone; NULL: not given */
     const char *socket;        /* -s, $CREDFRESH_SOCKET, or NULL */
+    const char *token_socket;  /* $CREDFRESH_TOKEN_SOCKET without -s, or NULL */
     bool online;
     bool offline;
     bool json;

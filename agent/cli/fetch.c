@@ -48,9 +48,12 @@ static char *find_socket(const struct cfr_cli_options *o, struct cfr_err *err)
 
     (void)cfr_cli_find_socket(o, &control, err);
     /* Not to be seen counts as not to be used: its directory is closed to others. */
-    if (o->socket != NULL || control == NULL || access(control, W_OK) == 0 || errno != EACCES)
+    if (control == NULL || access(control, W_OK) == 0 || errno != EACCES)
         return control;
-    token = token_socket(o->config);
+    if (o->token_socket != NULL)
+        token = strdup(o->token_socket);
+    else
+        token = o->socket == NULL ? token_socket(o->config) : NULL;
     if (token == NULL)
         return control;
     free(control);

@@ -13,9 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PUBLISH_MS 60000 /* as for once */
-#define SPARE_MS   2000  /* what an agent may take to end, beyond what it may take to finish its work */
-#define SOCKET     "CREDFRESH_SOCKET"
+#define PUBLISH_MS   60000 /* as for once */
+#define SPARE_MS     2000  /* what an agent may take to end, beyond what it may take to finish its work */
+#define SOCKET       "CREDFRESH_SOCKET"
+#define TOKEN_SOCKET "CREDFRESH_TOKEN_SOCKET"
 
 enum cloud { AWS, GCP, AZURE, OPENSTACK, DOCKER, CLOUDS };
 
@@ -148,7 +149,7 @@ static bool is_kept(const struct launch *l, const char *assignment)
         return true;
     memcpy(name, assignment, n);
     name[n] = '\0';
-    if (strcmp(name, SOCKET) == 0 || cfr_sdk_env_find(&l->env, name) != NULL)
+    if (strcmp(name, SOCKET) == 0 || strcmp(name, TOKEN_SOCKET) == 0 || cfr_sdk_env_find(&l->env, name) != NULL)
         return false;
     why = cfr_sdk_env_overrides(&l->env, name, assignment + n + 1);
     if (why != NULL)
@@ -173,7 +174,7 @@ static int make_environment(struct launch *l, struct cfr_err *err)
 
     while (environ[count] != NULL)
         count++;
-    l->environment = calloc(count + l->env.count + 2, sizeof *l->environment);
+    l->environment = calloc(count + l->env.count + 3, sizeof *l->environment);
     if (l->environment == NULL)
         return cfr_err_nomem(err);
     count = 0;
@@ -183,6 +184,8 @@ static int make_environment(struct launch *l, struct cfr_err *err)
     }
     l->own = count;
     good = add_text(l, &count, SOCKET, l->config->control_socket);
+    if (good && l->config->token_socket != NULL)
+        good = add_text(l, &count, TOKEN_SOCKET, l->config->token_socket);
     for (size_t i = 0; good && i < l->env.count; i++)
         good = add_text(l, &count, l->env.items[i].name, l->env.items[i].value);
     return good ? 0 : cfr_err_nomem(err);

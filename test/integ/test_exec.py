@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import resource
+import shutil
 import signal
 import socket
 import stat
@@ -14,7 +15,7 @@ import time
 
 import pytest
 
-from conftest import CREDFRESH, Agent, eventually, needs_namespace, read_text
+from conftest import CREDFRESH, Agent, eventually, let_others_in, needs_namespace, read_text
 from endpoint_client import free_port
 
 PYTHON = sys.executable
@@ -99,6 +100,23 @@ def test_publishes_before_the_command_starts(launch):
     assert f"CREDFRESH_SOCKET={command.agent.socket}" in out
     assert key not in environment and token not in environment
     assert not command.agent.socket.exists(), "the agent goes on without its command"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the command takes another user's rights")
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_command_with_another_users_rights_gets_its_credential(launch, tmp_path, shared_cloud, allowed):
+    agent = Agent(tmp_path / "exec", shared_cloud)
+    let_others_in(tmp_path)
+    agent.configure(agent.credential(allow={"users": ["1234" if allowed else "1235"]}),
+                    token_socket=str(agent.dir / "tokens.sock"))
+    program = shutil.copy(CREDFRESH, tmp_path)
+    command = launch("setpriv", "--reuid=1234", "--regid=1234", "--clear-groups", program, "get", "aws", "demo", agent=agent,
+                     env={"CREDFRESH_TOKEN_SOCKET": "/nowhere"})
+    status, out = command.end()
+    if allowed:
+        assert status == 0 and json.loads(out)["SecretAccessKey"], command.log
+    else:
+        assert status != 0 and out == "" and "may not" in command.log, command.log
 
 
 @pytest.mark.parametrize("text, status", [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137), ("kill -TERM $$", 143),
