@@ -88,6 +88,7 @@ def test_rollout(example, cloud):
     agent.start()
     agent.wait_generation(1, "web-tls")
     agent.wait_state("fresh", "web-tls")
+    eventually(lambda: "Secret shop/web-tls holds generation 1" in agent.log, lambda: agent.log)
     assert web.get()["metadata"]["generation"] == 1, "not after the very first publish"
     assert agent.run("rotate", "web-tls").returncode == 0
     eventually(lambda: web.get()["metadata"]["generation"] == 2, lambda: agent.log)
