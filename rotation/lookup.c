@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the published key is still there, by the cloud's lists. */
+/* Lookup of the published key in the cloud's lists. */
 #include "rotation/rotation_private.h"
 
 #include <string.h>
@@ -67,20 +67,21 @@ static bool counts(const struct cfr_rotation_rotation *r, int64_t now_s)
 void cfr_rotation_note_lookup(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys, int64_t now_s)
 {
     enum cfr_rotation_key_state found = cfr_rotation_look_up(keys, r->journal.current);
+    int64_t pause_s = cfr_rotation_lookup_pause_s(r);
 
     if (!is_settled(&r->journal) || (found != CFR_ROTATION_KEY_ACTIVE && !counts(r, now_s)))
         return;
     if (found == CFR_ROTATION_KEY_ACTIVE) {
         r->misses = 0;
         r->key_state = found;
-        r->look_pause_s = cfr_rotation_lookup_pause_s(r);
+        r->look_pause_s = pause_s;
     } else {
         r->misses++;
-        if (r->misses > 1)
+        r->look_pause_s = CFR_ROTATION_LOOK_AGAIN_S;
+        if (r->misses > 1) {
             r->key_state = found;
-        r->look_pause_s = r->misses < 2                                          ? CFR_ROTATION_LOOK_AGAIN_S
-                          : cfr_rotation_lookup_pause_s(r) < CFR_ROTATION_FULL_S ? cfr_rotation_lookup_pause_s(r)
-                                                                                 : CFR_ROTATION_FULL_S;
+            r->look_pause_s = pause_s < CFR_ROTATION_FULL_S ? pause_s : CFR_ROTATION_FULL_S;
+        }
     }
     r->looked_s = now_s;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the requests of a rotation brought: how its journal changes. */
+/* Outcomes of the requests of a rotation, and how they change its journal. */
 #include "rotation/rotation_private.h"
 
 #include <string.h>

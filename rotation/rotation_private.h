@@ -11,22 +11,22 @@
 #define CFR_ROTATION_LOOK_AGAIN_S 10  /* for a key that may still turn up */
 #define CFR_ROTATION_FULL_S       300 /* for room among a cloud's keys, which another user has to make */
 
+/* rotation.c */
+/* TO, of SIZE bytes, is FROM, cut if that is longer. */
 void cfr_rotation_copy(char *to, size_t size, const char *from);
 /* Begins STEP: everything that belongs to the step before is forgotten. True: the journal has changed. */
 bool cfr_rotation_enter(struct cfr_rotation_rotation *r, enum cfr_rotation_step step, int64_t now_s);
 /* Back to where the rotation began: an old key that is kept waits there for another one to be made. True. */
 bool cfr_rotation_give_up(struct cfr_rotation_rotation *r, int64_t now_s);
+/* True if the key ID was there before the rotation began, and so is not of its making. */
+bool cfr_rotation_is_known(const struct cfr_rotation_journal *j, const char *id);
+/* True if the pending secret is that of the key that is being minted. */
+bool cfr_rotation_has_pending(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f);
 /* lookup.c: takes what a list says of the published key. One may be that of a server that lags behind: only two in a
  * row, with a pause between them, are certain. */
 void cfr_rotation_note_lookup(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys, int64_t now_s);
 /* Seconds until the next lookup: less while keys are aside, so that what an operator does with them is noticed soon. */
 int64_t cfr_rotation_lookup_pause_s(const struct cfr_rotation_rotation *r);
-/* rotation.c */
-
-/* True if the key ID was there before the rotation began, and so is not of its making. */
-bool cfr_rotation_is_known(const struct cfr_rotation_journal *j, const char *id);
-/* True if the pending secret is that of the key that is being minted. */
-bool cfr_rotation_has_pending(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f);
 /* aside.c: where ID is among the keys that are aside; aside_count if it is not. */
 size_t cfr_rotation_aside_find(const struct cfr_rotation_journal *j, const char *id);
 /* The key of ours that is to be deleted next; aside_count if there is none. */

@@ -213,7 +213,7 @@ lane() (
     exit $status
 )
 
-# 2. They mostly wait, so they run next to one another in three lanes of nine minutes each.
+# 2. They mostly wait, so they run next to one another in three lanes of up to ten minutes.
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 lane kubelet >"$logs/1" 2>&1 &

@@ -200,7 +200,7 @@ static bool check_arguments(const struct cfr_cli_command *c, const struct cfr_cl
     return given == o->arg_count;
 }
 
-/* An empty one is as good as none: a pod cannot leave a variable of its template out. */
+/* An empty variable counts as unset: a pod cannot leave out a variable of its template. */
 static const char *variable(const char *name)
 {
     const char *value = getenv(name);
@@ -219,7 +219,7 @@ bool cfr_cli_parse(const struct cfr_cli_command *c, int argc, char **argv, struc
                                   .timeout_ms = -1};
     if (!parse_options(c, argc, argv, o))
         return false;
-    if (o->socket == socket)
+    if (o->socket == socket) /* no -s */
         o->token_socket = variable("CREDFRESH_TOKEN_SOCKET");
     if (o->config_option != NULL)
         config = o->config_option;

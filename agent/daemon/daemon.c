@@ -160,13 +160,12 @@ void cfr_daemon_keep_control(struct cfr_daemon *a)
     if (a->control == NULL || cfr_httpd_is_there(a->control))
         return;
     if (open_control(a, &fresh, &err) != 0) {
-        cfr_log(CFR_LOG_ERROR, NULL, NULL, "the control socket was removed, and cannot be made again: %s", err.text);
+        cfr_log(CFR_LOG_ERROR, NULL, NULL, "the control socket was removed and cannot be created again: %s", err.text);
         return;
     }
     cfr_httpd_close(a->control);
     a->control = fresh;
-    cfr_log(CFR_LOG_WARN, NULL, NULL, "the control socket %s was removed, and is made again",
-            a->config->control_socket);
+    cfr_log(CFR_LOG_WARN, NULL, NULL, "the control socket %s was removed; created it again", a->config->control_socket);
 }
 
 static int open_endpoints(struct cfr_daemon *a, struct cfr_err *err)

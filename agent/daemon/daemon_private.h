@@ -62,7 +62,7 @@ struct cfr_daemon {
 #define CFR_DAEMON_TICK_MS 60000 /* between two looks at everything that may have been missed */
 
 /* daemon.c */
-/* Makes a control socket that somebody removed again. Not while one of its requests is answered. */
+/* Creates the control socket again if its file was removed. Not to be called from one of its requests. */
 void cfr_daemon_keep_control(struct cfr_daemon *a);
 /* Logs as the options say, else CONFIG, which may be NULL. */
 void cfr_daemon_set_log(const struct cfr_daemon *a, const struct cfr_config *config);

@@ -163,11 +163,11 @@ static int open_listener(struct cfr_daemon_endpoints *e, const char *where, cons
     return 0;
 }
 
-static struct cfr_daemon_listener *find(const struct cfr_daemon_endpoints *e, const char *where)
+static struct cfr_daemon_listener *find(struct cfr_daemon_listener *const *items, size_t count, const char *where)
 {
-    for (size_t i = 0; i < e->count; i++) {
-        if (strcmp(e->items[i]->where, where) == 0)
-            return e->items[i];
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(items[i]->where, where) == 0)
+            return items[i];
     }
     return NULL;
 }
@@ -193,9 +193,10 @@ int cfr_daemon_endpoints_explain_taken(const struct cfr_config *now, const char 
 static int plan_one(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *p, const char *where,
                     const struct cfr_config_endpoint *c, struct cfr_err *err)
 {
-    struct cfr_daemon_listener *l = find(e, where);
+    struct cfr_daemon_listener *l = find(e->items, e->count, where);
     int rc = 0;
 
+    /* One whose socket file was removed is replaced. */
     if (l != NULL && !cfr_httpd_is_there(l->server))
         l = NULL;
     p->fresh[p->count] = l == NULL;
@@ -305,7 +306,7 @@ void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoi
 
     for (size_t i = 0; i < e->count; i++) {
         if (!is_planned(plan, before[i])) {
-            if (cfr_httpd_is_there(before[i]->server))
+            if (find(plan->items, plan->count, before[i]->where) == NULL)
                 cfr_log(CFR_LOG_INFO, NULL, NULL, "nothing is served on %s any more", before[i]->where);
             close_listener(before[i]);
         }

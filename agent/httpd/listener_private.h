@@ -22,7 +22,7 @@ int cfr_httpd_listen_tcp(const char *address, enum cfr_httpd_reach reach, struct
 int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket *out, struct cfr_err *err);
 /* See cfr_httpd_set_reach; FD is the listening descriptor. */
 int cfr_httpd_listen_reach(int fd, enum cfr_httpd_reach reach, struct cfr_err *err);
-/* Whether clients can find S: false if somebody removed or replaced its socket file. */
+/* Whether clients can find S: false if its socket file was removed or replaced. */
 bool cfr_httpd_listen_is_there(const struct cfr_httpd_socket *s);
 /* Lets no client begin to connect any more; those that are connected already can still be accepted from FD, the
  * listening descriptor of S. A Unix socket's file is removed if it is still ours. */

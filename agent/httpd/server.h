@@ -98,7 +98,7 @@ void cfr_httpd_step(struct cfr_httpd_server *s);
 int64_t cfr_httpd_timeout_ms(const struct cfr_httpd_server *s);
 /* "127.0.0.1:34567", the address it listens on, or the path. */
 const char *cfr_httpd_address(const struct cfr_httpd_server *s);
-/* Whether clients can find it: false if somebody removed or replaced its Unix socket's file. */
+/* Whether clients can find it: false if its Unix socket's file was removed or replaced. */
 bool cfr_httpd_is_there(const struct cfr_httpd_server *s);
 /* The version of libmicrohttpd, as in "0.9.75". */
 const char *cfr_httpd_library(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads files, and nobody waits for one whose file system may not answer (network, FUSE, unknown) and hangs.
+/* Reads files without waiting for a file system that hangs (network, FUSE, unknown).
  *
  * Such a file is read by a child, which is waited for a moment only. One that hangs is left behind, and what it brings
  * in the end is given to the next reader of that file; without one for ten minutes it is ended, or its answer

@@ -87,6 +87,8 @@ def test_an_empty_variable_is_as_good_as_none(tmp_path):
     empty = {"CREDFRESH_" + name: "" for name in ("CONFIG", "SOCKET", "LOG_LEVEL", "LOG_FORMAT")}
     done = run("status", "-c", str(tmp_path / "none.yaml"), env={**os.environ, **empty})
     assert "thus it is not known which agent to ask" in done.stderr
+    done = run("once", "-c", str(tmp_path / "none.yaml"), env={**os.environ, **empty})
+    assert "cannot open" in done.stderr and "unknown log" not in done.stderr
     done = run("check", env={**os.environ, **empty}, cwd=tmp_path)
     assert "cannot open :" not in done.stdout + done.stderr
     assert "nothing in the environment to work from" in done.stdout + done.stderr

@@ -574,7 +574,7 @@ def test_a_reload_opens_and_closes_the_token_socket(agent, open_directory):
     assert not os.path.exists(path)
 
 
-def test_a_socket_that_was_removed_is_made_again_by_a_reload(agent, open_directory):
+def test_a_reload_creates_a_removed_socket_again(agent, open_directory):
     path = str(open_directory / "tokens.sock")
     agent.configure(agent.credential(allow={}), token_socket=path).start()
     agent.wait_state("fresh")
@@ -583,7 +583,7 @@ def test_a_socket_that_was_removed_is_made_again_by_a_reload(agent, open_directo
     with socket.socket(socket.AF_UNIX) as theirs:
         theirs.bind(path)
     agent.process.send_signal(signal.SIGHUP)
-    eventually(lambda: f"the control socket {agent.socket} was removed, and is made again" in agent.log, lambda: agent.log)
+    eventually(lambda: f"the control socket {agent.socket} was removed; created it again" in agent.log, lambda: agent.log)
     assert agent.generation() == 1
     assert ask(path, "/v1/token/demo").status == 200
     assert "nothing is served on" not in agent.log

@@ -58,7 +58,7 @@ def test_the_published_files_are_removed_during_the_grace(agent, restarted):
 
 
 def test_a_key_aside_that_cannot_be_removed(agent):
-    """It is told of, and stands in the way of no rotation."""
+    """It is reported, and blocks no rotation."""
     start(agent, [GOOGLE], verify_every="10s")
     agent.stop()
     aside = GOOGLE.make(agent.cloud)

@@ -153,7 +153,7 @@ def blocks(page, first):
 @pytest.mark.parametrize("page, way", [pytest.param(p, way, id=f"{p.stem}-{way}")
                                        for p in PLATFORMS for way in range(len(blocks(p, "# app.yaml\n")))])
 def test_a_platforms_kustomization_builds(kubernetes, tmp_path, page, way):
-    """What the pages lay beside native-sidecar, each way with its own configuration."""
+    """What the pages add to native-sidecar, each way with its own configuration."""
     shutil.copytree(KUBERNETES, tmp_path / "kubernetes")
     mine = tmp_path / "kubernetes/mine"
     mine.mkdir()
