@@ -4,7 +4,8 @@ set -eu
 cd "$(dirname "$0")/.."
 build=$1
 logs=$(mktemp -d)
-export logs
+# Of the runs with random faults a tenth: the tests themselves have them all.
+export logs CFR_RUNS=40
 trap 'rm -rf "$logs"' EXIT
 for test in "$build"/test/unit/test_*; do
     case $test in

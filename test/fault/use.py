@@ -9,12 +9,13 @@ import sys
 import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integ"))
+import kept_client  # noqa: E402
 import mint_kinds  # noqa: E402
 
 
 def main():
     kind = getattr(mint_kinds, sys.argv[1])(0, "robot")
-    cloud = types.SimpleNamespace(sts=sys.argv[3], ca=sys.argv[4])
+    cloud = types.SimpleNamespace(sts=sys.argv[3], ca=sys.argv[4], client=kept_client.KeptClient(sys.argv[4]))
     agent = types.SimpleNamespace(dir=pathlib.Path(sys.argv[2]), cloud=cloud)
     for _ in sys.stdin:
         try:

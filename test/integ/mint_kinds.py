@@ -2,13 +2,10 @@
 """The clouds whose keys are rotated: the configuration, state and use of the published key of each."""
 import base64
 import json
-import ssl
 import subprocess
 import threading
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 
 import botocore.session
 import yaml
@@ -28,19 +25,12 @@ OWNER = "06666666-7777-8888-9999-aaaaaaaaaaaa"
 
 def post(cloud, url, data, headers=None):
     """Status of the answer, whatever it is."""
-    request = urllib.request.Request(url, data=data.encode(), headers=headers or {})
-    try:
-        with urllib.request.urlopen(request, timeout=10, context=ssl.create_default_context(cafile=cloud.ca)) as answer:
-            return answer.status
-    except urllib.error.HTTPError as error:
-        return error.code
+    return cloud.client.ask(url, data.encode(), headers).status
 
 
 def ask(cloud, url, data, headers=None, method=None):
     """The answer, which must be a good one; None for one without a body."""
-    request = urllib.request.Request(url, data=data.encode(), headers=headers or {}, method=method)
-    with urllib.request.urlopen(request, timeout=10, context=ssl.create_default_context(cafile=cloud.ca)) as answer:
-        return json.loads(answer.read() or "null")
+    return json.loads(cloud.client.ask(url, data.encode(), headers, method).good() or "null")
 
 
 def encoded(data):
@@ -300,9 +290,8 @@ class OpenStack(Kind):
         credential = {"id": "made-for-" + self.subject, "secret": "operator-secret"}
         body = {"auth": {"identity": {"methods": ["application_credential"], "application_credential": credential}}}
         headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(f"{base}/auth/tokens", json.dumps(body).encode(), headers)
-        with urllib.request.urlopen(request, context=ssl.create_default_context(cafile=cloud.ca)) as answer:
-            headers["X-Auth-Token"] = answer.headers["X-Subject-Token"]
+        answer = cloud.client.ask(f"{base}/auth/tokens", json.dumps(body).encode(), headers)
+        headers["X-Auth-Token"] = answer.headers["X-Subject-Token"]
         made = ask(cloud, f"{base}/users/{self.subject}/application_credentials",
                    json.dumps({"application_credential": {"name": f"backup-{time.time_ns()}"}}), headers)
         return made["application_credential"]["id"]

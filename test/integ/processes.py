@@ -11,7 +11,8 @@ import signal
 import socket
 import subprocess
 import time
-import urllib.request
+
+from kept_client import KeptClient
 
 ROLE = "arn:aws:iam::123456789012:role/demo"
 LIMIT_S = 20.0
@@ -82,15 +83,13 @@ class LocalCloud:
         self.sts = self.ready["sts_url"]
         self.http = self.ready["http_url"]
         self.ca = str(self.dir / "ca.pem")
+        self.client = KeptClient(self.ca)
         self.other_ca = str(self.dir / "other-ca.pem")
         self.volumes = {name: pathlib.Path(path).absolute() for name, path in self.ready["volumes"].items()}
 
     def admin(self, path, body=None, method=None):
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.ready["admin_url"] + path, data=data,
-                                         method=method or ("POST" if body is not None else "GET"))
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            text = answer.read()
+        text = self.client.ask(self.ready["admin_url"] + path, data, method=method).good()
         return json.loads(text) if text else None
 
     def fault(self, **fault):
@@ -114,6 +113,7 @@ class LocalCloud:
         return self.admin("/token", how)["token"]
 
     def stop(self):
+        self.client.close()
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(20)
         self.log.close()

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Events on target objects: published, failed, expired, once for a change; without the right, a line in the log."""
 import json
-import ssl
-import urllib.request
 
 import pytest
 
@@ -22,9 +20,8 @@ def agent(agent_factory, cloud):
 
 def events(agent, name):
     url = f"{agent.cloud.ready['kube_url']}/apis/events.k8s.io/v1/namespaces/default/events"
-    request = urllib.request.Request(url, headers={"Authorization": "Bearer demo-kube-token"})
-    with urllib.request.urlopen(request, context=ssl.create_default_context(cafile=agent.cloud.ca), timeout=10) as answer:
-        return [e for e in json.loads(answer.read())["items"] if e["regarding"]["name"] == name]
+    answer = agent.cloud.client.ask(url, headers={"Authorization": "Bearer demo-kube-token"})
+    return [e for e in json.loads(answer.good())["items"] if e["regarding"]["name"] == name]
 
 
 def reasons(agent, name):

@@ -2,6 +2,7 @@
 """A Secret of the cluster into which all agents that share a rotation publish: one restart, one event and one content for each
 key; what was removed is put back; a newer key of another agent is left alone; and none of them writes without need."""
 import json
+import ssl
 import threading
 import urllib.parse
 import urllib.request
@@ -69,7 +70,7 @@ class Writes(threading.Thread):
                                         "resourceVersion": kube.call("GET", "")["metadata"]["resourceVersion"]})
         request = urllib.request.Request(f"{kube.cloud.ready['kube_url']}/api/v1/namespaces/default/secrets?{query}",
                                          headers={"Authorization": "Bearer demo-kube-token"})
-        self.answer = urllib.request.urlopen(request, context=kube.trust, timeout=200)
+        self.answer = urllib.request.urlopen(request, context=ssl.create_default_context(cafile=kube.cloud.ca), timeout=200)
         self.numbers = []
         self.start()
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`credfresh oidc publish`: documents in S3, Blob Storage and Cloud Storage, in the safe order and through a cache."""
 import json
-import ssl
-import urllib.request
 
 import pytest
 
@@ -41,9 +39,8 @@ class Published(Issuer):
         return done
 
     def get(self, name, url=None):
-        trust = ssl.create_default_context(cafile=str(self.cloud.dir / "ca.pem"))
-        with urllib.request.urlopen((url or self.url) + "/" + name, context=trust, timeout=10) as answer:
-            return answer.read(), answer.headers
+        answer = self.cloud.client.ask((url or self.url) + "/" + name)
+        return answer.good(), answer.headers
 
     def put(self, name, content):
         """As another program does that may write there."""

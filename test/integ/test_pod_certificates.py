@@ -7,13 +7,11 @@ import http.server
 import json
 import re
 import socketserver
-import ssl
 import subprocess
 import sys
 import threading
 import time
 import urllib.parse
-import urllib.request
 
 import pytest
 
@@ -38,7 +36,6 @@ class Cluster:
     def __init__(self, cloud):
         self.cloud = cloud
         self.kubeconfig = cloud.ready["kubeconfig"]
-        self.trust = ssl.create_default_context(cafile=cloud.ca)
 
     def ask(self, name, key, signer=SIGNER, pod="demo-0", **spec):
         fields = key.stub_request() if isinstance(key, Key) else key
@@ -48,9 +45,7 @@ class Cluster:
     def get(self, name, version="v1"):
         url = (f"{self.cloud.ready['kube_url']}/apis/certificates.k8s.io/{version}/namespaces/default/podcertificaterequests/"
                + name)
-        request = urllib.request.Request(url, headers={"Authorization": "Bearer demo-kube-token"})
-        with urllib.request.urlopen(request, context=self.trust, timeout=10) as answer:
-            return json.loads(answer.read())
+        return json.loads(self.cloud.client.ask(url, headers={"Authorization": "Bearer demo-kube-token"}).good())
 
     def status(self, name, version="v1"):
         return self.get(name, version).get("status") or {}

@@ -2,8 +2,6 @@
 """The hook `rollout` restarts a workload once for a generation, waits for its pods, and says what holds it up."""
 import json
 import shutil
-import ssl
-import urllib.request
 
 import pytest
 
@@ -17,17 +15,14 @@ class Workload:
         self.cloud = cloud
         self.name = name
         self.base = f"{cloud.ready['kube_url']}/apis/apps/v1/namespaces/{namespace}/{kind.lower()}s"
-        self.trust = ssl.create_default_context(cafile=cloud.ca)
         self.call("POST", "", {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name},
                                "spec": {"replicas": 2, "template": {"metadata": {"annotations": {"theirs": "x"}}}}})
 
     def call(self, method, path, body=None):
         headers = {"Authorization": "Bearer demo-kube-token",
                    "Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
-        request = urllib.request.Request(self.base + path, None if body is None else json.dumps(body).encode(), headers,
-                                         method=method)
-        with urllib.request.urlopen(request, context=self.trust, timeout=10) as answer:
-            return json.loads(answer.read())
+        data = None if body is None else json.dumps(body).encode()
+        return json.loads(self.cloud.client.ask(self.base + path, data, headers, method).good())
 
     def get(self):
         return self.call("GET", f"/{self.name}")

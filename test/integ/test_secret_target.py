@@ -3,10 +3,7 @@
 import base64
 import json
 import shutil
-import ssl
-import urllib.error
 import urllib.parse
-import urllib.request
 
 import pytest
 
@@ -19,18 +16,13 @@ class Kube:
     def __init__(self, cloud, namespace="default"):
         self.cloud = cloud
         self.namespace = namespace
-        self.trust = ssl.create_default_context(cafile=cloud.ca)
 
     def call(self, method, name, body=None, query="", content="application/json", kind="secrets"):
         url = f"{self.cloud.ready['kube_url']}/api/v1/namespaces/{self.namespace}/{kind}" + (f"/{name}" if name else "") + query
         headers = {"Authorization": "Bearer demo-kube-token", "Content-Type": content}
         data = None if body is None else json.dumps(body).encode()
-        try:
-            with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), context=self.trust,
-                                        timeout=10) as answer:
-                return json.loads(answer.read())
-        except urllib.error.HTTPError as refused:
-            return {"kind": "Status", "code": refused.code}
+        answer = self.cloud.client.ask(url, data, headers, method)
+        return json.loads(answer.body) if answer.status < 300 else {"kind": "Status", "code": answer.status}
 
     def make(self, name, **fields):
         made = self.call("POST", "", {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, **fields})
