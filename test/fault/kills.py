@@ -2,25 +2,30 @@
 """SIGKILL at every system call of a program, one after the other."""
 import collections
 import os
+import re
 import shutil
 import subprocess
 
 from faults import LINE, injected, read_text
 
 CALLS = "openat2 openat mkdirat write fsync fchmod symlinkat linkat renameat renameat2 unlinkat".split()
+CHANGES = re.compile("O_(WRONLY|RDWR|CREAT|TRUNC|TMPFILE)")
 
 
-def calls_of(argv, log, begin):
-    """[(call, how many times that process has called it)] of a run of ARGV, from the first that mentions BEGIN on."""
+def calls_of(argv, log, begin, network=True):
+    """[(call, how many times that process has called it)] of a run of ARGV, from the first that mentions BEGIN on. Without
+    NETWORK there is nothing but the disk, which is at an open for reading as it is at the next call, so that is left out."""
     done = subprocess.run(["strace", "-f", "--seccomp-bpf", "-s", "512", "-o", str(log), "-e", "trace=" + ",".join(CALLS),
                            *argv], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     counts = collections.Counter()
     found = []
+    begun = False
     for match in filter(None, map(LINE.match, read_text(log).splitlines())):
         pid, call, rest = match.groups()
         counts[pid, call] += 1
-        if found or begin in rest:
+        begun = begun or begin in rest
+        if begun and (network or not call.startswith("open") or CHANGES.search(rest)):
             found.append((call, counts[pid, call]))
     return found
 

@@ -20,7 +20,7 @@ def test_service_ca_killed_at_every_call(agent_factory, tmp_path):  # noqa: F811
     old = authority.keep(tmp_path / "old")
     shutil.copytree(agent.dir, base, symlinks=True)
     argv = [CREDFRESH, "once", "-c", str(agent.config_path)]
-    calls = calls_of(argv, tmp_path / "log", '"store"')
+    calls = calls_of(argv, tmp_path / "log", '"store"', network=False)
     numbers = set()
 
     def look():
@@ -51,7 +51,7 @@ def test_the_first_ca_killed_at_every_call(agent_factory, tmp_path):  # noqa: F8
     base = tmp_path / "base"
     shutil.copytree(agent.dir, base, symlinks=True)
     argv = [CREDFRESH, "once", "-c", str(agent.config_path)]
-    calls = calls_of(argv, tmp_path / "log", '"store"')
+    calls = calls_of(argv, tmp_path / "log", '"store"', network=False)
 
     def look():
         if (authority.trust / "ca.crt").exists() and (authority.tls / "tls.crt").exists():

@@ -85,7 +85,7 @@ def test_issuer_killed_at_every_call(tmp_path, step):
     before = issuer.journal()
     used = {before[key]["kid"] for key in ("signing", "other") if key in before and step < 3}
     words = ["rotate"] if step else issuer.init()
-    calls = calls_of(issuer.argv(*words), tmp_path / "log", str(issuer.dir))
+    calls = calls_of(issuer.argv(*words), tmp_path / "log", str(issuer.dir), network=False)
     intent, after = Issuer.STEPS[step]
     phases = set()
 
@@ -136,7 +136,7 @@ def test_a_cluster_that_keeps_its_keys_killed_at_every_call(tmp_path, step):
     shutil.copytree(issuer.dir, base, symlinks=True)
     before = issuer.journal()
     after = ["steady", "published", "switched", "steady"][step]
-    calls = calls_of(issuer.argv(*words[step]), tmp_path / "log", str(issuer.dir))
+    calls = calls_of(issuer.argv(*words[step]), tmp_path / "log", str(issuer.dir), network=False)
 
     def look():
         # Up to the confirmation either key may sign; after it the new one does, and the old one's tokens live on.
