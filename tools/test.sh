@@ -101,7 +101,7 @@ if wanted fault "$@"; then
 fi
 if wanted asan "$@"; then
     begin asan
-    run_tests asan 10
+    run_tests asan 8
 fi
 if wanted static "$@"; then
     begin static

@@ -133,7 +133,7 @@ def prober_of(agent, at):
 
 
 def check_answers(prober):
-    assert prober.failed is None and prober.count > 500
+    assert prober.failed is None and prober.count > 100
     assert prober.longest_s < SILENCE_S
 
 

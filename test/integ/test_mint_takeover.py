@@ -178,7 +178,7 @@ def test_no_key_is_created_on_an_old_word(tmp_path, cloud):
     case = Case(tmp_path, cloud, 20, "intent")
     holder, other = case.agents
     looks = other.log.count("GET ")
-    cloud.fault(kind="delay", ms=500, count=1, match={"action": "kube.secret.patch", "role": f"default/{case.secret}"})
+    cloud.fault(kind="delay", ms=2000, count=1, match={"action": "kube.secret.patch", "role": f"default/{case.secret}"})
     assert holder.run("rotate", "robot", "--reason", "drill").returncode == 0
     eventually(lambda: "goes on: intent" in holder.log.split("drill")[-1], case.said, pause_s=0.02)
     stop_signal(holder)
