@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 build=$1
 logs=$(mktemp -d)
-# Of the runs with random faults a tenth: the tests themselves have them all.
+# A tenth of the runs with random faults; the stage dev does all of them.
 export logs CFR_RUNS=40
 trap 'rm -rf "$logs"' EXIT
 for test in "$build"/test/unit/test_*; do

@@ -14,7 +14,7 @@ CHANGES = re.compile("O_(WRONLY|RDWR|CREAT|TRUNC|TMPFILE)")
 
 def calls_of(argv, log, begin, network=True):
     """[(call, how many times that process has called it)] of a run of ARGV, from the first that mentions BEGIN on. Without
-    NETWORK there is nothing but the disk, which is at an open for reading as it is at the next call, so that is left out."""
+    NETWORK the run changes only the disk. An open for reading leaves that as it is at the next call, and is left out."""
     done = subprocess.run(["strace", "-f", "--seccomp-bpf", "-s", "512", "-o", str(log), "-e", "trace=" + ",".join(CALLS),
                            *argv], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Requests on connections that are kept. A test that waits asks again and again, and of such a question a connection of its own
-with TLS takes more than all the rest."""
+"""HTTP requests on connections that are kept. A test that waits asks many times, and a new TLS connection takes more processor
+time than the rest of such a request."""
 import collections
 import http.client
 import ssl
@@ -20,7 +20,7 @@ class Answer:
 
 
 class KeptClient:
-    """Asks servers that CA_FILE vouches for. A thread that asks takes a connection for as long, so any may."""
+    """Sends requests to servers that CA_FILE vouches for. Threads may share it: each request has a connection to itself."""
 
     def __init__(self, ca_file):
         self.ca_file = ca_file
