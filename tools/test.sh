@@ -83,7 +83,7 @@ if wanted lint "$@" || wanted valgrind "$@"; then
         fi
         if wanted valgrind "$@"; then
             begin valgrind
-            nice sh tools/valgrind.sh build/dev || status=1
+            sh tools/valgrind.sh build/dev || status=1
         fi
         exit $status
     ) >"$logs/computing" 2>&1 &

@@ -1,5 +1,6 @@
 #!/bin/sh
-# valgrind.sh BUILD_DIR: the unit tests, and one whole run of the agent, under valgrind.
+# valgrind.sh BUILD_DIR: the unit tests, and one whole run of the agent, under valgrind. The unit tests only compute, and let others
+# go first.
 set -eu
 cd "$(dirname "$0")/.."
 build=$1
@@ -17,9 +18,9 @@ for test in "$build"/test/unit/test_*; do
 done >"$logs/list"
 # shellcheck disable=SC2016 # the inner shell expands it
 (cd "$build/test/unit" && xargs -P "$(nproc)" -I TEST sh -c '
-    valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite --trace-children=no \
+    nice valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite --trace-children=no \
         ./TEST >"$logs/TEST" 2>&1 || { cat "$logs/TEST"; echo "valgrind: TEST failed"; exit 1; }') <"$logs/list"
 CFR_CREDFRESH="$(pwd)/tools/valgrind-credfresh" CFR_VALGRIND_TARGET="$(pwd)/$build/agent/credfresh" \
     CFR_LOCALCLOUD="$(pwd)/$build/test/localcloud/credfresh-localcloud" CFR_WITNESS="$(pwd)/$build/test/witness/credfresh-witness" \
-    /usr/bin/python3 -m pytest -q -p no:cacheprovider test/integ/test_main_job.py
+    sh tools/pytest.sh test/integ/test_main_job.py
 echo "valgrind: $(wc -l <"$logs/list") unit tests and the main job, nothing found"

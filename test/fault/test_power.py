@@ -387,7 +387,7 @@ def test_the_journal_of_a_rotation(tmp_path):
     agent.start(wrapper=wrapper(tmp_path / "log"))
     agent.wait_state("fresh", "robot")
     assert agent.run("rotate", "robot", "--reason", "drill").returncode == 0
-    agent.wait_generation(2, "robot", 60)
+    agent.wait_generation(2, "robot")
     wait_complete(agent)
     os.kill(int(read_text(agent.state / "lock")), signal.SIGTERM)
     assert agent.process.wait(20) == 0

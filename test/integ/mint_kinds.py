@@ -381,11 +381,11 @@ def mint_of(agent, kind):
     return agent.status(kind.name).get("mint") or {}
 
 
-def wait_all(agent, generation, limit_s=60):
+def wait_all(agent, generation):
     """Until every cloud has GENERATION and its rotation is over."""
     for kind in KINDS:
         eventually(lambda: agent.generation(kind.name) >= generation and mint_of(agent, kind).get("step") == "rest",
-                   lambda: f"{kind.name}: {mint_of(agent, kind)}\n{agent.log}", limit_s)
+                   lambda: f"{kind.name}: {mint_of(agent, kind)}\n{agent.log}")
         assert mint_of(agent, kind)["state"] == "UPDATE_COMPLETE", agent.log
 
 

@@ -55,8 +55,8 @@ def clean_up(agent):
     return one["id"]
 
 
-def wait_complete(agent, limit_s=30):
-    eventually(lambda: complete(agent), lambda: f"the rotation: {mint_of(agent)}\n{agent.log}", limit_s)
+def wait_complete(agent):
+    eventually(lambda: complete(agent), lambda: f"the rotation: {mint_of(agent)}\n{agent.log}")
 
 
 def call(agent, region="us-east-1", suffix="", out=None):

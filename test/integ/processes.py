@@ -15,7 +15,8 @@ import time
 from kept_client import KeptClient
 
 ROLE = "arn:aws:iam::123456789012:role/demo"
-LIMIT_S = 20.0
+# For what takes a second: only a test that fails waits so long, and a machine that has others to serve is given the time.
+LIMIT_S = 60.0
 
 
 def binary(variable, fallback):
@@ -115,7 +116,7 @@ class LocalCloud:
     def stop(self):
         self.client.close()
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(20)
+        self.process.wait(LIMIT_S)
         self.log.close()
 
 
@@ -173,13 +174,13 @@ class Agent:
 
     def kill(self):
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(LIMIT_S)
 
     def stop(self):
         if self.process is None or self.process.poll() is not None:
             return None
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(20)
+        return self.process.wait(LIMIT_S)
 
     @property
     def log(self):
@@ -187,9 +188,9 @@ class Agent:
 
     def request(self, method, path, body=None):
         """(status, parsed JSON or text) of a request on the control socket."""
-        connection = http.client.HTTPConnection("localhost", timeout=10)
+        connection = http.client.HTTPConnection("localhost", timeout=LIMIT_S)
         connection.sock = socket.socket(socket.AF_UNIX)
-        connection.sock.settimeout(10)
+        connection.sock.settimeout(LIMIT_S)
         connection.sock.connect(str(self.socket))
         connection.request(method, path, body=body)
         answer = connection.getresponse()

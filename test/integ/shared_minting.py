@@ -72,7 +72,7 @@ def follow_each_other(agents, kube, but=None):
         key = current(kube)
         return key not in ("", but) and step(kube) == "rest" and all(key_of(agent) == key for agent in agents)
 
-    eventually(done, lambda: f"{journal(kube)}\n" + "\n\n".join(agent.log for agent in agents), 60)
+    eventually(done, lambda: f"{journal(kube)}\n" + "\n\n".join(agent.log for agent in agents))
     return current(kube)
 
 

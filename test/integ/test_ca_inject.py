@@ -207,7 +207,7 @@ def test_what_is_refused(agent, cluster):
     assert "credfresh_service_ca_inject_failing 4\n" in agent.request("GET", "/metrics")[1]
     cluster.make("ValidatingWebhookConfiguration", "later.example.com")
     eventually(lambda: set(cluster.bundles("ValidatingWebhookConfiguration", "later.example.com")) == {bundle(agent)},
-               agent.log, 30)
+               agent.log)
     assert cluster.bundles("MutatingWebhookConfiguration", "x.example.com") == [None, None]
 
 

@@ -343,7 +343,7 @@ def test_idle_and_slow_neighbours_do_not_disturb(agent):
         dripping.start()
         for _ in range(100):
             assert aws(agent, at, timeout=10).status == 200
-        eventually(lambda: not slow, "the end of those who were there first and asked nothing", limit_s=30)
+        eventually(lambda: not slow, "the end of those who were there first and asked nothing")
         stop.set()
         dripping.join()
         assert agent.status()["state"] == "fresh"
@@ -391,7 +391,7 @@ def test_bytes_are_no_activity(agent):
 
         busy.connect()
         kept = busy.sock
-        eventually(cut_off, "the end of who sends a byte at a time", limit_s=30, pause_s=0.1)
+        eventually(cut_off, "the end of who sends a byte at a time", pause_s=0.1)
         assert busy.sock is kept
     busy.close()
 

@@ -39,7 +39,7 @@ def test_published_and_failed_once_each(agent, kube):
     eventually(lambda: "PublishFailed" in reasons(agent, "told"), lambda: agent.log)
     failed = events(agent, "told")[1]
     assert failed["type"] == "Warning" and failed["note"]
-    eventually(lambda: delivery(agent)["runs_failed"] >= 2, lambda: agent.log, 60)
+    eventually(lambda: delivery(agent)["runs_failed"] >= 2, lambda: agent.log)
     assert reasons(agent, "told") == ["Published", "PublishFailed"]
     assert reasons(agent, "quiet") == []
 

@@ -62,7 +62,7 @@ def test_what_was_killed_at_a_frozen_file_system_leaves_nothing(agent, frozen, k
     assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
     wait_error(agent, "has not answered for 10 s")
     subprocess.run(["fsfreeze", "-u", str(frozen)], check=True)
-    eventually(lambda: agent.generation() > before, lambda: agent.log, 60)
+    eventually(lambda: agent.generation() > before, lambda: agent.log)
     agent.wait_state("fresh")
     assert [p.name for p in frozen.iterdir() if "credfresh-" in p.name] == []
 

@@ -420,7 +420,7 @@ def test_what_ends_at_once_is_not_stacked_up(agent):
             for i in range(250)]
     agent.cloud.fault(kind="delay", ms=1000)
     agent.configure(agent.credential(), *many, max_concurrent_exchanges=1).start(wrapper=["prlimit", "--stack=786432"])
-    eventually(lambda: agent.status("n249").get("state") == "fresh" or agent.process.poll() is not None, lambda: agent.log, 60)
+    eventually(lambda: agent.status("n249").get("state") == "fresh" or agent.process.poll() is not None, lambda: agent.log)
     assert agent.process.poll() is None, agent.log[-2000:]
 
 

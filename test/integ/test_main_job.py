@@ -29,7 +29,7 @@ def test_a_new_token_is_exchanged_at_once(agent):
 def test_sessions_are_renewed_before_they_end(cloud_factory, agent_factory):
     cloud = cloud_factory(speed=360)  # an hour lasts ten seconds
     agent = agent_factory(cloud).configure().start()
-    agent.wait_generation(4, limit_s=60)
+    agent.wait_generation(4)
     assert agent.status()["ready"]
     assert all(entry["status"] == 200 for entry in cloud.exchanges())
 

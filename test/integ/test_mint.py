@@ -116,7 +116,7 @@ def test_no_room(agent):
     assert status["ready"] and published_key(agent) == first and call(agent)
     assert agent.status("admin")["state"] == "fresh"
     agent.cloud.admin("/iam/key", {"access_key_id": FOREIGN, "delete": True})
-    agent.wait_generation(2, "robot", 30)
+    agent.wait_generation(2, "robot")
     wait_complete(agent)
     assert list(keys_of(agent.cloud)) == [published_key(agent)] != [first]
 
@@ -139,7 +139,7 @@ def test_a_lost_answer(agent):
     assert not [one for one in agent.cloud.exchanges("DeleteAccessKey") if one["code"] == "OK"]
     assert published_key(agent) == first and call(agent)
     assert clean_up(agent) == lost
-    agent.wait_generation(2, "robot", 40)
+    agent.wait_generation(2, "robot")
     eventually(lambda: f"{lost}, which was put aside, is gone" in agent.log, lambda: agent.log)
     wait_complete(agent)
     assert len(agent.cloud.exchanges("CreateAccessKey")) == 3

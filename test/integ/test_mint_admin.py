@@ -29,7 +29,7 @@ def test_it_goes_and_comes_back(settled):
     assert not ready(agent) and agent.status("admin")["required"] and agent.status("robot")["ready"]
     assert not agent.cloud.exchanges("CreateAccessKey") and list(keys_of(agent.cloud)) == [key]
     Mounted(agent.dir / "admin").put(ADMIN)
-    agent.wait_generation(2, "robot", 60)
+    agent.wait_generation(2, "robot")
     wait_complete(agent)
     assert list(keys_of(agent.cloud)) == [published_key(agent)] != [key]
     eventually(lambda: ready(agent), lambda: agent.log)
@@ -44,13 +44,13 @@ def test_it_goes_in_the_middle(settled):
     eventually(lambda: mint_of(agent).get("step") == "minted", lambda: agent.log)
     take_away(agent)
     agent.cloud.clear_faults()
-    agent.wait_generation(2, "robot", 30)
+    agent.wait_generation(2, "robot")
     # The old key cannot be retired, and nothing else is wrong.
-    eventually(lambda: "admin" in (mint_of(agent).get("error") or ""), lambda: f"{mint_of(agent)}\n{agent.log}", 30)
+    eventually(lambda: "admin" in (mint_of(agent).get("error") or ""), lambda: f"{mint_of(agent)}\n{agent.log}")
     assert mint_of(agent)["old_key"] == key and set(keys_of(agent.cloud)) == {key, published_key(agent)}
     assert agent.status("robot")["ready"]
     Mounted(agent.dir / "admin").put(ADMIN)
-    wait_complete(agent, 60)
+    wait_complete(agent)
     assert list(keys_of(agent.cloud)) == [published_key(agent)]
 
 

@@ -155,7 +155,7 @@ def test_a_key_that_is_not_the_users(configured):
     agent.configure(minted(agent), admin(agent))
     assert agent.run("reload").returncode == 0
     agent.run("rotate", "robot")
-    agent.wait_generation(1, "robot", 30)
+    agent.wait_generation(1, "robot")
     agent.cloud.admin("/iam/key", {"access_key_id": key[0], "delete": True})
 
 
@@ -185,8 +185,8 @@ def test_a_mount_that_comes_late(configured):
     assert list(keys_of(agent.cloud)) == [key[0]]
     Mounted(agent.dir / "old").put({"credentials": ini(key)})
     assert agent.run("rotate", "robot").returncode == 0
-    agent.wait_generation(1, "robot", 30)
-    agent.wait_generation(2, "robot", 60)  # that was asked for
+    agent.wait_generation(1, "robot")
+    agent.wait_generation(2, "robot")  # that was asked for
     wait_complete(agent)
     assert list(keys_of(agent.cloud)) == [published_key(agent)] != [key[0]]
 

@@ -122,7 +122,7 @@ def test_adoption(agent_factory, shared, kind):
     """A key whose file is all that is left is adopted, also where the file does not say which key it is (Azure)."""
     agent = agent_factory(shared)
     agent.configure(*kind.configured(agent)).start()
-    eventually(lambda: mint_of(agent, kind).get("step") == "rest" and agent.generation(kind.name) == 1, lambda: agent.log, 60)
+    eventually(lambda: mint_of(agent, kind).get("step") == "rest" and agent.generation(kind.name) == 1, lambda: agent.log)
     assert agent.stop() == 0
     key = mint_key(agent, kind)
     given = agent.dir / "given"
@@ -133,12 +133,12 @@ def test_adoption(agent_factory, shared, kind):
     shared.admin("/stats/reset", {})
     agent.configure(*kind.configured(agent, adopt=str(given))).start()
     eventually(lambda: mint_of(agent, kind).get("step") == "rest" and mint_of(agent, kind).get("key") == key,
-               lambda: f"{mint_of(agent, kind)}\n{agent.log}", 60)
+               lambda: f"{mint_of(agent, kind)}\n{agent.log}")
     assert kind.use(agent) == 200 and not shared.exchanges(kind.create)
     done = agent.run("rotate", kind.name)
     assert done.returncode == 0, done.stderr
     eventually(lambda: mint_of(agent, kind).get("step") == "rest" and mint_of(agent, kind).get("key") != key,
-               lambda: f"{mint_of(agent, kind)}\n{agent.log}", 60)
+               lambda: f"{mint_of(agent, kind)}\n{agent.log}")
     assert kind.use(agent) == 200 and key not in kind.held(shared)
 
 
@@ -156,7 +156,7 @@ def test_an_api_key_makes_others(agent):
     agent.configure(minted, {"name": minted["mint"]["with"], "exchange": {"oauth": exchange}}).start()
     for generation in (1, 2):
         eventually(lambda: agent.generation(kind.name) == generation and mint_of(agent, kind).get("step") == "rest",
-                   lambda: f"{mint_of(agent, kind)}\n{agent.log}", 60)
+                   lambda: f"{mint_of(agent, kind)}\n{agent.log}")
         assert kind.use(agent) == 200 and made["apikey"] not in agent.log
         if generation == 1:
             assert agent.run("rotate", kind.name).returncode == 0

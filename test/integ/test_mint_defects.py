@@ -67,7 +67,7 @@ def test_a_list_that_lags_behind_a_removal(agent, iam_cloud):
     rotate(agent, "drill")
     wait_step(agent, "lost")
     agent.cloud.clear_faults()
-    agent.wait_generation(2, "robot", 40)
+    agent.wait_generation(2, "robot")
     assert 1 <= count(agent, "DeleteAccessKey") < 5
 
 
@@ -165,7 +165,7 @@ def test_a_step_that_is_refused_for_long_is_tried_less_and_less(agent):
     rotate(agent, "drill")
     agent.wait_generation(2, "robot")
     agent.cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "DeleteAccessKey"})
-    eventually(lambda: re.search(r"DeleteAccessKey.*; next try in (1[5-9]|[2-9]\d) s|; next try in 1 min", agent.log),
+    eventually(lambda: re.search(r"DeleteAccessKey.*; next try in ((1[5-9]|[2-9]\d) s|\d+ min)", agent.log),
                lambda: agent.log, 90)
     tries = [line for line in agent.log.splitlines() if "DeleteAccessKey" in line and "next try in" in line]
     assert len([line for line in tries if " warn " in line]) == 1, tries
@@ -183,12 +183,12 @@ def test_a_failed_write_of_the_journal_is_made_good_by_the_next(agent):
     journal.unlink()
     journal.mkdir()  # nothing can be renamed to it, as on a full disk
     agent.cloud.clear_faults()
-    eventually(lambda: "write down" in (mint_of(agent).get("error") or ""), lambda: agent.log, 30)
+    eventually(lambda: "write down" in (mint_of(agent).get("error") or ""), lambda: agent.log)
     assert mint_of(agent)["state"] == "UPDATE_FAILED"
     journal.rmdir()
     journal.write_bytes(whole)
     journal.chmod(0o600)
-    wait_complete(agent, 60)
+    wait_complete(agent)
     assert not mint_of(agent)["error"] and mint_of(agent)["state"] == "UPDATE_COMPLETE"
 
 
@@ -201,7 +201,7 @@ def test_a_journal_that_is_restored_is_read(agent):
     eventually(lambda: "the journal" in (agent.status("robot").get("last_error") or {}).get("message", ""),
                lambda: agent.log)
     journal_path(agent).write_text(whole)
-    agent.wait_generation(2, "robot", 60)
+    agent.wait_generation(2, "robot")
     wait_complete(agent)
     assert list(keys_of(agent.cloud)) == [published_key(agent)]
 
@@ -308,7 +308,7 @@ def test_the_clock_is_set_in_a_grace(configured, tmp_path, before_s, after_s):
     begun = time.monotonic()
     wait_step(agent, "published")
     clock.set(after_s)
-    eventually(lambda: first not in keys_of(agent.cloud), lambda: f"{mint_of(agent)}\n{agent.log}", 40)
+    eventually(lambda: first not in keys_of(agent.cloud), lambda: f"{mint_of(agent)}\n{agent.log}")
     assert time.monotonic() - begun > 11
     wait_complete(agent)
     assert [agent.status("robot")["state"] for _ in range(20)] == ["fresh"] * 20 and call(agent)

@@ -30,14 +30,14 @@ def test_a_key_made_by_hand_while_an_answer_is_lost(agent, kind):
     mine = kind.make(agent.cloud)
     agent.cloud.clear_faults()
     if kind not in NAMELESS:
-        agent.wait_generation(2, kind.credential, 40)  # by its name it is not ours
+        agent.wait_generation(2, kind.credential)  # by its name it is not ours
         wait_step(agent, kind, "rest")
         assert kind.held(agent.cloud) == {kind.published(agent): True, mine: True} and "put it aside" not in agent.log
         return
     eventually(lambda: kind.held(agent.cloud)[mine] is False, lambda: agent.log)
-    eventually(lambda: mint_of(agent, kind).get("step") != "lost", lambda: agent.log, 30)
+    eventually(lambda: mint_of(agent, kind).get("step") != "lost", lambda: agent.log)
     if kind is GOOGLE:
-        agent.wait_generation(2, kind.credential, 30)
+        agent.wait_generation(2, kind.credential)
         wait_step(agent, kind, "rest")
         eventually(lambda: f"{mine} may be a lost key or another user's, so it is deactivated and never deleted"
                    in mint_of(agent, kind)["waits_for"], lambda: f"{mint_of(agent, kind)}\n{agent.log}")
@@ -52,11 +52,11 @@ def test_a_key_made_by_hand_while_an_answer_is_lost(agent, kind):
     # Its time was over long ago, and still it is there.
     time.sleep(max(0, int(aside["since_s"]) + 6 - time.time()))
     agent.start()
-    eventually(lambda: mint_of(agent, kind).get("key_state") == "active", lambda: agent.log, 30)
+    eventually(lambda: mint_of(agent, kind).get("key_state") == "active", lambda: agent.log)
     assert kind.held(agent.cloud)[mine] is False
     kind.activate(agent.cloud, mine)
     assert agent.run("rotate", kind.credential).returncode == 0
-    eventually(lambda: f"{mine}, which was put aside, is active again: it is left alone" in agent.log, lambda: agent.log, 30)
+    eventually(lambda: f"{mine}, which was put aside, is active again: it is left alone" in agent.log, lambda: agent.log)
     if kind is GOOGLE:
         eventually(lambda: kind.held(agent.cloud) == {kind.published(agent): True, mine: True}, lambda: agent.log, LIMIT_S)
     else:
@@ -69,7 +69,7 @@ def test_a_lost_key_and_one_made_by_hand(agent):
     lose(agent, GOOGLE, {"kind": "truncate", "bytes": 40})
     wait_step(agent, GOOGLE, "lost")
     other, mine = (GOOGLE.make(agent.cloud, who) for who in ("other", "demo"))
-    agent.wait_generation(2, "gcp", 40)
+    agent.wait_generation(2, "gcp")
     wait_step(agent, GOOGLE, "rest")
     lost, = GOOGLE.held(agent.cloud).keys() - {other, mine, GOOGLE.published(agent)}
     assert GOOGLE.held(agent.cloud) == {GOOGLE.published(agent): True, other: True, mine: False, lost: False}
@@ -88,7 +88,7 @@ def test_a_key_that_is_used_is_not_the_lost_one(agent):
     session.set_credentials(mine["AccessKeyId"], mine["SecretAccessKey"])
     session.create_client("sts", region_name="us-east-1", endpoint_url=agent.cloud.sts,
                           verify=agent.cloud.ca).get_caller_identity()
-    eventually(lambda: mint_of(agent, AMAZON).get("step") == "rest", lambda: agent.log, 30)
+    eventually(lambda: mint_of(agent, AMAZON).get("step") == "rest", lambda: agent.log)
     assert AMAZON.held(agent.cloud) == {first: True, mine["AccessKeyId"]: True} and "put it aside" not in agent.log
 
 

@@ -59,7 +59,7 @@ def rotate(agent, kinds):
         done = agent.run("rotate", kind.credential)
         assert done.returncode == 0, done.stderr + agent.log
     for kind in kinds:
-        agent.wait_generation(before[kind] + 1, kind.credential, 30)
+        agent.wait_generation(before[kind] + 1, kind.credential)
     return {kind.name: kind.published(agent) for kind in kinds}
 
 

@@ -35,7 +35,7 @@ def test_it_is_removed_after_the_grace(configured):
     assert list(keys_of(agent.cloud, "other")) == [published_key(agent)] and call(agent).endswith(":user/other")
     assert f"the key {key} of aws/robot is removed once the new owner's is published" in agent.log
     assert "AWS" not in (mint_of(agent)["waits_for"] or "")
-    eventually(lambda: not keys_of(agent.cloud), lambda: f"{mint_of(agent)}\n{agent.log}", 60)
+    eventually(lambda: not keys_of(agent.cloud), lambda: f"{mint_of(agent)}\n{agent.log}")
     assert f"deactivated the key {key} of the former owner aws/robot" in agent.log
     eventually(lambda: f"removed the key {key} of the former owner aws/robot" in agent.log, lambda: agent.log)
     wait_complete(agent)
@@ -51,13 +51,13 @@ def test_it_survives_a_restart_and_says_why_it_cannot(configured):
     agent.stop()
     agent.start()
     eventually(lambda: f"the key {key} of the former owner aws/robot stays: UpdateAccessKey" in (mint_of(agent)["waits_for"] or ""),
-               lambda: f"{mint_of(agent)}\n{agent.log}", 60)
+               lambda: f"{mint_of(agent)}\n{agent.log}")
     assert mint_of(agent)["state"] == "UPDATE_COMPLETE" and agent.status("robot")["ready"]
     assert list(keys_of(agent.cloud)) == [key]
     agent.cloud.clear_faults()
     agent.stop()
     agent.start()
-    eventually(lambda: not keys_of(agent.cloud), lambda: f"{mint_of(agent)}\n{agent.log}", 60)
+    eventually(lambda: not keys_of(agent.cloud), lambda: f"{mint_of(agent)}\n{agent.log}")
 
 
 @pytest.mark.parametrize("step", ["rest", "published"])
@@ -83,7 +83,7 @@ def test_a_mistake_is_set_back(configured, step):
     agent.configure(minted(agent, mint=times), admin(agent))
     agent.process.send_signal(signal.SIGHUP)
     eventually(lambda: agent.status("robot")["ready"] and mint_of(agent).get("key_state") == "active", lambda: agent.log)
-    eventually(lambda: mint_of(agent)["step"] == "rest", lambda: f"{mint_of(agent)}\n{agent.log}", 40)
+    eventually(lambda: mint_of(agent)["step"] == "rest", lambda: f"{mint_of(agent)}\n{agent.log}")
     assert list(keys_of(agent.cloud)) == [key] == [published_key(agent)] and agent.generation("robot") == generation
     assert "not credfresh's" not in agent.log and mint_of(agent)["state"] == "UPDATE_COMPLETE"
 
@@ -111,7 +111,7 @@ def test_every_key_of_the_former_owner_is_told_of(configured):
     assert "these keys of aws/robot stay as they are" in agent.log and "there are too many: AKIATHEIRS0000000000" in agent.log
     assert "one more key of aws/robot may have been made a moment ago" in agent.log
     eventually(lambda: agent.log.count("the key AKIAOURS000000000000 of the former owner aws/robot was not found") == 2,
-               lambda: f"{mint_of(agent)}\n{agent.log}", 60)
+               lambda: f"{mint_of(agent)}\n{agent.log}")
     assert not keys_of(agent.cloud)
     for said in "removed", "deactivated":
         assert f"{said} the key {key} of" in agent.log and f"{said} the key AKIAOURS000000000000" not in agent.log
@@ -136,7 +136,7 @@ def test_a_key_whose_answer_was_stored_just_before_a_crash(configured):
     agent.wait_generation(1, "robot")
     assert f"the key {key} of aws/robot is removed once the new owner's is published" in agent.log
     assert "one more key of aws/robot" not in agent.log
-    eventually(lambda: not keys_of(agent.cloud), lambda: f"{mint_of(agent)}\n{agent.log}", 60)
+    eventually(lambda: not keys_of(agent.cloud), lambda: f"{mint_of(agent)}\n{agent.log}")
 
 
 @pytest.mark.parametrize("key", ["created", "adopted", "of an earlier version"])
@@ -176,6 +176,6 @@ def test_another_user_behind_with(agent_factory, tmp_path, key):
             assert key in agent.log and f"were made by one of {first.subject}" in agent.log
             assert first.published(agent) == key and first.held(cloud) == {key: True} and not second.held(cloud)
     agent.wait_generation(2, "robot")
-    eventually(lambda: first.held(cloud) == {first.published(agent): True}, lambda: agent.log, 60)
+    eventually(lambda: first.held(cloud) == {first.published(agent): True}, lambda: agent.log)
     assert first.published(agent) != key and not second.held(cloud)
     cloud.stop()

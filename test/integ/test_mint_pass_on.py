@@ -62,7 +62,7 @@ def test_it_is_passed_on_until_the_right_is_there(configured):
     # The right is there.
     agent.cloud.admin("/service/iam", IAM)
     secret.put(ADMIN)
-    agent.wait_generation(2, "robot", 60)
+    agent.wait_generation(2, "robot")
     wait_complete(agent)
     assert [published_key(agent)] == list(keys_of(agent.cloud)) and call(agent).endswith(":user/robot")
     assert (agent.out / "minted").read_text().split()[1] == published_key(agent)
@@ -88,13 +88,13 @@ def test_the_key_of_the_administrator_is_never_removed(configured):
     agent.cloud.admin("/service/iam", own)
     agent.cloud.admin("/stats/reset", {})
     secret.put({"aws_access_key_id": key, "aws_secret_access_key": made["SecretAccessKey"], "note": "allowed"})
-    agent.wait_generation(2, "robot", 60)
+    agent.wait_generation(2, "robot")
     wait_complete(agent)
     assert published_key(agent) != key and keys_of(agent.cloud)[key]["active"]
     # Past the grace and `inactive`, and with another rotation asked for, which has no room for its key.
     rotate(agent, "drill")
     eventually(lambda: "waits for room" in ((agent.status("robot").get("last_error") or {}).get("message") or ""),
-               lambda: f"{agent.status('robot')}\n{agent.log}", 30)
+               lambda: f"{agent.status('robot')}\n{agent.log}")
     assert keys_of(agent.cloud)[key]["active"] and keys_of(agent.cloud)[published_key(agent)]["active"]
     text = (agent.state / "robot+mint.json").read_text()
     journal = json.loads(text)
@@ -119,7 +119,7 @@ def test_a_refused_list_passes_on_and_an_unknown_key_does_not(configured):
     eventually(lambda: (agent.status("robot").get("last_error") or {}).get("code"), lambda: agent.log)
     assert agent.generation("robot") == 0 and SAID not in agent.log
     secret.put(ADMIN)
-    agent.wait_generation(1, "robot", 60)
+    agent.wait_generation(1, "robot")
     assert published_key(agent) == ADMIN["aws_access_key_id"] and SAID in agent.log
 
 
@@ -130,7 +130,7 @@ def test_it_follows_the_secret_in_an_outage(configured):
     secret = Mounted(agent.dir / "admin")
     secret.number = 1
     secret.put({"aws_access_key_id": "AKIAOTHEROTHEROTHER0", "aws_secret_access_key": "other"})
-    agent.wait_generation(2, "robot", 30)
+    agent.wait_generation(2, "robot")
     assert published_key(agent) == "AKIAOTHEROTHEROTHER0" and mint_of(agent)["passed_on"] == "admin"
 
 
@@ -146,7 +146,7 @@ def test_it_is_killed_and_goes_on(configured):
     agent.kill()
     agent.cloud.admin("/service/iam", IAM)
     agent.start()
-    agent.wait_generation(2, "robot", 60)
+    agent.wait_generation(2, "robot")
     wait_complete(agent)
     assert [published_key(agent)] == list(keys_of(agent.cloud)) and mint_of(agent)["passed_on"] is None
 
@@ -159,11 +159,11 @@ def test_a_rotation_that_is_asked_for_is_refused_and_its_reason_kept(configured)
     secret = Mounted(agent.dir / "admin")
     secret.number = 1
     secret.put(ALONE)
-    agent.wait_generation(2, "robot", 60)
+    agent.wait_generation(2, "robot")
     wait_complete(agent)
     assert agent.status("robot")["last_reason"] is None
     rotate(agent, "drill")
-    agent.wait_generation(3, "robot", 60)
+    agent.wait_generation(3, "robot")
     assert agent.status("robot")["last_reason"] == "drill"
 
 

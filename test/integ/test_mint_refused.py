@@ -47,7 +47,7 @@ def start(agent, kinds, **mint):
     for kind in kinds:
         agent.wait_generation(1, kind.name)
         eventually(lambda: mint_of(agent, kind).get("key_state") == "active" and mint_of(agent, kind)["step"] == "rest",
-                   lambda: f"{mint_of(agent, kind)}\n{agent.log}", 30)
+                   lambda: f"{mint_of(agent, kind)}\n{agent.log}")
 
 
 def test_a_removed_key_is_replaced(agent):
@@ -57,8 +57,8 @@ def test_a_removed_key_is_replaced(agent):
     gone = {kind.name: remove(agent, kind) for kind in ALL}
     agent.start()
     for kind in ALL:
-        agent.wait_generation(2, kind.name, 60)
-        eventually(lambda: mint_of(agent, kind).get("step") == "rest", lambda: agent.log, 30)
+        agent.wait_generation(2, kind.name)
+        eventually(lambda: mint_of(agent, kind).get("step") == "rest", lambda: agent.log)
         assert mint_of(agent, kind)["state"] == "UPDATE_COMPLETE" and agent.status(kind.name)["ready"]
         assert key_of(agent, kind) != gone[kind.name] and kind.works(agent)
         how = "deactivated" if kind.name == "gcp" else "deleted"
@@ -75,9 +75,9 @@ def test_a_removed_key_is_replaced_while_a_hook_fails(agent):
     agent.configure(*credentials).start()
     agent.wait_generation(1, AMAZON.credential)
     eventually(lambda: mint_of(agent, AMAZON).get("key_state") == "active" and mint_of(agent, AMAZON)["step"] == "rest",
-               lambda: agent.log, 30)
+               lambda: agent.log)
     gone = remove(agent, AMAZON)
-    agent.wait_generation(2, AMAZON.credential, 60)
+    agent.wait_generation(2, AMAZON.credential)
     assert agent.status(AMAZON.credential)["state"] == "reloading" and key_of(agent, AMAZON) != gone
 
 
@@ -91,7 +91,7 @@ def test_without_verify_it_is_reported(agent):
     AMAZON.deactivate(agent.cloud, key)
     agent.start()
     eventually(lambda: mint_of(agent, AMAZON).get("key_state") == "deactivated",
-               lambda: f"{mint_of(agent, AMAZON)}\n{agent.log}", 30)
+               lambda: f"{mint_of(agent, AMAZON)}\n{agent.log}")
     status = agent.status("aws")
     assert status["mint"]["state"] == "UPDATE_FAILED" and not status["ready"] and status["published"]
     assert f"the published key {key} of" in status["mint"]["error"] and "mint.verify" in status["mint"]["error"]
@@ -108,7 +108,7 @@ def test_without_verify_it_is_reported(agent):
     assert check.returncode != 0 and "was deactivated in the cloud" in check.stdout + check.stderr
     assert not agent.cloud.exchanges("CreateAccessKey") and agent.generation("aws") == 1
     assert agent.run("rotate", "aws").returncode == 0
-    agent.wait_generation(2, "aws", 30)
+    agent.wait_generation(2, "aws")
     eventually(lambda: mint_of(agent, AMAZON).get("key_state") == "active" and agent.status("aws")["ready"],
                lambda: f"{mint_of(agent, AMAZON)}\n{agent.log}")
 
@@ -132,7 +132,7 @@ def test_it_is_looked_up_as_often_as_is_said(agent):
     kind = AMAZON
     agent.configure(*kind.configured(agent, settle="1s", verify_every="10s")).start()
     agent.wait_generation(1, kind.credential)
-    eventually(lambda: mint_of(agent, kind).get("key_state") == "active", lambda: agent.log, 30)
+    eventually(lambda: mint_of(agent, kind).get("key_state") == "active", lambda: agent.log)
     kind.delete(agent.cloud, key_of(agent, kind))
-    agent.wait_generation(2, kind.credential, 60)
+    agent.wait_generation(2, kind.credential)
     assert "deleted in the cloud, and not by credfresh" in agent.log and kind.use(agent) == 200

@@ -32,5 +32,5 @@ def test_the_last_use_of_a_key_is_hidden(settled):
                lambda: agent.log)
     assert list(keys_of(agent.cloud)) == [key] and agent.status("robot")["ready"]
     agent.cloud.admin("/service/iam", IAM)
-    agent.wait_generation(2, "robot", 60)
+    agent.wait_generation(2, "robot")
     wait_complete(agent)

@@ -83,7 +83,7 @@ def test_the_old_key_stays_until_the_cluster_has_the_new_one(agent, kube):
     assert held(kube) == first
     # Longer than the grace, by what the agent itself counts.
     failed = delivery_of(agent)["runs_failed"]
-    eventually(lambda: delivery_of(agent)["runs_failed"] > failed + 1, agent.log, 30)
+    eventually(lambda: delivery_of(agent)["runs_failed"] > failed + 1, agent.log)
     assert first["aws_access_key_id"] in active(agent) and mint_of(agent)["step"] == "verified"
     assert not agent.status("robot")["ready"] or held(kube) == first
     agent.cloud.clear_faults()
@@ -117,8 +117,8 @@ def test_the_same_key_again_keeps_the_old_one(agent, kube):
     first = held(kube)
     agent.cloud.fault(kind="truncate", bytes=10, count=1, match={"action": "kube.secret.apply"})
     rotate(agent, "one")
-    eventually(lambda: held(kube)["aws_access_key_id"] != first["aws_access_key_id"], agent.log, 60)
-    wait_complete(agent, 60)
+    eventually(lambda: held(kube)["aws_access_key_id"] != first["aws_access_key_id"], agent.log)
+    wait_complete(agent)
     assert held(kube)["credentials.old"] == first["credentials"]
 
 
@@ -130,7 +130,7 @@ def test_another_managers_field_is_refused_in_words(agent, kube):
     rotate(agent, "one")
     eventually(lambda: '"helm"' in (delivery_of(agent).get("error") or ""), agent.log)
     assert held(kube)["credentials"] == "mine" and first["aws_access_key_id"] in active(agent)
-    eventually(lambda: "owns .data.credentials" in (delivery_of(agent).get("error") or ""), agent.log, 30)
+    eventually(lambda: "owns .data.credentials" in (delivery_of(agent).get("error") or ""), agent.log)
     assert mint_of(agent)["step"] == "verified" and first["aws_access_key_id"] in active(agent)
 
 
@@ -140,7 +140,7 @@ def test_a_secret_that_was_deleted_is_made_with_a_new_key(agent, kube):
     agent.stop()
     kube.call("DELETE", "robot")
     agent.start()
-    eventually(lambda: "aws_access_key_id" in held(kube), agent.log, 30)
+    eventually(lambda: "aws_access_key_id" in held(kube), agent.log)
     wait_complete(agent)
     assert sorted(held(kube)) == ["aws_access_key_id", "credentials", "minted"]
     assert active(agent) == {held(kube)["aws_access_key_id"]} != {first["aws_access_key_id"]}
@@ -184,7 +184,7 @@ def test_a_key_that_is_passed_on(agent, kube):
     agent.stop()
     agent.cloud.admin("/service/iam", IAM)
     agent.start()
-    agent.wait_generation(2, "robot", 60)
+    agent.wait_generation(2, "robot")
     wait_complete(agent)
     assert sorted(held(kube)) == ["aws_access_key_id", "credentials", "minted"]
     assert active(agent) == {held(kube)["aws_access_key_id"]} == {held(kube)["minted"].split()[1]}
@@ -203,5 +203,5 @@ def test_what_the_record_alone_says_is_published_is_not_counted_again(agent, kub
     path.write_text(json.dumps({**kept, "minted": kept["current"], "minted_s": kept["current_s"], "current": "", "step": "verified",
                                 "published": "1"}))
     agent.start()
-    eventually(lambda: "goes on: rest" in agent.log.split("stopping")[-1], lambda: f"{mint_of(agent)}\n{agent.log}", 30)
+    eventually(lambda: "goes on: rest" in agent.log.split("stopping")[-1], lambda: f"{mint_of(agent)}\n{agent.log}")
     assert agent.generation("robot") == 2 and agent.status("robot")["ready"] and json.loads(path.read_text())["current"] == kept["current"]

@@ -61,7 +61,7 @@ def test_asked_of_both_at_once(pair, kube, cloud):
     for agent in pair:
         assert agent.request("POST", "/v1/credentials/robot/rotate", json.dumps({"reason": "drill"}))[0] in (200, 202)
     second = follow_each_other(pair, kube, first)
-    eventually(lambda: works(cloud) == {current(kube)} and step(kube) == "rest", lambda: f"{keys_of(cloud)}", 60)
+    eventually(lambda: works(cloud) == {current(kube)} and step(kube) == "rest", lambda: f"{keys_of(cloud)}")
     assert second and created(cloud) <= 3
 
 
@@ -149,7 +149,7 @@ def test_a_secret_that_was_deleted_is_no_new_one(pair, kube, cloud):
     # What was there before is good.
     kube.call("PATCH", SECRET, {"data": kept["data"]}, content="application/merge-patch+json")
     for agent in pair:
-        agent.wait_state("fresh", "robot", 60)
+        agent.wait_state("fresh", "robot")
     rotate(pair[0], "drill")
     follow_each_other(pair, kube, key)
 
@@ -178,7 +178,7 @@ def test_a_journal_that_is_gone_is_refused(pair, kube, cloud):
         eventually(lambda: "cannot be used" in error_of(agent), lambda: agent.log)
     kube.call("PATCH", SECRET, {"data": {"journal": b64(whole)}}, content="application/merge-patch+json")
     for agent in pair:
-        eventually(lambda: mint_of(agent).get("error") is None, lambda: agent.log, 60)
+        eventually(lambda: mint_of(agent).get("error") is None, lambda: agent.log)
     assert set(keys_of(cloud)) == {key}
 
 
@@ -199,7 +199,7 @@ def test_a_failed_write_in_the_grace_is_made_good_by_the_next(pair, kube, cloud)
         agent.configure(shared(agent, mint={"grace": "60s", "grace_most": "90s"}), admin(agent))
     first = start(pair, kube)
     rotate(pair[0], "drill")
-    eventually(lambda: step(kube) == "published" and current(kube) != first, lambda: pair[0].log, 60)
+    eventually(lambda: step(kube) == "published" and current(kube) != first, lambda: pair[0].log)
     holder, = [agent for agent in pair if mint_of(agent)["role"] == "holder"]
     cloud.fault(kind="status", status=503, body="", count=1, match={"action": "kube.secret.patch"})
     eventually(lambda: mint_of(holder).get("error"), lambda: holder.log)
@@ -228,7 +228,7 @@ def test_a_write_that_is_refused_again_and_again_is_repeated_with_pauses(pair, k
     cloud.fault(kind="status", status=status, body="", count=-1, match={"action": "kube.secret.patch"})
     rotate(asked, "drill")
     # By then the pauses are at their longest; without any there would be hundreds of each.
-    eventually(lambda: asked.log.count("next try in") > 2, lambda: asked.log, 60)
+    eventually(lambda: asked.log.count("next try in") > 2, lambda: asked.log)
     assert len(cloud.exchanges("kube.secret.patch")) < 30 and len(cloud.exchanges("ListAccessKeys")) < 30
     assert created(cloud) == 0 and "cannot write down the rotation's step" in error_of(asked) + asked.log
     cloud.clear_faults()

@@ -47,7 +47,7 @@ def settled(pair, kube, but=None):
             delivery(agent).get("result") == "ok" and mint_of(agent).get("key") == key and agent.status("robot")["ready"]
             for agent in pair)
 
-    eventually(done, lambda: f"{kube.get(OUT)}\n" + "\n\n".join(f"{agent.status()}\n{agent.log}" for agent in pair), 60)
+    eventually(done, lambda: f"{kube.get(OUT)}\n" + "\n\n".join(f"{agent.status()}\n{agent.log}" for agent in pair))
     return kube.data(OUT)["aws_access_key_id"]
 
 
@@ -124,7 +124,7 @@ def test_a_restart_of_the_workload_that_came_too_late_is_not_made_up_for(pair, k
 
     def restarted(agent, generation):
         eventually(lambda: (agent.status("robot")["hooks"][0]["result"], agent.status("robot")["hooks"][0]["generation"]) ==
-                   ("ok", generation), lambda: f"{agent.status('robot')}\n{agent.log}", 60)
+                   ("ok", generation), lambda: f"{agent.status('robot')}\n{agent.log}")
 
     restarted(pair[0], 1)
     restarted(pair[1], 1)
@@ -184,7 +184,7 @@ def test_a_newer_key_is_left_alone(pair, kube, cloud):
     assert made["kind"] == "Secret", made
     for agent in pair:
         eventually(lambda a=agent: "holds the key number 9 of the rotation" in (delivery(a).get("error") or ""),
-                   lambda a=agent: a.log, 40)
+                   lambda a=agent: a.log)
         assert "delete the Secret" in delivery(agent)["error"]
     assert number(kube) == "9" and holds(kube, key)
     # A new key is not taken for published before the Secret holds it: the old one goes on.
@@ -224,7 +224,7 @@ def test_another_owner_counts_on(pair, kube, cloud):
         assert agent.run("reload").returncode == 0
     third = settled(pair, kube, second)
     assert set(keys_of(cloud, "other")) == {third} and int(number(kube)) >= 3
-    eventually(lambda: not keys_of(cloud), lambda: f"{keys_of(cloud)}\n{pair[0].log}\n{pair[1].log}", 60)
+    eventually(lambda: not keys_of(cloud), lambda: f"{keys_of(cloud)}\n{pair[0].log}\n{pair[1].log}")
     cloud.admin("/iam/key", {"access_key_id": third, "delete": True})
 
 
@@ -300,7 +300,7 @@ def test_while_the_target_is_refused_the_old_key_stays(pair, kube, cloud):
     cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "kube.secret.apply"})
     rotate(pair[0], "drill")
     eventually(lambda: step(kube) == "verified" and any((delivery(agent).get("runs_failed") or 0) > 2 for agent in pair),
-               lambda: pair[0].log + pair[1].log, 30)
+               lambda: pair[0].log + pair[1].log)
     tries = sum(delivery(agent).get("runs_failed") or 0 for agent in pair)
     asked = len([one for one in cloud.stats()["log"] if one["action"] == "kube.secret.apply" and one["status"] == 503])
     assert asked <= tries + 2 and created(cloud) == 2 and keys_of(cloud)[first]["active"] and holds(kube, first)

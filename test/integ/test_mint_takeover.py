@@ -110,9 +110,9 @@ class Case:
             self.be_late(LATE[self.at])
         done = self.agents[0].run("rotate", "robot", "--reason", "drill")
         assert done.returncode == 0, done.stderr
-        eventually(lambda: step(self.kube, self.secret) == self.at, self.said, 60, pause_s=0.05)
+        eventually(lambda: step(self.kube, self.secret) == self.at, self.said, pause_s=0.05)
         if self.at == "intent":
-            eventually(lambda: self.has_come(LATE[self.at]), self.said, 60, pause_s=0.05)
+            eventually(lambda: self.has_come(LATE[self.at]), self.said, pause_s=0.05)
         holder = journal_holder(self)
         self.always.remove(holder)
         return holder, self.agents[1 - self.agents.index(holder)]
@@ -139,7 +139,7 @@ def killed(case):
     holder.kill()
     second = case.taken_over(other)
     holder.socket.unlink()
-    holder.start().wait_state("fresh", "robot", 60)
+    holder.start().wait_state("fresh", "robot")
     # What it was asked for, and does not know to be done, it begins again.
     third = case.together(case.agents, second if case.at == "intent" else None)
     assert third == second or case.at in ("intent", "verified"), case.said()
@@ -208,7 +208,7 @@ def test_what_others_edit_is_no_sign_of_life(tmp_path, cloud):
         assert done["kind"] == "Secret", done
         return "this one goes on with it" in other.log
 
-    eventually(taken_over, case.said, 60, pause_s=0.2)
+    eventually(taken_over, case.said, pause_s=0.2)
     case.together([other], case.first)
     assert other.stop() == 0
 
@@ -235,6 +235,6 @@ def test_the_last_use_of_the_old_key_is_known_after_a_takeover(tmp_path, cloud):
     case.cloud.clear_faults()
     eventually(lambda: step(case.kube, case.secret) == "inactive", case.said, pause_s=0.05)
     holder.kill()
-    eventually(lambda: "used late in its grace" in (mint_of(other).get("waits_for") or ""), case.said, 60)
+    eventually(lambda: "used late in its grace" in (mint_of(other).get("waits_for") or ""), case.said)
     assert keys_of(cloud, case.user)[case.first]["active"] is False
     assert other.stop() == 0

@@ -82,7 +82,7 @@ def signer(agent):
 
 
 def answered(server, agent, name, **more):
-    eventually(lambda: server.status(name, **more).get("conditions"), lambda: f"{server.status(name, **more)}\n{agent.log}", 30)
+    eventually(lambda: server.status(name, **more).get("conditions"), lambda: f"{server.status(name, **more)}\n{agent.log}")
     (condition,) = server.status(name, **more)["conditions"]
     return condition
 
@@ -160,7 +160,7 @@ def test_the_version_before(agent, cluster, key):
     cluster.ask("newer", key)
     assert answered(cluster, agent, "newer")["type"] == "Issued"
     cluster.cloud.admin("/kube/versions", {"podcertificaterequests": []})
-    eventually(lambda: "feature gate" in (signer(agent)["error"] or ""), lambda: f"{signer(agent)}", 30)
+    eventually(lambda: "feature gate" in (signer(agent)["error"] or ""), lambda: f"{signer(agent)}")
 
 
 def test_many_requests(agent, cluster, key):
@@ -261,7 +261,7 @@ def test_without_the_right_to_watch(agent, cluster, key):
     assert agent.log.count("warn  service-ca: pod certificates") == 1 and 'verbs: ["watch"]' in agent.log, agent.log
     rights[0]["verb"].append("watch")
     cluster.cloud.admin("/kube/rbac", {"rules": rights})
-    eventually(lambda: [w for w in calls(cluster, "kube.watch") if w["status"] == 200], agent.log, 60)
+    eventually(lambda: [w for w in calls(cluster, "kube.watch") if w["status"] == 200], agent.log)
 
 
 def test_across_a_rotation(agent, cluster, key):
@@ -290,7 +290,7 @@ def test_not_past_the_ca(agent, cluster, key):
     cluster.ask("short", key)
     (agent.state / "_service-ca.json").unlink()
     configure(agent, ca={"validity": "30m", "rotate_below": "10m", "store": str(agent.dir / "other")}).start()
-    eventually(lambda: "within the hour" in (signer(agent)["error"] or ""), lambda: f"{signer(agent)}", 30)
+    eventually(lambda: "within the hour" in (signer(agent)["error"] or ""), lambda: f"{signer(agent)}")
     assert not cluster.status("short").get("conditions")
 
 
@@ -340,12 +340,12 @@ def test_an_outage(agent, cluster, key):
     configure(agent).start()
     eventually(lambda: signer(agent)["result"] == "ok", lambda: f"{signer(agent)}")
     cluster.cloud.admin("/outage", {"on": True, "service": "kube"})
-    eventually(lambda: signer(agent)["result"] == "failed", lambda: f"{signer(agent)}", 30)
+    eventually(lambda: signer(agent)["result"] == "failed", lambda: f"{signer(agent)}")
     assert "credfresh_service_ca_pod_signers_failing 1\n" in agent.request("GET", "/metrics")[1]
     cluster.ask("waiting", key)
     cluster.cloud.admin("/outage", {"on": False})
     assert answered(cluster, agent, "waiting")["type"] == "Issued"
-    eventually(lambda: signer(agent)["result"] == "ok", lambda: f"{signer(agent)}", 30)
+    eventually(lambda: signer(agent)["result"] == "ok", lambda: f"{signer(agent)}")
 
 
 def test_missing_rights(agent, cluster, key):
@@ -354,11 +354,11 @@ def test_missing_rights(agent, cluster, key):
     cluster.cloud.admin("/kube/rbac", {"rules": []})
     cluster.ask("waiting", key)
     configure(agent).start()
-    eventually(lambda: "list" in (signer(agent)["error"] or ""), lambda: f"{signer(agent)}", 30)
+    eventually(lambda: "list" in (signer(agent)["error"] or ""), lambda: f"{signer(agent)}")
     assert "podcertificaterequests" in signer(agent)["error"]
     cluster.cloud.admin("/kube/rbac", {"rules": rights})
     eventually(lambda: "podcertificaterequests" in (signer(agent)["error"] or "") and "status" in signer(agent)["error"],
-               lambda: f"{signer(agent)}", 60)
+               lambda: f"{signer(agent)}")
     rights.append({"user": "demo", "verb": "update", "resource": "podcertificaterequests/status"})
     cluster.cloud.admin("/kube/rbac", {"rules": rights})
     eventually(lambda: "sign" in (signer(agent)["error"] or "").replace("signer", ""), lambda: f"{signer(agent)}", 90)
@@ -518,7 +518,7 @@ def test_a_result_whose_answer_was_lost_is_not_written_again(agent, hostile, key
     status = answered(hostile, agent, "lost") and hostile.status("lost")
     hostile.ask("later", key.stub_request())
     answered(hostile, agent, "later")
-    eventually(lambda: signer(agent)["result"] == "ok", lambda: f"{signer(agent)}", 40)
+    eventually(lambda: signer(agent)["result"] == "ok", lambda: f"{signer(agent)}")
     assert hostile.status("lost") == status and [name for name, _ in hostile.puts].count("lost") == 1
 
 

@@ -463,7 +463,7 @@ def test_a_bind_mounted_file(agent, in_place):
 
 @pytest.mark.parametrize("what", ["moved", "deleted", "replaced"])
 def test_a_directory_above_that_goes_is_noticed_at_once(agent, what):
-    """Within the test's limit, which is well below the minute after which everything is looked at. Landlock would not
+    """Well before the minute after which everything is looked at. Landlock would not
     let the agent write in directories that were made after its start."""
     above = agent.dir / "above" / "further"
     above.mkdir(parents=True)

@@ -20,7 +20,7 @@ def agent(agent_factory, cloud_factory):
 def outlast(agent, seconds, ask=lambda: None):
     """An outage that goes on for SECONDS after what was held is over; the books since then, and when it ended."""
     agent.cloud.admin("/outage", {"on": True})
-    eventually(lambda: not agent.status()["ready"], "the end of what is held", 60)
+    eventually(lambda: not agent.status()["ready"], "the end of what is held")
     over = time.time()
     while time.time() < over + seconds:
         ask()

@@ -316,7 +316,7 @@ def test_what_cannot_be_done_is_said(kube, space, agent):
         with pytest.raises(urllib.error.HTTPError):
             get(kube, "ValidatingWebhookConfiguration", hook)
         make(kube, "ValidatingWebhookConfiguration", hook, webhooks=[webhook("a.example.com", "https://localhost:1/")])
-        eventually(lambda: bundles(get(kube, "ValidatingWebhookConfiguration", hook)) == [bundle(agent)], agent.log, 30)
+        eventually(lambda: bundles(get(kube, "ValidatingWebhookConfiguration", hook)) == [bundle(agent)], agent.log)
     finally:
         for kind, name in (("ValidatingWebhookConfiguration", hook), ("MutatingWebhookConfiguration", group),
                            ("CustomResourceDefinition", f"things.{group}")):

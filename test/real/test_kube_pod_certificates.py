@@ -254,7 +254,7 @@ class Pod:
         return json.loads(self.kube.request("GET", f"{self.path}/{name}")).get("status") or {}
 
     def answered(self, agent, name):
-        eventually(lambda: self.status(name).get("conditions"), lambda: f"{self.status(name)}\n{agent.log}", 60)
+        eventually(lambda: self.status(name).get("conditions"), lambda: f"{self.status(name)}\n{agent.log}")
         (condition,) = self.status(name)["conditions"]
         return condition
 
@@ -384,7 +384,7 @@ def test_missing_rights_are_named(agent, cluster, pod, key):
         configure(agent, cluster)
         agent.start()
         eventually(lambda: f"podcertificaterequests.{GROUP}" in (signer(agent)["error"] or "").replace('"], resources: ["', "."),
-                   lambda: f"{signer(agent)}", 60)
+                   lambda: f"{signer(agent)}")
         assert 'verbs: ["list"]' in signer(agent)["error"]
         assert not pod.status("waiting").get("conditions")
     finally:
@@ -404,7 +404,7 @@ def test_the_right_to_sign(agent, cluster, pod, key):
         configure(agent, cluster)
         agent.start()
         if cluster.has_kinds:
-            eventually(lambda: "sign" in (signer(agent)["error"] or "").replace("signer", ""), lambda: f"{signer(agent)}", 60)
+            eventually(lambda: "sign" in (signer(agent)["error"] or "").replace("signer", ""), lambda: f"{signer(agent)}")
             assert SIGNER in signer(agent)["error"] and not pod.status("waiting").get("conditions")
     finally:
         cluster.kube.request("PUT", role, {"metadata": {"name": whole["metadata"]["name"]}, "rules": whole["rules"]})
@@ -427,7 +427,7 @@ def test_what_is_not_there(agent, base, key):
         pod.ask("waiting", key)
         configure(agent, base, base.direct)
         assert agent.request("POST", "/v1/reload")[0] == 200
-        eventually(lambda: "field label not supported" in (signer(agent)["error"] or ""), lambda: f"{signer(agent)}", 60)
+        eventually(lambda: "field label not supported" in (signer(agent)["error"] or ""), lambda: f"{signer(agent)}")
         assert not pod.status("waiting").get("conditions")
         # Where the selector is known the request is still good.
         configure(agent, base)

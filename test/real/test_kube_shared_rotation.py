@@ -313,7 +313,7 @@ class RealCase(Case):
     def begin(self):
         """At `verified` the holder has also published, and its next write is under way."""
         found = super().begin()
-        eventually(lambda: self.held is None or self.held.holder is not None, self.said, 60)
+        eventually(lambda: self.held is None or self.held.holder is not None, self.said)
         return found
 
     def taken_over(self, other):
@@ -322,7 +322,7 @@ class RealCase(Case):
         holder = self.agents[1 - self.agents.index(other)]
         was_killed = holder.process.poll() is not None
         if self.held is not None:
-            eventually(lambda: was_killed or self.kube.data(self.secret)["holder"] != self.held.holder, self.said, 60)
+            eventually(lambda: was_killed or self.kube.data(self.secret)["holder"] != self.held.holder, self.said)
             self.held.free.set()
         second = super().taken_over(other)
         if self.held is not None and not was_killed:
@@ -346,9 +346,9 @@ def test_a_secret_that_is_deleted_in_the_middle(pair, place, cloud, at, minted):
     holder, other, first = start(pair, place)
     held = place.hold(at)
     rotate(holder, "drill")
-    eventually(lambda: held.holder is not None, lambda: holder.log, 60)
+    eventually(lambda: held.holder is not None, lambda: holder.log)
     if at == "retiring":
-        eventually(lambda: key_of(other) not in (None, first), lambda: other.log, 60)
+        eventually(lambda: key_of(other) not in (None, first), lambda: other.log)
     key = key_of(other)
     kept = place.get(SECRET)
     place.delete()
@@ -364,7 +364,7 @@ def test_a_secret_that_is_deleted_in_the_middle(pair, place, cloud, at, minted):
     assert created(cloud) == minted and keys_of(cloud)[key]["active"] and not place.data(SECRET)
     place.restore(kept)
     second = follow_each_other(pair, place, first)
-    eventually(lambda: set(keys_of(cloud)) == {second}, lambda: f"{keys_of(cloud)}", 60)
+    eventually(lambda: set(keys_of(cloud)) == {second}, lambda: f"{keys_of(cloud)}")
     assert created(cloud) == 2
 
 
@@ -373,7 +373,7 @@ def test_a_right_that_is_missing_is_told(pair, place, cloud, verb):  # noqa: F81
     pair[0].start()
     rule = f'{{apiGroups: [""], resources: ["secrets"], verbs: ["{verb}"], resourceNames: ["{SECRET}"]}}'
     eventually(lambda: rule in error_of(pair[0]) and place.name in error_of(pair[0]),
-               lambda: f"{rule}\n{error_of(pair[0])}\n{pair[0].log}", 60)
+               lambda: f"{rule}\n{error_of(pair[0])}\n{pair[0].log}")
     assert not keys_of(cloud)
     place.permit()
     follow_each_other(pair[:1], place)
@@ -384,7 +384,7 @@ def test_without_a_watch_it_is_told_and_works(pair, place, verb):
     pair[0].start()
     follow_each_other(pair[:1], place)
     rule = f'{{apiGroups: [""], resources: ["secrets"], verbs: ["{verb}"], resourceNames: ["{SECRET}"]}}'
-    eventually(lambda: "watch of" in pair[0].log and rule in pair[0].log, lambda: f"{rule}\n{pair[0].log}", 60)
+    eventually(lambda: "watch of" in pair[0].log and rule in pair[0].log, lambda: f"{rule}\n{pair[0].log}")
 
 
 # ---- the manifests ----

@@ -33,7 +33,7 @@ def start(agent_factory, cloud_factory, *publish):
 
 def wait_ok(agent, count):
     eventually(lambda: [d.get("result") for d in agent.status().get("deliveries") or []] == ["ok"] * count,
-               lambda: agent.log, 60)
+               lambda: agent.log)
 
 
 def get(space, kind, name):
@@ -108,7 +108,7 @@ def test_a_deployment_is_restarted_as_kubectl_does(space, agent_factory, cloud_f
     agent = agent_factory(cloud_factory())
     agent.configure(agent.credential(reload=[{
         "rollout": {"kind": "Deployment", "name": "web", "wait": True, **reach(space)}, "timeout": "3s"}])).start()
-    eventually(lambda: "0 of 1 pods are new" in agent.log, lambda: agent.log, 60)
+    eventually(lambda: "0 of 1 pods are new" in agent.log, lambda: agent.log)
     made = json.loads(space.kube.request("GET", f"{apps}/web"))
     marks = made["spec"]["template"]["metadata"]["annotations"]
     assert sorted(marks) == ["kubectl.kubernetes.io/restartedAt", "restarted-for.credfresh.io/demo"], marks
@@ -116,7 +116,7 @@ def test_a_deployment_is_restarted_as_kubectl_does(space, agent_factory, cloud_f
     made["status"] = {"observedGeneration": made["metadata"]["generation"], "replicas": 1, "updatedReplicas": 1,
                       "availableReplicas": 1, "readyReplicas": 1}
     space.kube.request("PUT", f"{apps}/web/status", made)
-    eventually(lambda: agent.status()["hooks"][0]["result"] == "ok", lambda: agent.log, 60)
+    eventually(lambda: agent.status()["hooks"][0]["result"] == "ok", lambda: agent.log)
     assert json.loads(space.kube.request("GET", f"{apps}/web"))["metadata"]["generation"] == made["metadata"]["generation"]
 
 

@@ -95,7 +95,7 @@ class Prometheus:
             self.process = subprocess.Popen(
                 ["prometheus", f"--config.file={self.dir}/prometheus.yaml", f"--storage.tsdb.path={self.dir}/data",
                  f"--web.listen-address={self.url[7:]}"], stdout=log, stderr=log)
-        eventually(self.is_ready, lambda: read_text(self.dir / "log"), 60)
+        eventually(self.is_ready, lambda: read_text(self.dir / "log"))
 
     def scrape(self, *addresses):
         (self.dir / "targets.new").write_text(json.dumps([{"targets": addresses}] if addresses else []))
@@ -359,7 +359,7 @@ def test_the_dashboard_can_be_drawn(site):
     """With CFR_PICTURES=1 its record becomes docs/pictures/dashboard.json, after some more lives."""
     if os.environ.get("CFR_PICTURES") == "1":
         for agent in site.agents:
-            agent.wait_generation(agent.generation() + 3, limit_s=60)
+            agent.wait_generation(agent.generation() + 3)
     text = json.dumps(Recording(site).record(site.outage), separators=(",", ":"))
     picture = dashboard.draw(text)
     assert "Time until expiry" in picture and "node2" in picture

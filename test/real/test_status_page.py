@@ -76,7 +76,7 @@ class Day:
                 self.renew_token(slot)
             for name, on in scenes.get(slot, ()):
                 self.outage(name, on)
-            eventually(self.is_settled, lambda: f"slot {slot}: {self.agent.request('GET', '/v1/credentials')}", 60)
+            eventually(self.is_settled, lambda: f"slot {slot}: {self.agent.request('GET', '/v1/credentials')}")
 
     def stop(self):
         self.agent.stop()

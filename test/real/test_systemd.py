@@ -341,7 +341,7 @@ def test_a_consumer_starts_when_its_credential_is_there(machine, service):
         assert machine.try_sh(f"[ -e {OUT}/late/creds.json ]").returncode != 0
         service.admin("/outage", on=False)
         service.admin("/volume/late/renew")
-        eventually(lambda: machine.is_active("app"), lambda: f"the consumer: {service.status('late')}", 30)
+        eventually(lambda: machine.is_active("app"), lambda: f"the consumer: {service.status('late')}")
         assert machine.try_sh(f"[ -e {OUT}/late/creds.json ]").returncode == 0
         machine.sh("systemctl stop app")
     service.restart(credential())
