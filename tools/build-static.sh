@@ -6,6 +6,8 @@
 # Ends with 3 where the sources cannot be had.
 set -eu
 cd "$(dirname "$0")/.."
+# Paths that ccache makes relative would be in the debug information, and differ from a build without it.
+export CCACHE_BASEDIR=
 
 die() {
     echo "static: $*" >&2

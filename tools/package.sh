@@ -3,6 +3,8 @@
 # puts them into DIR (build/package by default).
 set -eu
 cd "$(dirname "$0")/.."
+# Paths that ccache makes relative would be in the debug information, and differ from a build without it.
+export CCACHE_BASEDIR=
 sh tools/setup.sh build package
 build=build/package
 to=${2:-$build}
