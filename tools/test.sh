@@ -3,7 +3,7 @@
 #   sh tools/test.sh            all stages
 #   sh tools/test.sh dev lint   these only
 #   sh tools/test.sh fuzz       each fuzz target for CFR_FUZZ_SECONDS (60): about 40 minutes, and so no part of all stages
-# dev is what a change is tried with, in four minutes; fault is the rest of that build's tests: the models' whole state spaces, a
+# dev is what a change is tried with, in less than four minutes; fault is the rest of that build's tests: the models' whole state spaces, a
 # kill at each step, soaks, lost power.
 # CFR_REAL=1 lets the real stage build what it lacks (an API server, ten minutes); CFR_REQUIRE_REAL=1 makes a skip fail.
 # lint, valgrind and the static builds only compute and the tests mostly wait, so these run next to the other stages; their output
