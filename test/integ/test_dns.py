@@ -2,9 +2,11 @@
 """A name server that never answers: everything else goes on, and every program ends in time."""
 import json
 import os
+import pathlib
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -51,6 +53,13 @@ class Silent:
         return ("unshare", "-m", "sh", "-c", 'mount --bind "$1" /etc/resolv.conf && shift && exec "$@"', "sh", str(self.path))
 
 
+@pytest.fixture
+def tmp_path():
+    """In memory: to publish is to wait for the disk, which others use, and the waits are measured here."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        yield pathlib.Path(directory)
+
+
 @pytest.fixture(params=sorted(RESOLVERS))
 def silent(tmp_path, request):
     needs_namespace("-m")
@@ -73,7 +82,7 @@ class Prober:
 
     def __init__(self, agent, *asks):
         self.agent, self.asks = agent, asks
-        self.longest_s, self.count, self.failed = 0.0, 0, None
+        self.longest_s, self.longest, self.count, self.failed = 0.0, "", 0, None
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
 
@@ -87,7 +96,8 @@ class Prober:
                 except (OSError, AssertionError) as e:
                     self.failed = self.failed or f"{type(e).__name__}: {e}"
                 took = time.monotonic() - begun - (run_delay_s(self.agent.process.pid) + run_delay_s(me) - waited)
-                self.longest_s = max(self.longest_s, took)
+                if took > self.longest_s:
+                    self.longest_s, self.longest = took, f"{one.__name__} at {time.strftime('%T')}: {took:.3f} s\n{self.agent.log}"
                 self.count += 1
             time.sleep(0.01)
 
@@ -134,7 +144,7 @@ def prober_of(agent, at):
 
 def check_answers(prober):
     assert prober.failed is None and prober.count > 100
-    assert prober.longest_s < SILENCE_S
+    assert prober.longest_s < SILENCE_S, prober.longest
 
 
 def test_everything_else_is_answered(agent, silent):
