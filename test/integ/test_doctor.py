@@ -432,6 +432,8 @@ def test_which_proxy(sick, env, says):
 
 def test_an_address_of_version_6_alone(sick, tmp_path):
     needs_namespace("--mount", "--net")
+    if not os.path.exists("/etc/hosts"):
+        pytest.skip("there is no /etc/hosts in whose place another could be")
     hosts = tmp_path / "hosts"
     hosts.write_text("2001:db8::5 sts.example.test\n")
     sick.configure(sick.credential(exchange=aws(sick, endpoint="https://sts.example.test")))
