@@ -3,6 +3,7 @@
 #include "agent/daemon/daemon_private.h"
 #include "agent/loop/errand.h"
 #include "agent/loop/file_watcher.h"
+#include "agent/loop/process.h"
 #include "agent/loop/program.h"
 #include "agent/loop/sd_notify.h"
 #include "base/log.h"
@@ -100,6 +101,7 @@ static void on_signals(struct cfr_daemon *a)
         cfr_program_on_child();
         cfr_service_ca_on_child(a->host.service_ca);
         cfr_errand_reap();
+        cfr_process_reap_killed();
     }
     if (reload) {
         (void)cfr_daemon_reload(a, &err);

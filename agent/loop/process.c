@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define START_SLACK_MS 2000
-#define END_WAIT_MS    200
+#define KILLED_MAX     64
 #define COMM_MAX       15
 #define NO_UID         ((uid_t)-1)
 #define FILES_MAX      16384
@@ -490,14 +490,28 @@ void cfr_process_kill_group(pid_t pid, int signal)
         (void)kill(pid, signal);
 }
 
+/* Oldest first. What we may not kill (a set-user-id command), or what hangs in the kernel, must not hold up the other
+ * credentials. */
+static pid_t killed[KILLED_MAX];
+static size_t killed_count;
+
+void cfr_process_reap_killed(void)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < killed_count; i++) {
+        if (waitpid(killed[i], NULL, WNOHANG) == 0)
+            killed[kept++] = killed[i];
+    }
+    killed_count = kept;
+}
+
 void cfr_process_end(pid_t pid, int pidfd)
 {
-    struct pollfd p = {pidfd, POLLIN, 0};
-
     cfr_process_kill_group(pid, SIGKILL);
-    /* What we may not kill (a set-user-id command), or what hangs in the kernel, must not hold up the other
-     * credentials. */
-    if (poll(&p, 1, END_WAIT_MS) == 1)
-        (void)waitpid(pid, NULL, WNOHANG);
     (void)close(pidfd);
+    if (killed_count == KILLED_MAX)
+        memmove(killed, killed + 1, --killed_count * sizeof killed[0]);
+    killed[killed_count++] = pid;
+    cfr_process_reap_killed();
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes: signalling without hitting a reused pid, and starting commands with a clean environment.
  *
- * Reads /proc and blocks on nothing else, but for cfr_process_end (200 ms at most). No callbacks. A pidfd that a
- * function returns is the caller's; cfr_process_reap and cfr_process_end close it. Linux only: pidfd_open(2),
- * pidfd_send_signal(2). */
+ * Reads /proc and blocks on nothing else. No callbacks. A pidfd that a function returns is the caller's;
+ * cfr_process_reap and cfr_process_end close it. Linux only: pidfd_open(2), pidfd_send_signal(2). */
 #ifndef CFR_AGENT_LOOP_PROCESS_H
 #define CFR_AGENT_LOOP_PROCESS_H
 
@@ -43,8 +42,10 @@ int cfr_process_start_piped(char *const *argv, char *const *environment, int pip
 /* After *PIDFD became readable: reaps. 0 for exit status 0, else CFR_E_REJECTED in words ("exited with 3", "was
  * killed by signal 9"). */
 int cfr_process_reap(pid_t pid, int pidfd, struct cfr_err *err);
-/* Kills it with its group and reaps it; gives up, leaving a zombie, when it does not end at once. Closes PIDFD. */
+/* Kills it with its group, and leaves it to cfr_process_reap_killed: it may take any time to end. Closes PIDFD. */
 void cfr_process_end(pid_t pid, int pidfd);
+/* After SIGCHLD: reaps those of the last 64 given to cfr_process_end that have ended since. */
+void cfr_process_reap_killed(void);
 /* Signals the whole process group, and the process itself wherever it is. Not after it was reaped. */
 void cfr_process_kill_group(pid_t pid, int signal);
 

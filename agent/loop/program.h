@@ -3,9 +3,8 @@
  *
  * A program runs without a shell, in a process group of its own, with PATH and HOME alone as its environment, standard
  * input from /dev/null, and its messages on our standard error. What it prints is kept in a struct cfr_secret and never
- * logged. Does not block, but for the end of an overdue one (cfr_process_end). Callbacks come from cfr_program_on_child
- * and cfr_program_step, once for each program, and may start others or cancel others. Linux only, as
- * agent/loop/process.h. */
+ * logged. Does not block. Callbacks come from cfr_program_on_child and cfr_program_step, once for each program, and may
+ * start others or cancel others. Linux only, as agent/loop/process.h. */
 #ifndef CFR_AGENT_LOOP_PROGRAM_H
 #define CFR_AGENT_LOOP_PROGRAM_H
 

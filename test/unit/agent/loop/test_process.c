@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals to every process of a program, next to another user's processes of the same name. */
+/* Signals to every process of a program, next to another user's processes of the same name; and the end of a child. */
 #include "unit.h"
 
 #include "agent/loop/process.h"
@@ -126,9 +126,33 @@ static void anothers_processes_of_the_name_hide_nothing(void **state)
     assert_int_equal(signal_as(AGENT), CFR_E_MISSING);
 }
 
+/* Nobody waits for its end. */
+static void what_was_ended_is_reaped_later(void **state)
+{
+    char program[] = "/bin/sleep";
+    char seconds[] = "600";
+    char *const argv[] = {program, seconds, NULL};
+    char *const environment[] = {NULL};
+    struct cfr_err err;
+    pid_t pid;
+    int pidfd;
+
+    (void)state;
+    assert_int_equal(cfr_process_start(argv, environment, &pid, &pidfd, &err), 0);
+    cfr_process_end(pid, pidfd);
+    /* Until it was reaped it can be asked for, dead or not. */
+    for (int i = 0; i < LIMIT_S * 1000 && kill(pid, 0) == 0; i++) {
+        cfr_process_reap_killed();
+        (void)usleep(1000);
+    }
+    assert_int_equal(kill(pid, 0), -1);
+    assert_int_equal(errno, ESRCH);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_ended_is_reaped_later),
         cmocka_unit_test_setup_teardown(anothers_processes_of_the_name_hide_nothing, scratch_make, scratch_remove),
     };
 
