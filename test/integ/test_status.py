@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -89,6 +90,7 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell ignores it in what it runs in the background
             os.environ.pop("NO_COLOR", None)
             os.execv(CREDFRESH, [str(CREDFRESH), "status", *argv])
 
