@@ -374,7 +374,7 @@ def test_a_name_server_that_does_not_answer(sick, tmp_path):
 def test_a_server_that_says_nothing(sick):
     with silent_server() as port:
         sick.configure(sick.credential(exchange=aws(sick, endpoint=f"https://127.0.0.1:{port}")))
-        report = doctor(sick, "--timeout", "1s")
+        report = doctor(sick, "--timeout", "3s")
     found = report.one("net.timeout", "wrong", f"127.0.0.1:{port}", "within")
     assert "firewall" in found["remedy"]
     report.one("doctor.time", "warning")

@@ -255,7 +255,7 @@ def test_an_error_is_no_success(tmp_path, status, body, says):
     path = str(tmp_path / "sock")
     with Liar(path, status, body) as liar:
         for argv in (("wait",), ("wait", "demo"), ("rotate", "--all"), ("rotate", "demo"), ("status", "--exit-code")):
-            limit = ["--timeout", "300ms"] if argv[0] == "wait" else []
+            limit = ["--timeout", "2s"] if argv[0] == "wait" else []
             before = liar.requests
             done = subprocess.run([CREDFRESH, *argv, *limit, "-s", path], capture_output=True, text=True, timeout=20)
             assert (done.returncode, done.stdout) == (6, "") and says in done.stderr, (argv, done)
