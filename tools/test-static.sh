@@ -24,10 +24,12 @@ mkdir -p "$logs"
 export logs
 status=0
 # Those that took longest in the stage dev begin first: 1,000 s for what is not known, test_static.py among it.
-costs=$build/Testing/Temporary/CTestCostData.txt
-[ -f "$costs" ] || costs=/dev/null
-{ ctest --test-dir "$build" -N -R '^integ_' | sed -n 's/^ *Test *#[0-9]*: //p'; echo static; } |
-    awk 'NR == FNR { cost[$1] = $3; next } { print $1 in cost ? cost[$1] : 1000, $1 }' "$costs" - | sort -rn | cut -d ' ' -f 2 |
+names=$(ctest --test-dir "$build" -N -R '^integ_' | sed -n 's/^ *Test *#[0-9]*: //p')
+[ -n "$names" ] || { echo "static: there are no tests in $build" >&2; exit 1; }
+printf '%s\n' static $names |
+    awk -v costs="$build/Testing/Temporary/CTestCostData.txt" '
+        BEGIN { while ((getline line < costs) > 0) { split(line, word, " "); cost[word[1]] = word[3] } }
+        { print $1 in cost ? cost[$1] : 1000, $1 }' | sort -rn | cut -d ' ' -f 2 |
     xargs -P "$((12 * $(nproc)))" -I TEST sh -c '
     # integ_NAME, and integ_NAME.KofN for the Kth of N parts of a file.
     name=$(echo TEST | sed "s/^integ_//; s/[.].*//")
