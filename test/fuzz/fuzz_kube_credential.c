@@ -60,7 +60,8 @@ static void image_response(struct cfr_view auths)
     cfr_secret_free(&out);
 }
 
-/* PATTERN, a line end, IMAGE. A pattern without asterisks means itself, and what is below it. */
+/* PATTERN, a line end, IMAGE. A pattern without asterisks means itself, and what is below it; of an address of version
+ * 6 the kubelet compares what is between the brackets. */
 static void match(struct cfr_view text)
 {
     struct cfr_view line = {NULL, 0};
@@ -76,7 +77,7 @@ static void match(struct cfr_view text)
     good = cfr_k8s_image_match_check(pattern, &err) == 0;
     CFR_FUZZ_MUST(good || err.text[0] != '\0');
     CFR_FUZZ_MUST(!cfr_k8s_image_match(pattern, rest) || good);
-    if (good && strlen(pattern) == line.n && strpbrk(pattern, "*") == NULL)
+    if (good && strlen(pattern) == line.n && strpbrk(pattern, "*[") == NULL)
         CFR_FUZZ_MUST(cfr_k8s_image_match(pattern, line) &&
                       (cfr_k8s_image_match(pattern, rest) == false || cfr_view_starts(rest, pattern)));
     free(pattern);
