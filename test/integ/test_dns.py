@@ -20,7 +20,7 @@ RESOLVERS = {
     "ndots": SEARCH + "\noptions ndots:5\n",
     "patient": SEARCH + "\noptions timeout:30 attempts:5\n",
 }
-SILENCE_S = 2.0  # an answer that comes within it did not wait for a name server, for which libcurl and glibc wait 5 s and more
+SILENCE_S = 2.0  # an answer that comes within it did not wait for a name server, for which glibc waits 5 s and more
 
 
 class Silent:
