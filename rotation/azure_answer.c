@@ -82,8 +82,7 @@ static int read_list(const struct cfr_rotation_azure *c, const struct cfr_json *
 
         if (!read_key(one, &key))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has a secret without a proper keyId");
-        key.active = !cfr_rotation_rest_has_ended(one, "endDateTime", ask->now_s);
-        key.ends_s = cfr_rotation_rest_time(one, "endDateTime");
+        cfr_rotation_rest_set_end(&key, cfr_rotation_rest_time(one, "endDateTime"), ask->now_s);
         (void)cfr_rotation_rest_copy(key.hint, sizeof key.hint, cfr_json_text(one, "hint"));
         rc = cfr_rotation_rest_keep(&out->keys, &key, ask, err);
     }

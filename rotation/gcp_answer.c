@@ -97,8 +97,7 @@ static int read_list(const struct cfr_json *doc, int64_t now_s, struct cfr_rotat
             continue;
         if (!read_key(key, &one))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has a key without a proper name");
-        one.active = one.active && !cfr_rotation_rest_has_ended(key, "validBeforeTime", now_s);
-        one.ends_s = cfr_rotation_rest_time(key, "validBeforeTime");
+        cfr_rotation_rest_set_end(&one, cfr_rotation_rest_time(key, "validBeforeTime"), now_s);
         rc = cfr_rotation_rest_keep(&out->keys, &one, NULL, err);
     }
     return rc;

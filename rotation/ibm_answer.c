@@ -67,8 +67,8 @@ static bool read_key(const struct cfr_json *one, int64_t now_s, struct cfr_rotat
     bool disabled = false;
 
     (void)cfr_json_bool(cfr_json_get(one, "disabled"), &disabled);
-    *out = (struct cfr_rotation_key){.created_s = read_time(one, "created_at"), .ends_s = read_time(one, "expires_at")};
-    out->active = !disabled && (out->ends_s == 0 || out->ends_s > now_s);
+    *out = (struct cfr_rotation_key){.created_s = read_time(one, "created_at"), .active = !disabled};
+    cfr_rotation_rest_set_end(out, read_time(one, "expires_at"), now_s);
     (void)cfr_rotation_rest_copy(out->name, sizeof out->name, cfr_json_text(one, "name"));
     (void)cfr_rotation_rest_copy(out->maker, sizeof out->maker, cfr_json_text(one, "created_by"));
     return cfr_rotation_rest_copy(out->id, sizeof out->id, cfr_json_text(one, "id")) &&

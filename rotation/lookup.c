@@ -9,15 +9,19 @@
 enum cfr_rotation_key_state cfr_rotation_look_up(const struct cfr_rotation_keys *keys, const char *id)
 {
     for (size_t i = 0; i < keys->count; i++) {
-        if (strcmp(keys->key[i].id, id) == 0)
-            return keys->key[i].active ? CFR_ROTATION_KEY_ACTIVE : CFR_ROTATION_KEY_DEACTIVATED;
+        const struct cfr_rotation_key *key = &keys->key[i];
+
+        if (strcmp(key->id, id) == 0)
+            return key->active    ? CFR_ROTATION_KEY_ACTIVE
+                   : key->expired ? CFR_ROTATION_KEY_EXPIRED
+                                  : CFR_ROTATION_KEY_DEACTIVATED;
     }
     return CFR_ROTATION_KEY_DELETED;
 }
 
 bool cfr_rotation_is_refused(const struct cfr_rotation_rotation *r)
 {
-    return r->key_state == CFR_ROTATION_KEY_DEACTIVATED || r->key_state == CFR_ROTATION_KEY_DELETED;
+    return r->key_state != CFR_ROTATION_KEY_UNKNOWN && r->key_state != CFR_ROTATION_KEY_ACTIVE;
 }
 
 bool cfr_rotation_must_replace(const struct cfr_rotation_rotation *r)

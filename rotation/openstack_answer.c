@@ -65,8 +65,7 @@ static int read_list(const struct cfr_json *doc, const struct cfr_rotation_ask *
 
         if (!read_key(one, &key))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has an application credential without a proper id");
-        key.active = !cfr_rotation_rest_has_ended(one, "expires_at", ask->now_s);
-        key.ends_s = cfr_rotation_rest_time(one, "expires_at");
+        cfr_rotation_rest_set_end(&key, cfr_rotation_rest_time(one, "expires_at"), ask->now_s);
         rc = cfr_rotation_rest_keep(&out->keys, &key, ask, err);
     }
     return rc;

@@ -35,8 +35,9 @@ struct cfr_rotation_key {
     char name[CFR_ROTATION_NAME_MAX];   /* "" where the cloud's keys have none */
     char maker[CFR_ROTATION_MAKER_MAX]; /* who made it, in the cloud's words; "" = it does not say */
     int64_t created_s;                  /* by the cloud's clock; 0 = it does not say */
-    int64_t ends_s;                     /* of a new one: when it ends by itself; 0 = it does not */
+    int64_t ends_s;                     /* when it expires; 0 = it does not */
     bool active;
+    bool expired; /* so it is not active either */
     bool foreign; /* made in a way that is not ours */
     char hint[8]; /* how its secret begins, where the cloud's list says so; "" = it does not */
 };

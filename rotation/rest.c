@@ -102,11 +102,11 @@ int64_t cfr_rotation_rest_time(const struct cfr_json *object, const char *key)
     return cfr_time_parse(cfr_json_text(object, key), &when_s) && when_s < NEVER_S ? when_s : 0;
 }
 
-bool cfr_rotation_rest_has_ended(const struct cfr_json *object, const char *key, int64_t now_s)
+void cfr_rotation_rest_set_end(struct cfr_rotation_key *key, int64_t ends_s, int64_t now_s)
 {
-    int64_t end_s = cfr_rotation_rest_time(object, key);
-
-    return end_s != 0 && end_s <= now_s;
+    key->ends_s = ends_s;
+    key->expired = ends_s != 0 && ends_s <= now_s;
+    key->active = key->active && !key->expired;
 }
 
 bool cfr_rotation_rest_copy(char *to, size_t size, struct cfr_view text)

@@ -30,8 +30,8 @@ struct cfr_writer cfr_rotation_rest_body(struct cfr_wire_request *out, struct cf
 
 /* A member's instant in Unix seconds; 0 where there is none, and after the year 9998, which means never. */
 int64_t cfr_rotation_rest_time(const struct cfr_json *object, const char *key);
-/* True if a member has an instant that is not after NOW_S: the cloud lists keys that have expired, too. */
-bool cfr_rotation_rest_has_ended(const struct cfr_json *object, const char *key, int64_t now_s);
+/* KEY expires at ENDS_S, 0 = never: if that is not after NOW_S it is not active. Clouds list expired keys, too. */
+void cfr_rotation_rest_set_end(struct cfr_rotation_key *key, int64_t ends_s, int64_t now_s);
 /* Copies TEXT to TO, which is empty if TEXT is too long or not printable. True if it was copied. */
 bool cfr_rotation_rest_copy(char *to, size_t size, struct cfr_view text);
 /* The longest list of keys is limited: of a longer one those are left out that neither have a name of ours nor are what

@@ -184,6 +184,7 @@ static bool adopt(struct cfr_rotation_rotation *r, const struct cfr_rotation_fac
     }
     key = find_found(r, f);
     r->unfit = key == NULL                          ? CFR_ROTATION_UNFIT_UNLISTED
+               : key->expired                       ? CFR_ROTATION_UNFIT_EXPIRED
                : !key->active                       ? CFR_ROTATION_UNFIT_INACTIVE
                : r->try_s != 0 && r->successes == 0 ? CFR_ROTATION_UNFIT_REFUSED
                                                     : CFR_ROTATION_FIT;
@@ -438,6 +439,7 @@ static bool verified(struct cfr_rotation_rotation *r, const struct cfr_rotation_
 static bool replace(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
     const struct cfr_rotation_journal *j = &r->journal;
+    enum cfr_rotation_key_state found = cfr_rotation_look_up(&r->seen, j->current);
 
     if (f->alone || !(f->wanted || r->rules.replace || f->now_s >= cfr_rotation_due_s(j, &r->rules)))
         return wait_or_look_up(r, f, out, INT64_MAX);
@@ -448,7 +450,7 @@ static bool replace(struct cfr_rotation_rotation *r, const struct cfr_rotation_f
     if (!cfr_rotation_is_full(r))
         return begin(r, f, out);
     /* Nothing works with it, and the old one may be the last that does. */
-    if (cfr_rotation_look_up(&r->seen, j->current) == CFR_ROTATION_KEY_DEACTIVATED)
+    if (found == CFR_ROTATION_KEY_DEACTIVATED || found == CFR_ROTATION_KEY_EXPIRED)
         act(out, CFR_ROTATION_ACT_DELETE, j->current);
     else
         wait_until(out, r->listed_s + CFR_ROTATION_FULL_S);

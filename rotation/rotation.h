@@ -76,6 +76,7 @@ enum cfr_rotation_key_state {
     CFR_ROTATION_KEY_UNKNOWN, /* not looked up by this run yet, or none is published */
     CFR_ROTATION_KEY_ACTIVE,
     CFR_ROTATION_KEY_DEACTIVATED,
+    CFR_ROTATION_KEY_EXPIRED, /* its time was over; activating it does not help */
     CFR_ROTATION_KEY_DELETED,
 };
 
@@ -123,7 +124,7 @@ struct cfr_rotation_rules {
     int64_t settle_s; /* how long after INTENT a key whose answer was lost may still turn up; a key is not looked up
                          before it is that old */
     int64_t lookup_s; /* between lookups of the published key; 0 = an hour */
-    bool replace;     /* a published key that was deleted or deactivated is replaced at once */
+    bool replace;     /* a published key that was deleted or deactivated, or has expired, is replaced at once */
     double spread;    /* 0 to 1, stable for a credential: up to a tenth of expire_after earlier, and of the
                          time between lookups, so that fleets spread */
 };
@@ -177,6 +178,7 @@ enum cfr_rotation_unfit {
     CFR_ROTATION_FIT,
     CFR_ROTATION_UNFIT_UNLISTED,
     CFR_ROTATION_UNFIT_INACTIVE,
+    CFR_ROTATION_UNFIT_EXPIRED,
     CFR_ROTATION_UNFIT_REFUSED,
 };
 
@@ -231,14 +233,16 @@ bool cfr_rotation_listed(struct cfr_rotation_rotation *r, const struct cfr_rotat
 void cfr_rotation_lookup_failed(struct cfr_rotation_rotation *r, int64_t now_s);
 /* When the published key is looked up next, Unix seconds; INT64_MAX while there is none, or it is about to change. */
 int64_t cfr_rotation_lookup_s(const struct cfr_rotation_rotation *r, int64_t now_s);
-/* The published key is deleted or deactivated for certain. */
+/* The published key is deleted, deactivated or expired for certain. */
 bool cfr_rotation_is_refused(const struct cfr_rotation_rotation *r);
 /* It is, and is to be replaced for that. */
 bool cfr_rotation_must_replace(const struct cfr_rotation_rotation *r);
-/* What KEYS, a list that was just made, say of the key ID: ACTIVE, DEACTIVATED or DELETED. */
+/* What KEYS, a list that was just made, say of the key ID: anything but UNKNOWN. */
 enum cfr_rotation_key_state cfr_rotation_look_up(const struct cfr_rotation_keys *keys, const char *id);
-/* "active", "deactivated", "deleted"; NULL for UNKNOWN. */
+/* "active", "deactivated", "expired", "deleted"; NULL for UNKNOWN. */
 const char *cfr_rotation_key_state_name(enum cfr_rotation_key_state state);
+/* What became of a key that is refused, to follow its name: "was deleted in the cloud", "has expired". */
+const char *cfr_rotation_key_fate(enum cfr_rotation_key_state state);
 /* The secret of the key that was found is stored, under NAME; the last list has the key. */
 bool cfr_rotation_taken(struct cfr_rotation_rotation *r, const char *name, int64_t found_s, int64_t now_s);
 /* The configured owner is SUBJECT now: another one's keys become former ones. True if they did. LEFT, which may be

@@ -18,8 +18,16 @@ const char *cfr_rotation_key_state_name(enum cfr_rotation_key_state state)
 {
     return state == CFR_ROTATION_KEY_ACTIVE        ? "active"
            : state == CFR_ROTATION_KEY_DEACTIVATED ? "deactivated"
+           : state == CFR_ROTATION_KEY_EXPIRED     ? "expired"
            : state == CFR_ROTATION_KEY_DELETED     ? "deleted"
                                                    : NULL;
+}
+
+const char *cfr_rotation_key_fate(enum cfr_rotation_key_state state)
+{
+    return state == CFR_ROTATION_KEY_EXPIRED       ? "has expired"
+           : state == CFR_ROTATION_KEY_DEACTIVATED ? "was deactivated in the cloud"
+                                                   : "was deleted in the cloud";
 }
 
 static void list_seen(const struct cfr_rotation_rotation *r, char *out, size_t size)
@@ -85,14 +93,13 @@ static void describe_kept(const struct cfr_rotation_rotation *r, char out[CFR_RO
                        j->current, j->old);
     else if (r->rules.replace)
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
-                       "another key: the published key %.40s was %s in the cloud, so the old key %.40s is kept",
-                       j->current, cfr_rotation_key_state_name(r->key_state), j->old);
+                       "another key: the published key %.40s %s, so the old key %.40s is kept", j->current,
+                       cfr_rotation_key_fate(r->key_state), j->old);
     else
-        (void)snprintf(
-            out, CFR_ROTATION_WORDS_MAX,
-            CFR_ROTATION_WAITS_OPERATOR
-            "the published key %.40s was %s in the cloud, so the old key %.40s is kept: run `credfresh rotate`",
-            j->current, cfr_rotation_key_state_name(r->key_state), j->old);
+        (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
+                       CFR_ROTATION_WAITS_OPERATOR
+                       "the published key %.40s %s, so the old key %.40s is kept: run `credfresh rotate`",
+                       j->current, cfr_rotation_key_fate(r->key_state), j->old);
 }
 
 static void describe_grace(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
@@ -139,10 +146,12 @@ static void describe_unfit(const struct cfr_rotation_rotation *r, const struct c
                    hint ? f->found_hint : f->found_id, hint ? "..." : "",
                    unlisted                                  ? "is none of "
                    : r->unfit == CFR_ROTATION_UNFIT_INACTIVE ? "is deactivated"
+                   : r->unfit == CFR_ROTATION_UNFIT_EXPIRED  ? "has expired"
                                                              : "is refused by the cloud",
                    unlisted ? r->journal.subject : "", unlisted && hint ? ", or not the only one that begins so" : "",
                    unlisted                                  ? "check whose key it is"
                    : r->unfit == CFR_ROTATION_UNFIT_INACTIVE ? "activate it"
+                   : r->unfit == CFR_ROTATION_UNFIT_EXPIRED  ? "put one that is valid in its place"
                                                              : "check its secret");
 }
 

@@ -55,8 +55,8 @@ static void report_state(struct cfr_doctor *d, const struct cfr_config_credentia
                           state == CFR_ROTATION_KEY_DEACTIVATED
                               ? "activate it in the cloud, or let credfresh replace it: `credfresh rotate`"
                               : "let credfresh replace it: `credfresh rotate`",
-                          "the published key %s of %s was %s in the cloud, and consumers are refused", j->current,
-                          j->subject, cfr_rotation_key_state_name(state));
+                          "the published key %s of %s %s, and consumers are refused", j->current, j->subject,
+                          cfr_rotation_key_fate(state));
 }
 
 int cfr_doctor_mint_admin(const struct cfr_doctor *d, struct cfr_doctor_case *one, struct cfr_err *err)

@@ -363,8 +363,8 @@ static void log_progress(struct cfr_rotator *m, enum cfr_rotation_step before, s
         before == CFR_ROTATION_RETIRING || before == CFR_ROTATION_INACTIVE || before == CFR_ROTATION_DELETING;
 
     if (j->step == CFR_ROTATION_PUBLISHED && retired)
-        cfr_log(CFR_LOG_WARN, m->config->name, NULL, "the old key %s is kept, because the published key %s was %s",
-                j->old, j->current, cfr_rotation_key_state_name(m->r.key_state));
+        cfr_log(CFR_LOG_WARN, m->config->name, NULL, "the old key %s is kept, because the published key %s %s", j->old,
+                j->current, cfr_rotation_key_fate(m->r.key_state));
     else if (j->step != before)
         cfr_log(CFR_LOG_INFO, m->config->name, NULL, "rotation %llu goes on: %s", (unsigned long long)j->rotation,
                 cfr_rotation_step_name(j->step));

@@ -90,7 +90,7 @@ void cfr_rotator_clear_failure(struct cfr_rotator *m);
 /* What is under way, or due, needs the credential named `with`. */
 bool cfr_rotator_needs_admin(const struct cfr_rotator *m);
 
-/* The published key is deleted or deactivated in the cloud for certain. For NULL, too. */
+/* The published key is deleted, deactivated or expired in the cloud for certain. For NULL, too. */
 bool cfr_rotator_is_refused(const struct cfr_rotator *m);
 /* It is, and is to be replaced now, by a start. */
 bool cfr_rotator_must_replace(const struct cfr_rotator *m);

@@ -126,9 +126,9 @@ static void on_listed(struct cfr_rotator *m, int64_t now_s)
         return;
     if (cfr_rotation_is_refused(&m->r)) {
         m->found_refused = m->r.rules.replace;
-        cfr_log(CFR_LOG_ERROR, m->config->name, NULL,
-                "the published key %s of %s was %s in the cloud, and not by credfresh; consumers are refused. %s%s%s",
-                key, m->r.journal.subject, cfr_rotation_key_state_name(m->r.key_state),
+        cfr_log(CFR_LOG_ERROR, m->config->name, NULL, "the published key %s of %s %s%s; consumers are refused. %s%s%s",
+                key, m->r.journal.subject, cfr_rotation_key_fate(m->r.key_state),
+                m->r.key_state == CFR_ROTATION_KEY_EXPIRED ? "" : ", and not by credfresh",
                 m->r.rules.replace ? "It is replaced now"
                                    : "It is not replaced, because `mint.verify` is false: run `credfresh rotate`",
                 m->r.journal.old[0] != '\0' ? "; kept is the old key " : "", m->r.journal.old);

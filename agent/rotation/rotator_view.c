@@ -154,8 +154,8 @@ void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_st
                        CFR_ROTATION_WAITS_OPERATOR "%.63s may not create keys of %.200s, so its own key is passed on",
                        m->config->mint->with, j->subject);
     if (cfr_rotator_is_refused(m))
-        (void)snprintf(m->refused, sizeof m->refused, "the published key %s of %s was %s in the cloud%s%s%s",
-                       j->current, j->subject, cfr_rotation_key_state_name(m->r.key_state),
+        (void)snprintf(m->refused, sizeof m->refused, "the published key %s of %s %s%s%s%s", j->current, j->subject,
+                       cfr_rotation_key_fate(m->r.key_state),
                        m->r.rules.replace ? "" : ", and is not replaced: `mint.verify` is false",
                        j->old[0] != '\0' ? "; kept is the old key " : "", j->old);
     stuck = m->broken.code != 0 || cfr_rotator_is_refused(m) ||

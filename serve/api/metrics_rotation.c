@@ -30,7 +30,7 @@ void cfr_api_metrics_rotation_state(struct cfr_str *out, const char *family, con
 void cfr_api_metrics_key_state(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,
                                int64_t now_s)
 {
-    static const char *const states[] = {"active", "deactivated", "deleted"};
+    static const char *const states[] = {"active", "deactivated", "expired", "deleted"};
 
     (void)now_s;
     for (size_t i = 0; c->mint.key_state != NULL && i < sizeof states / sizeof states[0]; i++) {

@@ -59,7 +59,8 @@ struct cfr_api_status_mint {
     const char *old_key;          /* id of the previous key, which still works, or NULL */
     const char *const *put_aside; /* ids of keys that may be another user's and are deactivated, or left */
     size_t put_aside_count;
-    const char *key_state; /* of the published one in the cloud: "active", "deactivated", "deleted"; NULL = not known */
+    const char *key_state;   /* of the published one in the cloud: "active", "deactivated", "expired", "deleted"; NULL =
+                                not known */
     const char *key_refused; /* why consumers are refused with it, in words; NULL = nothing is known against it */
     const char *passed_on;   /* the credential whose own key is published while none may be made; NULL = none */
     const char *role;        /* "holder", "follower" of a rotation that several agents share; NULL: it is not shared */

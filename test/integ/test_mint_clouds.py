@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from conftest import LocalCloud, eventually
-from mint_kinds import ACCOUNT, KINDS, all_settings, held, mint_of, only_published, wait_all
+from mint_kinds import ACCOUNT, KINDS, TENANT, all_settings, held, mint_of, only_published, wait_all
 
 LATE = {"use_late_s": 3, "list_late_s": 0.7}  # the former longer than all tries take that would succeed
 
@@ -140,6 +140,22 @@ def test_adoption(agent_factory, shared, kind):
     eventually(lambda: mint_of(agent, kind).get("step") == "rest" and mint_of(agent, kind).get("key") != key,
                lambda: f"{mint_of(agent, kind)}\n{agent.log}")
     assert kind.use(agent) == 200 and key not in kind.held(shared)
+
+
+def test_what_has_expired_is_not_adopted(agent_factory, shared):
+    """Azure has nothing that could be activated again."""
+    agent = agent_factory(shared)
+    kind = next(one for one in KINDS if one.name == "azure")
+    ends = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=3)
+    made = kind.by_hand(shared, "addPassword", {"passwordCredential": {"endDateTime": ends.strftime("%Y-%m-%dT%H:%M:%SZ")}})
+    given = agent.dir / "given"
+    given.write_text(f"AZURE_TENANT_ID={TENANT}\nAZURE_CLIENT_ID={kind.subject}\nAZURE_CLIENT_SECRET={made['secretText']}\n")
+    eventually(lambda: datetime.datetime.now(datetime.timezone.utc) > ends, lambda: "the clock stands still")
+    agent.configure(*kind.configured(agent, adopt=str(given))).start()
+    eventually(lambda: "that was found has expired; put one that is valid in its place" in
+               (agent.status(kind.credential).get("last_error") or {}).get("message", ""), lambda: agent.log)
+    assert not kind.directory(agent).exists()
+    kind.delete(shared, made["keyId"])
 
 
 def test_an_api_key_makes_others(agent):

@@ -613,6 +613,9 @@ static void a_key_that_was_removed(void **state)
         list_one(&r, START_S + 10, true, false);
         assert_string_equal(cfr_rotation_key_state_name(r.key_state), "deactivated");
         assert_int_equal(cfr_rotation_must_replace(&r), replace != 0);
+        r.key_state = CFR_ROTATION_KEY_EXPIRED;
+        assert_string_equal(cfr_rotation_key_state_name(r.key_state), "expired");
+        assert_int_equal(cfr_rotation_must_replace(&r), replace != 0);
         cfr_rotation_next(&r, &f, &changed, &todo);
         assert_int_equal(todo.action, replace != 0 ? CFR_ROTATION_ACT_LIST : CFR_ROTATION_ACT_WAIT);
         /* It is active again: there is nothing to replace. */
@@ -820,7 +823,13 @@ static void a_key_that_was_found(void **state)
     assert_false(cfr_rotation_listed(&r, &keys, START_S));
     cfr_rotation_next(&r, &f, &changed, &todo);
     assert_int_equal(r.unfit, CFR_ROTATION_UNFIT_INACTIVE);
+    keys.key[0].expired = true;
+    assert_false(cfr_rotation_listed(&r, &keys, START_S));
+    cfr_rotation_next(&r, &f, &changed, &todo);
+    cfr_rotation_words(&r, &f, words);
+    assert_non_null(strstr(words, "abc... that was found has expired; put one that is valid in its place"));
     keys.key[0].active = true;
+    keys.key[0].expired = false;
     assert_false(cfr_rotation_listed(&r, &keys, START_S));
     cfr_rotation_next(&r, &f, &changed, &todo);
     assert_int_equal(todo.action, CFR_ROTATION_ACT_VERIFY);
