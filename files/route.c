@@ -20,6 +20,7 @@ static bool enter(void *ctx, int dir_fd, const struct stat *st, unsigned mount)
     struct cfr_route *out = look->out;
 
     out->storage = cfr_mount_storage(dir_fd, mount);
+    out->mount = mount;
     if (st->st_uid != 0 && st->st_uid != geteuid() && !out->foreign) {
         out->foreign = true;
         out->uid = st->st_uid;

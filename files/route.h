@@ -17,9 +17,10 @@ enum cfr_route_storage {
 
 struct cfr_route {
     enum cfr_route_storage storage;
-    bool foreign; /* it leads through a directory of a user who is neither root nor ours */
-    uid_t uid;    /* with FOREIGN: whose */
-    bool blocked; /* a link on the way is not followed: what is behind it may be anything, and may not answer */
+    bool foreign;   /* it leads through a directory of a user who is neither root nor ours */
+    uid_t uid;      /* with FOREIGN: whose */
+    unsigned mount; /* of the last directory, as statx(2) numbers it; 0: the kernel does not say (before 5.8) */
+    bool blocked;   /* a link on the way is not followed: what is behind it may be anything, and may not answer */
 };
 
 /* Looks at PATH (absolute) as far as it exists; at the directory that it is in, and with IS_DIRECTORY at itself too.

@@ -13,6 +13,7 @@
 
 #define WAIT_MS     50
 #define LOOK_NS     500000
+#define SILENT_MS   1000 /* several files of a mount that hangs are not waited for one after the other */
 #define HANGING_MAX 32
 #define UNASKED_MS  600000 /* what nobody has asked for since then is of a former configuration */
 
@@ -33,8 +34,10 @@ struct reading {
 struct hanging {
     char *path; /* NULL: a free place */
     size_t limit;
+    unsigned mount;
     struct cfr_errand *errand;
-    int64_t asked_boot_ms; /* when its reader came last */
+    int64_t asked_boot_ms;  /* when its reader came last */
+    int64_t waited_boot_ms; /* when it was waited for in vain; 0 = it was not waited for */
 };
 
 static struct hanging hanging[HANGING_MAX];
@@ -63,19 +66,32 @@ void cfr_slow_file_guard(void)
     guards = true;
 }
 
-bool cfr_slow_file_is(const char *path)
+/* The mount of PATH is stored in MOUNT. */
+static bool is_slow(const char *path, unsigned *mount)
 {
     struct cfr_route route;
+    bool slow;
 
+    *mount = 0;
     /* These always answer, and a child has other descriptors than we. */
     if (!guards || strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/", 5) == 0)
         return false;
     /* The directory that it is in, and the one that a link at its end leads to. */
     cfr_route_find(path, false, false, &route);
-    if (route.storage == CFR_ROUTE_REMOTE || route.blocked)
-        return true;
-    cfr_route_find(path, true, false, &route);
-    return route.storage == CFR_ROUTE_REMOTE;
+    slow = route.storage == CFR_ROUTE_REMOTE || route.blocked;
+    if (!slow) {
+        cfr_route_find(path, true, false, &route);
+        slow = route.storage == CFR_ROUTE_REMOTE;
+    }
+    *mount = route.mount;
+    return slow;
+}
+
+bool cfr_slow_file_is(const char *path)
+{
+    unsigned mount;
+
+    return is_slow(path, &mount);
 }
 
 static int read_here(const char *path, struct cfr_secret *out, struct stat *status, struct cfr_err *err)
@@ -122,6 +138,18 @@ static struct hanging *find(const char *path, size_t limit)
     return unused;
 }
 
+/* A file of MOUNT was waited for in vain just now. */
+static bool is_silent(unsigned mount, int64_t now_ms)
+{
+    for (size_t i = 0; i < HANGING_MAX; i++) {
+        const struct hanging *h = &hanging[i];
+
+        if (h->path != NULL && h->mount == mount && h->waited_boot_ms != 0 && now_ms - h->waited_boot_ms < SILENT_MS)
+            return true;
+    }
+    return false;
+}
+
 static enum cfr_errand_state wait_for(struct cfr_errand *e)
 {
     const struct timespec pause = {.tv_nsec = LOOK_NS};
@@ -159,17 +187,20 @@ int cfr_slow_file_read(const char *path, struct cfr_secret *out, struct stat *st
     struct hanging *h;
     struct cfr_errand *e;
     enum cfr_errand_state state;
+    int64_t now_ms = cfr_clock_now().boot_ms;
+    unsigned mount;
+    bool silent;
     int rc;
 
     forget_unasked();
     cfr_secret_clear(out);
-    if (!cfr_slow_file_is(path))
+    if (!is_slow(path, &mount))
         return read_here(path, out, status, err);
     h = find(path, out->limit);
     if (h == NULL)
         return cfr_err_set(err, CFR_E_TIMEOUT, "%s is not read: %d other files have not answered", path, HANGING_MAX);
     if (h->path != NULL) {
-        h->asked_boot_ms = cfr_clock_now().boot_ms;
+        h->asked_boot_ms = now_ms;
         state = cfr_errand_look(h->errand);
         if (state == CFR_ERRAND_RUNNING)
             return fail_hanging(path, err);
@@ -180,10 +211,16 @@ int cfr_slow_file_read(const char *path, struct cfr_secret *out, struct stat *st
     rc = cfr_errand_start(read_file, &r, sizeof(struct found) + out->limit, &e, err);
     if (rc != 0)
         return cfr_err_prefix(err, "%s", path);
-    state = wait_for(e);
+    silent = is_silent(mount, now_ms);
+    state = silent ? cfr_errand_look(e) : wait_for(e);
     if (state != CFR_ERRAND_RUNNING)
         return take(e, state, path, out, status, err);
-    *h = (struct hanging){strdup(path), out->limit, e, cfr_clock_now().boot_ms};
+    *h = (struct hanging){.path = strdup(path),
+                          .limit = out->limit,
+                          .mount = mount,
+                          .errand = e,
+                          .asked_boot_ms = now_ms,
+                          .waited_boot_ms = silent ? 0 : now_ms};
     if (h->path == NULL)
         cfr_errand_close(e);
     return fail_hanging(path, err);

@@ -18,7 +18,8 @@ void cfr_slow_file_guard(void);
  * blocks. */
 bool cfr_slow_file_is(const char *path);
 /* As cfr_file_read, but of such a file it blocks for up to 50 ms: CFR_E_TIMEOUT if there was no answer, and at once
- * while there is none to an earlier one. STATUS (may be NULL) is that of the file before it was read. */
+ * while there is none to an earlier one, or for a second after another file of the same mount has not answered. STATUS
+ * (may be NULL) is that of the file before it was read. */
 int cfr_slow_file_read(const char *path, struct cfr_secret *out, struct stat *status, struct cfr_err *err);
 
 #endif

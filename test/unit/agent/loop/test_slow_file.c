@@ -8,7 +8,7 @@
 #include "files/file.h"
 
 #include <stdio.h>
-
+#include <time.h>
 #include <unistd.h>
 
 #define SYSFS  "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -18,11 +18,21 @@
 static struct cfr_err err;
 static bool hangs;
 static int64_t later_ms;
+static unsigned pauses;
 
 struct cfr_now __real_cfr_clock_now(void);
 struct cfr_now __wrap_cfr_clock_now(void);
 int __real_cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *e);
 int __wrap_cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *e);
+
+int __real_nanosleep(const struct timespec *pause, struct timespec *rest);
+int __wrap_nanosleep(const struct timespec *pause, struct timespec *rest);
+
+int __wrap_nanosleep(const struct timespec *pause, struct timespec *rest)
+{
+    pauses++;
+    return __real_nanosleep(pause, rest);
+}
 
 struct cfr_now __wrap_cfr_clock_now(void)
 {
@@ -127,12 +137,31 @@ static void forgets_what_nobody_asks_for(void **state)
     cfr_errand_reap();
 }
 
+/* A mount that begins to hang keeps the loop waiting once, not once for each of the files on it that are read now. */
+static void waits_once_for_a_mount(void **state)
+{
+    (void)state;
+    cfr_slow_file_guard();
+    later_ms += 601000;
+    hangs = true;
+    pauses = 0;
+    assert_true(is_tried("first"));
+    assert_int_equal(pauses, 100);
+    assert_true(is_tried("second") && is_tried("third"));
+    assert_int_equal(pauses, 100);
+    later_ms += 2000;
+    assert_true(is_tried("fourth"));
+    assert_int_equal(pauses, 200);
+    hangs = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tells_which_files_they_are),
         cmocka_unit_test(reads_as_we_would),
         cmocka_unit_test(forgets_what_nobody_asks_for),
+        cmocka_unit_test(waits_once_for_a_mount),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
