@@ -125,6 +125,17 @@ static void describe_grace(const struct cfr_rotation_rotation *r, const struct c
                        (unsigned long long)j->generation);
 }
 
+/* What is wrong with a key that was found, and what the operator does. */
+static const struct {
+    const char *how;
+    const char *remedy;
+} unfit[] = {
+    [CFR_ROTATION_UNFIT_UNLISTED] = {"is none of ", "check whose key it is"},
+    [CFR_ROTATION_UNFIT_INACTIVE] = {"is deactivated", "activate it"},
+    [CFR_ROTATION_UNFIT_EXPIRED] = {"has expired", "put one that is valid in its place"},
+    [CFR_ROTATION_UNFIT_REFUSED] = {"is refused by the cloud", "check its secret"},
+};
+
 /* The key that was found is not adopted. */
 static void describe_unfit(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
                            char out[CFR_ROTATION_WORDS_MAX])
@@ -143,16 +154,9 @@ static void describe_unfit(const struct cfr_rotation_rotation *r, const struct c
     (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
                    CFR_ROTATION_WAITS_OPERATOR
                    "the key %.130s%s that was found %s%.90s%s; %s, or remove `adopt` to have another key created",
-                   hint ? f->found_hint : f->found_id, hint ? "..." : "",
-                   unlisted                                  ? "is none of "
-                   : r->unfit == CFR_ROTATION_UNFIT_INACTIVE ? "is deactivated"
-                   : r->unfit == CFR_ROTATION_UNFIT_EXPIRED  ? "has expired"
-                                                             : "is refused by the cloud",
+                   hint ? f->found_hint : f->found_id, hint ? "..." : "", unfit[r->unfit].how,
                    unlisted ? r->journal.subject : "", unlisted && hint ? ", or not the only one that begins so" : "",
-                   unlisted                                  ? "check whose key it is"
-                   : r->unfit == CFR_ROTATION_UNFIT_INACTIVE ? "activate it"
-                   : r->unfit == CFR_ROTATION_UNFIT_EXPIRED  ? "put one that is valid in its place"
-                                                             : "check its secret");
+                   unfit[r->unfit].remedy);
 }
 
 static bool is_kept(const struct cfr_rotation_rotation *r)

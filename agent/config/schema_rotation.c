@@ -83,8 +83,8 @@ static const struct cfr_field mint_fields[] = {
                  "not ask at once. Each lookup is one request with the rights of `with`.")},
     {FIELD(verify, BOOL), .fallback = "true",
      .doc = CFR_DOC("Whether a published key that was deleted or deactivated in the cloud, or has expired, is replaced "
-                    "at once. In any "
-                    "case it is looked up at start and each `verify_every`, and a missing one is reported.")},
+                    "at once. In any case it is looked up at start and each `verify_every`, and a missing one is "
+                    "reported.")},
     {FIELD(state, MAP), .table = &state_table,
      .doc = CFR_DOC("Where to keep the rotation if several agents have it in common. Default: in `state_dir`, for this "
                     "agent alone.")},

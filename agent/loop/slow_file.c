@@ -220,7 +220,7 @@ int cfr_slow_file_read(const char *path, struct cfr_secret *out, struct stat *st
                           .mount = mount,
                           .errand = e,
                           .asked_boot_ms = now_ms,
-                          .waited_boot_ms = silent ? 0 : now_ms};
+                          .waited_boot_ms = silent ? 0 : cfr_clock_now().boot_ms};
     if (h->path == NULL)
         cfr_errand_close(e);
     return fail_hanging(path, err);

@@ -288,6 +288,8 @@ static void test_edge_of_expiry(void **state)
     assert_false(cfr_api_status_is_ready(&c, 99));
 }
 
+static const char *key_state;
+
 static void get_refused(void *ctx, size_t index, struct cfr_api_status_credential *out)
 {
     (void)index;
@@ -299,7 +301,7 @@ static void get_refused(void *ctx, size_t index, struct cfr_api_status_credentia
                                               .mint = {.state = "UPDATE_FAILED",
                                                        .role = "holder",
                                                        .holder = "node-a 1f",
-                                                       .key_state = "deleted",
+                                                       .key_state = key_state,
                                                        .key_refused = "the key K was deleted in the cloud"}};
 }
 
@@ -311,6 +313,7 @@ static void test_refused_key(void **state)
     struct cfr_str out = {.limit = 65536};
 
     (void)state;
+    key_state = "deleted";
     assert_false(cfr_api_status_ready(&s, false, &out));
     assert_string_equal(out.p, "robot: the key K was deleted in the cloud\n");
     cfr_str_free(&out);
@@ -323,6 +326,11 @@ static void test_refused_key(void **state)
     assert_non_null(strstr(out.p, "credfresh_key_state{credential=\"robot\",state=\"active\"} 0\n"));
     assert_non_null(strstr(out.p, "credfresh_key_passed_on{credential=\"robot\"} 0\n"));
     assert_non_null(strstr(out.p, "credfresh_rotation_holder{credential=\"robot\"} 1\n"));
+    cfr_str_free(&out);
+    key_state = "expired";
+    cfr_api_status_metrics(&s, &out);
+    assert_non_null(strstr(out.p, "credfresh_key_state{credential=\"robot\",state=\"expired\"} 1\n"));
+    assert_non_null(strstr(out.p, "credfresh_key_state{credential=\"robot\",state=\"deleted\"} 0\n"));
     cfr_str_free(&out);
 }
 
