@@ -82,9 +82,11 @@ static size_t count_values(struct cfr_view text)
 
 int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *err)
 {
-    if (text.n > CFR_JSON_VALUES_MAX && count_values(text) > CFR_JSON_VALUES_MAX) {
+    size_t most = text.n < CFR_JSON_MEMORY_MAX ? (CFR_JSON_MEMORY_MAX - text.n) / CFR_JSON_VALUE_SIZE : 0;
+
+    if (text.n > most && count_values(text) > most) {
         *out = NULL;
-        return cfr_err_set(err, CFR_E_ANSWER, "not usable JSON: it has more than %d values", CFR_JSON_VALUES_MAX);
+        return cfr_err_set(err, CFR_E_LIMIT, "not usable JSON: its %zu bytes have more than %zu values", text.n, most);
     }
     return cfr_json_parse_own(text, out, err);
 }

@@ -2,25 +2,26 @@
 /* Reads JSON (RFC 8259) by cJSON, in memory that is wiped when it is freed; base/writer.h writes it. Pure, but for
  * cfr_json_setup.
  * Memory: a document owns its values and their texts; views into it are valid until cfr_json_free. Errors:
- * CFR_E_ANSWER with the offset, CFR_E_NOMEM. Limits: cJSON's, 1000 levels, and CFR_JSON_VALUES_MAX values, since one
- * takes 100 bytes of memory for two of text; the caller limits the size. */
+ * CFR_E_ANSWER with the offset, CFR_E_LIMIT, CFR_E_NOMEM. Limits: cJSON's, 1000 levels; and CFR_JSON_MEMORY_MAX for
+ * what a document takes, because a value of two bytes takes CFR_JSON_VALUE_SIZE. */
 #ifndef CFR_BASE_JSON_H
 #define CFR_BASE_JSON_H
 
 #include "base/err.h"
 #include "base/view.h"
 
-#define CFR_JSON_VALUES_MAX 16384
+#define CFR_JSON_MEMORY_MAX 2359296 /* bytes, of its text and of its values */
+#define CFR_JSON_VALUE_SIZE 128
 
 struct cfr_json; /* a value inside a parsed document */
 
 /* Installs the wiping allocator; call once before the first parse. */
 void cfr_json_setup(void);
 /* Parses one whole document (trailing white space allowed, anything else is an error). On success *OUT is to be
- * freed with cfr_json_free. CFR_E_ANSWER with the offset of the error (a string with a NUL is one), or CFR_E_NOMEM
- * (distinguished only after cfr_json_setup). */
+ * freed with cfr_json_free. CFR_E_ANSWER with the offset of the error (a string with a NUL is one), CFR_E_LIMIT, or
+ * CFR_E_NOMEM (distinguished only after cfr_json_setup). */
 int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *err);
-/* The same with any number of values, for a document that this program wrote. */
+/* The same without CFR_E_LIMIT, for a document that this program wrote. */
 int cfr_json_parse_own(struct cfr_view text, struct cfr_json **out, struct cfr_err *err);
 void cfr_json_free(struct cfr_json *doc);
 

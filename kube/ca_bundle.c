@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE      "20" /* objects; their metadata may have tens of KiB each */
 #define NEXT_MAX  1024
 #define MANAGER   "credfresh"
 #define PARTIAL   "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
@@ -98,24 +97,26 @@ static const char *query_of(enum cfr_k8s_ca_kind kind)
     return kind == CFR_K8S_CA_TRUST_BUNDLE ? "?fieldManager=" MANAGER : "?fieldManager=" MANAGER "&force=true";
 }
 
-bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, bool beta, const char *name, bool apply, const char *next,
-                     char out[CFR_K8S_CA_PATH_MAX])
+bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, bool beta, const char *name, bool apply, char out[CFR_K8S_CA_PATH_MAX])
+{
+    out[0] = '\0';
+    if (!cfr_k8s_ca_is_name(kind, name))
+        return false;
+    (void)snprintf(out, CFR_K8S_CA_PATH_MAX, "/apis/%s/%s/%s%s", version_of(kind, beta), kinds[kind].plural, name,
+                   apply ? query_of(kind) : "");
+    return true;
+}
+
+bool cfr_k8s_ca_list_path(enum cfr_k8s_ca_kind kind, unsigned count, const char *next, char out[CFR_K8S_CA_PATH_MAX])
 {
     struct cfr_secret from;
     bool ok;
 
     out[0] = '\0';
-    if (name != NULL) {
-        if (!cfr_k8s_ca_is_name(kind, name))
-            return false;
-        (void)snprintf(out, CFR_K8S_CA_PATH_MAX, "/apis/%s/%s/%s%s", version_of(kind, beta), kinds[kind].plural, name,
-                       apply ? query_of(kind) : "");
-        return true;
-    }
     cfr_secret_init(&from, CFR_K8S_CA_PATH_MAX);
     ok = next == NULL || cfr_secret_append_percent(&from, cfr_view_of(next), NULL) == 0;
-    ok = ok && (size_t)snprintf(out, CFR_K8S_CA_PATH_MAX, "/apis/%s/%s?limit=" PAGE "%s%s", kinds[kind].api_version,
-                                kinds[kind].plural, next != NULL ? "&continue=" : "",
+    ok = ok && (size_t)snprintf(out, CFR_K8S_CA_PATH_MAX, "/apis/%s/%s?limit=%u%s%s", kinds[kind].api_version,
+                                kinds[kind].plural, count, next != NULL ? "&continue=" : "",
                                 next != NULL ? from.p : "") < CFR_K8S_CA_PATH_MAX;
     cfr_secret_free(&from);
     return ok;

@@ -12,7 +12,8 @@
 
 #define CFR_K8S_CA_ANNOTATION   "credfresh.io/inject-ca" /* "true": the object wants the bundle */
 #define CFR_K8S_CA_PATH_MAX     2048
-#define CFR_K8S_CA_ANSWER_MAX   4194304
+#define CFR_K8S_CA_ANSWER_MAX   2097152
+#define CFR_K8S_CA_PAGE         20 /* objects of a list; their metadata may have tens of KiB each */
 #define CFR_K8S_CA_BODY_MAX     1048576
 #define CFR_K8S_CA_OBJECTS_MAX  256 /* with the annotation, of one kind */
 #define CFR_K8S_CA_WEBHOOKS_MAX 128 /* of one object */
@@ -46,15 +47,16 @@ const char *cfr_k8s_ca_accept(enum cfr_k8s_ca_kind kind, bool list);
 /* True if NAME can be that of an object of KIND. A ClusterTrustBundle's begins with its signer, with a colon in place
  * of the slash, and ends with a colon and a part of its own: "example.com:service:ca". */
 bool cfr_k8s_ca_is_name(enum cfr_k8s_ca_kind kind, const char *name);
-/* The path of the object NAME, or to APPLY it; or with NULL of the list, from the page NEXT on (NULL = the first).
- * BETA:
- * of the API's version before, for a ClusterTrustBundle. False for a name that is not valid in Kubernetes. */
-bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, bool beta, const char *name, bool apply, const char *next,
-                     char out[CFR_K8S_CA_PATH_MAX]);
+/* The path of the object NAME, or to APPLY it. BETA: of the API's version before, for a ClusterTrustBundle. False for a
+ * name that is not valid in Kubernetes. */
+bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, bool beta, const char *name, bool apply, char out[CFR_K8S_CA_PATH_MAX]);
+/* The path of the page NEXT of the list (NULL = the first), COUNT objects. False if NEXT is too long. */
+bool cfr_k8s_ca_list_path(enum cfr_k8s_ca_kind kind, unsigned count, const char *next, char out[CFR_K8S_CA_PATH_MAX]);
 /* True if the answer (404) to a GET says that the API server does not know KIND, and not just no such object. */
 bool cfr_k8s_ca_is_unknown(const char *name, struct cfr_view body);
 /* Adds to NAMES those of the page's objects that have the annotation, and sets *NEXT (heap; NULL = it was the last
- * page). CFR_E_ANSWER: it is not such a list. CFR_E_LIMIT above CFR_K8S_CA_OBJECTS_MAX names. CFR_E_NOMEM. */
+ * page). CFR_E_ANSWER: it is not such a list. CFR_E_LIMIT above CFR_K8S_CA_OBJECTS_MAX names, and for too many values.
+ * CFR_E_NOMEM. */
 int cfr_k8s_ca_read_list(struct cfr_view body, struct cfr_strings *names, char **next, struct cfr_err *err);
 /* Reads the answer to a GET, or a PATCH, of NAME. CFR_E_ANSWER: it is not that object; CFR_E_UNAVAILABLE: it is being
  * deleted. */

@@ -13,12 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST_CHUNK   100     /* objects; they are parsed together */
-#define LIST_MAX     4194304 /* bytes of a chunk */
-#define WATCH_S      300     /* the server then ends the watch, and another one goes on */
-#define WATCH_LATE   30000   /* ... or it did not, and we do */
-#define WATCH_SHORT  5000    /* a watch that ends before is a failure */
-#define CHUNKS_MAX   1000    /* of a list */
+#define LIST_CHUNK   100    /* objects; they are parsed together */
+#define LIST_FEWER   4      /* a chunk that is too large is asked for again with so many times fewer */
+#define LIST_MAX     524288 /* bytes of a chunk */
+#define WATCH_S      300    /* the server then ends the watch, and another one goes on */
+#define WATCH_LATE   30000  /* ... or it did not, and we do */
+#define WATCH_SHORT  5000   /* a watch that ends before is a failure */
+#define CHUNKS_MAX   1000   /* of a list */
 #define STREAMS_MAX  256
 #define QUERY_MAX    16384 /* a continue token, percent-encoded */
 #define COLLECT_MAX  512
@@ -38,6 +39,7 @@ struct cfr_kube_stream {
     bool watching;                     /* the call is a watch, else a list */
     char version[CFR_K8S_VERSION_MAX]; /* that the watch has reached; empty: a list is needed */
     char more[CFR_K8S_CONTINUE_MAX];   /* of the list; empty: from its start */
+    unsigned chunk;                    /* objects that are asked for at once */
     unsigned chunks;                   /* of the list */
     int64_t begun_boot_ms;             /* when the call was begun */
     struct cfr_err broken;             /* why the watch must end */
@@ -129,6 +131,15 @@ static void end_list(struct cfr_kube_stream *s)
     s->config.ops->listed(s->config.ctx);
 }
 
+/* From the start: the continue token is for chunks of the same size. */
+static void list_fewer(struct cfr_kube_stream *s)
+{
+    s->chunk = s->chunk > LIST_FEWER ? s->chunk / LIST_FEWER : 1;
+    s->version[0] = '\0';
+    s->more[0] = '\0';
+    s->next_boot_ms = cfr_clock_now().boot_ms;
+}
+
 static void after_list(struct cfr_kube_stream *s, const struct cfr_kube_answer *answer)
 {
     int64_t retry_after_s = answer->retry_after_s;
@@ -139,6 +150,10 @@ static void after_list(struct cfr_kube_stream *s, const struct cfr_kube_answer *
         rc = refuse(s, answer, &retry_after_s, &err);
     else if (rc == 0)
         rc = cfr_k8s_watch_list(answer->body, on_seen, s, s->version, s->more, &err);
+    if (rc == CFR_E_LIMIT && s->chunk > 1) {
+        list_fewer(s);
+        return;
+    }
     if (rc == 0 && s->more[0] != '\0' && ++s->chunks == CHUNKS_MAX)
         rc = cfr_err_set(&err, CFR_E_LIMIT, "the list has no end after %d parts", CHUNKS_MAX);
     if (rc != 0) {
@@ -221,7 +236,7 @@ static int write_query(const struct cfr_kube_stream *s, struct cfr_secret *query
     if (s->watching)
         (void)snprintf(number, sizeof number, "&watch=true&allowWatchBookmarks=true&timeoutSeconds=%d", WATCH_S);
     else
-        (void)snprintf(number, sizeof number, "&limit=%d", LIST_CHUNK);
+        (void)snprintf(number, sizeof number, "&limit=%u", s->chunk);
     if (rc == 0)
         rc = cfr_secret_append_str(query, number, err);
     if (rc == 0 && s->watching)
@@ -320,6 +335,7 @@ int cfr_kube_stream_open(struct cfr_kube *k, const struct cfr_kube_selection *se
     s->kube = k;
     s->config = *selection;
     s->next_boot_ms = INT64_MAX;
+    s->chunk = LIST_CHUNK;
     (void)snprintf(s->collection, sizeof s->collection, "%s", selection->collection);
     s->kubeconfig = where->kubeconfig != NULL ? strdup(where->kubeconfig) : NULL;
     s->context = where->context != NULL ? strdup(where->context) : NULL;

@@ -19,6 +19,7 @@
 #define LOOK_MS   60000
 #define SHOWN_MAX 320
 #define PAGES_MAX 1000 /* of a list */
+#define FEWER     4    /* a page that is too large is asked for again with so many times fewer objects */
 
 /* One object, as it was when its field had been set last. */
 struct place {
@@ -42,6 +43,7 @@ struct entry {
     struct cfr_strings found; /* by the list under way */
     char *next;               /* its next page */
     int pages;                /* that were read */
+    unsigned page;            /* objects of one */
     struct place *places;
     size_t count;
     size_t at; /* the place that is looked at */
@@ -244,7 +246,8 @@ static int ask(struct entry *e, enum step step, struct cfr_err *err)
     };
 
     e->step = step;
-    if (!cfr_k8s_ca_path(kind_of(e), e->beta, name, step == APPLYING, e->next, path))
+    if (name == NULL ? !cfr_k8s_ca_list_path(kind_of(e), e->page, e->next, path)
+                     : !cfr_k8s_ca_path(kind_of(e), e->beta, name, step == APPLYING, path))
         return cfr_err_set(err, CFR_E_ANSWER, "the API server named an object that cannot be one");
     return cfr_kube_start(e->all->kube, &at, &request, on_answer, e, &e->call, err);
 }
@@ -288,6 +291,16 @@ static void go_on(struct entry *e)
     cfr_secret_clear(&e->body);
     e->at++;
     look_at_next(e);
+}
+
+static int list_from_start(struct entry *e, unsigned page, struct cfr_err *err)
+{
+    e->page = page;
+    e->pages = 0;
+    cfr_k8s_ca_free_names(&e->found);
+    free(e->next);
+    e->next = NULL;
+    return ask(e, LISTING, err);
 }
 
 static int after_list(struct entry *e, const struct cfr_kube_answer *answer, struct cfr_err *err)
@@ -417,6 +430,8 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
         rc = e->step == LISTING   ? after_list(e, answer, &err)
              : e->step == READING ? after_read(e, answer, &err)
                                   : after_apply(e, answer, &err);
+    if (rc == CFR_E_LIMIT && e->step == LISTING && e->page > 1)
+        rc = list_from_start(e, e->page > FEWER ? e->page / FEWER : 1, &err);
     if (rc == 0)
         return;
     note_failure(e, &err, retry_after_s);
@@ -431,17 +446,13 @@ static void begin_pass(struct entry *e)
     struct cfr_err err = {0};
 
     e->failed = (struct cfr_err){0};
-    e->pages = 0;
     e->retry_after_s = -1;
     e->switched = false;
     e->at = 0;
     e->pass_mark = e->all->mark;
-    cfr_k8s_ca_free_names(&e->found);
-    free(e->next);
-    e->next = NULL;
     if (e->config->name != NULL) {
         look_at_next(e);
-    } else if (ask(e, LISTING, &err) != 0) {
+    } else if (list_from_start(e, CFR_K8S_CA_PAGE, &err) != 0) {
         note_failure(e, &err, -1);
         end_pass(e);
     }

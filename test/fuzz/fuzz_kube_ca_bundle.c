@@ -20,10 +20,10 @@ static void read_list(struct cfr_view body)
     CFR_FUZZ_MUST(rc == 0 || (err.code == rc && err.text[0] != '\0' && next == NULL));
     CFR_FUZZ_MUST(names.count <= CFR_K8S_CA_OBJECTS_MAX);
     for (size_t i = 0; i < names.count; i++) {
-        if (cfr_k8s_ca_path(CFR_K8S_CA_CRD, false, names.items[i], true, NULL, path))
+        if (cfr_k8s_ca_path(CFR_K8S_CA_CRD, false, names.items[i], true, path))
             CFR_FUZZ_MUST(strpbrk(path, " \t\r\n#%") == NULL && strstr(path, "..") == NULL);
     }
-    if (next != NULL && cfr_k8s_ca_path(CFR_K8S_CA_CRD, false, NULL, false, next, path))
+    if (next != NULL && cfr_k8s_ca_list_path(CFR_K8S_CA_CRD, CFR_K8S_CA_PAGE, next, path))
         CFR_FUZZ_MUST(strpbrk(path, " \t\r\n#") == NULL);
     free(next);
     cfr_k8s_ca_free_names(&names);

@@ -30,8 +30,8 @@ class Cluster:
         data = None if body is None else json.dumps(body).encode()
         return json.loads(self.cloud.client.ask(url, data, headers, method).body)
 
-    def make(self, kind, name, annotated=False, **fields):
-        annotations = {"annotations": {"credfresh.io/inject-ca": "true"}} if annotated else {}
+    def make(self, kind, name, annotated=False, notes=None, **fields):
+        annotations = {"annotations": {"credfresh.io/inject-ca": "true", **(notes or {})}} if annotated else {}
         made = self.call("POST", kind, body={"apiVersion": f"{GROUPS[kind][0]}/v1", "kind": kind,
                                              "metadata": {"name": name, **annotations}, **(fields or SAMPLES[kind])})
         assert made["kind"] == kind, made
@@ -224,6 +224,16 @@ def test_missing_rights_and_pages(agent, cluster):
     done = agent.run("once")
     assert done.returncode != 0
     assert "validatingwebhookconfigurations" in done.stderr and "list" in done.stderr
+
+
+def test_pages_of_large_objects(agent, cluster):
+    """A page that would be larger than 2 MiB is asked for again with fewer objects."""
+    for i in range(14):
+        cluster.make("ValidatingWebhookConfiguration", f"x{i}.example.com", True, notes={"note": "x" * 200000}, **HOOKS)
+    configure(agent, {"kind": "ValidatingWebhookConfiguration", "annotated": True})
+    assert agent.run("once").returncode == 0
+    for i in range(14):
+        assert set(cluster.bundles("ValidatingWebhookConfiguration", f"x{i}.example.com")) == {bundle(agent)}
 
 
 def test_a_cluster_trust_bundle(agent, cluster):

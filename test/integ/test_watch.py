@@ -118,6 +118,20 @@ def test_named_secrets_are_watched_one_by_one_where_all_together_may_not_be(agen
     assert "watch of" not in agent.log
 
 
+def test_a_list_of_large_objects_is_read_in_smaller_parts(agent, kube):
+    """One part of the list may have 512 KiB: what others carry does not end the watch."""
+    for i in range(8):
+        kube.make(f"large-{i}", metadata={"name": f"large-{i}", "labels": {"app.kubernetes.io/managed-by": "credfresh"},
+                                          "annotations": {"note": "x" * 100000}})
+    start(agent, target(agent, "one"), target(agent, "two"))
+    wait_ok(agent, 2)
+    wait_watching(agent, 1)
+    first = uid(kube, "one")
+    kube.call("DELETE", "one")
+    eventually(lambda: uid(kube, "one") not in (None, first), agent.log, SECONDS)
+    assert len(actions(agent, "kube.list")) > 8, actions(agent, "kube.list")
+
+
 def test_a_namespace_that_appears_late(agent, kube):
     rules = [{"user": "demo", "verb": "*", "resource": ["secrets", "namespaces"]}]
     agent.cloud.admin("/kube/rbac", {"rules": rules})

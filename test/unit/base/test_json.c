@@ -234,27 +234,33 @@ static void short_memory_is_told_apart(void **state)
 /* Commas and brackets within strings do not count. */
 static void values_are_counted(void **state)
 {
-    char text[4 * CFR_JSON_VALUES_MAX];
+    static char text[CFR_JSON_MEMORY_MAX];
+    /* "[0,0,...,0]" of COUNT numbers; the list is a value, too. */
+    size_t most = CFR_JSON_MEMORY_MAX / (CFR_JSON_VALUE_SIZE + 2);
     struct cfr_json *doc;
 
     (void)state;
-    for (size_t count = CFR_JSON_VALUES_MAX - 2; count <= CFR_JSON_VALUES_MAX + 1; count++) {
-        /* "[0,0,...,0]" of COUNT numbers; the list is a value, too. */
+    for (size_t count = most - 2; count <= most + 1; count++) {
         for (size_t i = 0; i < count; i++)
             memcpy(text + 1 + 2 * i, "0,", 2);
         text[0] = '[';
         text[2 * count] = ']';
         assert_int_equal(cfr_json_parse((struct cfr_view){text, 2 * count + 1}, &doc, NULL),
-                         count < CFR_JSON_VALUES_MAX ? 0 : CFR_E_ANSWER);
+                         count < most ? 0 : CFR_E_LIMIT);
         cfr_json_free(doc);
         assert_int_equal(cfr_json_parse_own((struct cfr_view){text, 2 * count + 1}, &doc, NULL), 0);
         cfr_json_free(doc);
     }
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = ",[{a"[i % 4];
-    text[0] = text[sizeof text - 1] = '"';
-    assert_int_equal(cfr_json_parse((struct cfr_view){text, sizeof text}, &doc, NULL), 0);
-    cfr_json_free(doc);
+    text[0] = '"';
+    for (size_t n = sizeof text - CFR_JSON_VALUE_SIZE; n <= sizeof text - CFR_JSON_VALUE_SIZE + 1; n++) {
+        text[n - 1] = '"';
+        assert_int_equal(cfr_json_parse((struct cfr_view){text, n}, &doc, NULL),
+                         n <= sizeof text - CFR_JSON_VALUE_SIZE ? 0 : CFR_E_LIMIT);
+        cfr_json_free(doc);
+        text[n - 1] = 'a';
+    }
 }
 
 int main(void)
