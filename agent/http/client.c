@@ -267,7 +267,7 @@ static void drop_front(struct cfr_secret *s, size_t n)
     s->len -= n;
 }
 
-/* Passes on what has arrived of streams. */
+/* Passes on what has arrived of streams, and lets those go on that wait for it. */
 static void pass_parts(struct cfr_http *h)
 {
     for (struct cfr_http_transfer *t = h->first; t != NULL; t = t->next) {
@@ -277,10 +277,14 @@ static void pass_parts(struct cfr_http *h)
         if (t->part == NULL || t->body.len == 0)
             continue;
         (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-        if (status != 200)
-            continue;
-        used = t->part(t->ctx, cfr_secret_view(&t->body));
+        used = status == 200 ? t->part(t->ctx, cfr_secret_view(&t->body)) : 0;
         drop_front(&t->body, used);
+        if (t->paused) {
+            t->paused = false;
+            t->unread = used == 0;
+            h->moved = true;
+            (void)curl_easy_pause(t->easy, CURLPAUSE_CONT);
+        }
     }
 }
 

@@ -144,6 +144,10 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
     struct cfr_http_transfer *t = ctx;
 
     (void)size;
+    if (n > t->body.limit - t->body.len && t->part != NULL && t->body.len != 0 && !t->unread) {
+        t->paused = true;
+        return CURL_WRITEFUNC_PAUSE;
+    }
     if (n > t->body.limit - t->body.len)
         (void)cfr_err_set(&t->refused, CFR_E_LIMIT, "the answer is larger than the %zu bytes that are allowed",
                           t->body.limit);
@@ -360,7 +364,8 @@ int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r
         rc = add_headers(t, r, err);
     if (rc != 0)
         return rc;
-    cfr_secret_init(&t->body, r->answer_max);
+    /* A stream that holds answer_max still has room for what libcurl delivers next. */
+    cfr_secret_init(&t->body, r->answer_max + (r->part != NULL ? CURL_MAX_WRITE_SIZE : 0));
     cfr_secret_init(&t->kept, CFR_HTTP_HEAD_MAX);
     t->keep_header = r->keep_header;
     t->own_proxy = r->proxy != NULL;

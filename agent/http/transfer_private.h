@@ -27,6 +27,8 @@ struct cfr_http_transfer {
     cfr_http_done_fn *done;
     cfr_http_part_fn *part; /* NULL = the body is collected */
     void *ctx;
+    bool paused;                      /* a stream that waits until PART has read what there is */
+    bool unread;                      /* ... and which PART then did not */
     bool ended;                       /* DONE is being called */
     bool renewed;                     /* a stream that cfr_http_forget has ended */
     bool named;                       /* the server has a name, not a literal address */

@@ -221,6 +221,72 @@ static void test_answer_exactly_at_the_limit(void **state)
     cfr_http_close(h);
 }
 
+struct lines {
+    size_t count;
+    int ends;
+    int error;
+    long status;
+};
+
+/* Whole lines of 100 bytes. */
+static size_t on_lines(void *ctx, struct cfr_view bytes)
+{
+    struct lines *l = ctx;
+
+    assert_true(bytes.n <= 2 * ANSWER_MAX);
+    l->count += bytes.n / 100;
+    return bytes.n - bytes.n % 100;
+}
+
+static void on_end(void *ctx, const struct cfr_http_answer *a)
+{
+    struct lines *l = ctx;
+
+    l->ends++;
+    l->error = a->error;
+    l->status = a->status;
+}
+
+static size_t on_nothing(void *ctx, struct cfr_view bytes)
+{
+    (void)ctx;
+    (void)bytes;
+    return 0;
+}
+
+/* More arrives at once than may wait to be read: it waits in the socket. What nobody reads is too large. */
+static void test_parts_are_read_as_they_arrive(void **state)
+{
+    static const struct {
+        const char *path;
+        cfr_http_part_fn *part;
+        int error;
+        long status;
+        size_t count;
+    } cases[] = {
+        {"/burst", on_lines, 0, 200, 30000},
+        {"/burst", on_nothing, CFR_E_LIMIT, 200, 0},
+        {"/refused", on_lines, CFR_E_LIMIT, 403, 0},
+        {"/endless", on_nothing, CFR_E_LIMIT, 200, 0},
+    };
+    struct cfr_http *h = engine();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char url[256];
+        struct cfr_http_request r = get(url_of(url, "http", srv.plain, cases[i].path));
+        struct lines l = {.count = 0};
+
+        r.part = cases[i].part;
+        assert_int_equal(cfr_http_start(h, &r, on_end, &l, NULL, NULL), 0);
+        run_until(h, &l.ends, 1);
+        assert_int_equal(l.error, cases[i].error);
+        assert_int_equal(l.status, cases[i].status);
+        assert_int_equal(l.count, cases[i].count);
+    }
+    cfr_http_close(h);
+}
+
 static void test_slow_and_absent_servers(void **state)
 {
     struct cfr_http *h = engine();
@@ -372,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_redirects_are_not_followed),
         cmocka_unit_test(test_broken_answers),
         cmocka_unit_test(test_answer_exactly_at_the_limit),
+        cmocka_unit_test(test_parts_are_read_as_they_arrive),
         cmocka_unit_test(test_slow_and_absent_servers),
         cmocka_unit_test(test_unix_socket),
         cmocka_unit_test(test_many_share_few_connections),
