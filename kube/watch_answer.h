@@ -7,9 +7,9 @@
 #include "base/err.h"
 #include "base/view.h"
 
-#define CFR_K8S_VERSION_MAX  64   /* of a resourceVersion, with its NUL; longer ones are refused */
-#define CFR_K8S_CONTINUE_MAX 4096 /* of a continue token, with its NUL */
-#define CFR_K8S_EVENT_MAX    524288
+#define CFR_K8S_VERSION_MAX  64     /* of a resourceVersion, with its NUL; longer ones are refused */
+#define CFR_K8S_CONTINUE_MAX 4096   /* of a continue token, with its NUL */
+#define CFR_K8S_WATCH_MAX    524288 /* bytes of an event, or of a chunk of a list */
 
 /* What is asked for: names and versions. Servers that cannot answer so answer in full. */
 #define CFR_K8S_WATCH_ACCEPT "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"

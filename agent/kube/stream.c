@@ -13,13 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST_CHUNK   100    /* objects; they are parsed together */
-#define LIST_FEWER   4      /* a chunk that is too large is asked for again with so many times fewer */
-#define LIST_MAX     524288 /* bytes of a chunk */
-#define WATCH_S      300    /* the server then ends the watch, and another one goes on */
-#define WATCH_LATE   30000  /* ... or it did not, and we do */
-#define WATCH_SHORT  5000   /* a watch that ends before is a failure */
-#define CHUNKS_MAX   1000   /* of a list */
+#define LIST_CHUNK   100   /* objects; they are parsed together */
+#define LIST_FEWER   4     /* a chunk that is too large is asked for again with so many times fewer */
+#define WATCH_S      300   /* the server then ends the watch, and another one goes on */
+#define WATCH_LATE   30000 /* ... or it did not, and we do */
+#define WATCH_SHORT  5000  /* a watch that ends before is a failure */
+#define CHUNKS_MAX   1000  /* of a list */
 #define STREAMS_MAX  256
 #define QUERY_MAX    16384 /* a continue token, percent-encoded */
 #define COLLECT_MAX  512
@@ -259,7 +258,7 @@ static void start_call(struct cfr_kube_stream *s)
     s->begun_boot_ms = cfr_clock_now().boot_ms;
     s->chunks = s->more[0] != '\0' ? s->chunks : 0;
     request.accept = s->watching ? CFR_K8S_WATCH_ACCEPT : CFR_K8S_LIST_ACCEPT;
-    request.answer_max = s->watching ? CFR_K8S_EVENT_MAX : LIST_MAX;
+    request.answer_max = CFR_K8S_WATCH_MAX;
     request.part = s->watching ? on_part : NULL;
     request.timeout_ms = s->watching ? WATCH_S * 1000 + WATCH_LATE : 0;
     if (!s->watching && s->more[0] == '\0' && s->config.ops->begun != NULL)

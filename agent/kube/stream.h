@@ -5,7 +5,7 @@
  * Nothing blocks. A watch that ends is resumed at the version that it has reached; one whose version is too old (410)
  * and one that failed begin again with a list, after agent/loop/backoff.h. Callbacks come from cfr_http_step; they may
  * open and select streams, but neither end one nor start or cancel a request. A list has at most 1000 parts of 100
- * objects, and a client at most 256 streams. */
+ * objects, or fewer where 100 are too large, and a client at most 256 streams. */
 #ifndef CFR_AGENT_KUBE_STREAM_H
 #define CFR_AGENT_KUBE_STREAM_H
 
