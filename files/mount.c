@@ -126,6 +126,13 @@ static bool read_id(int fd, unsigned *id)
     return true;
 }
 
+unsigned cfr_mount_of(int fd)
+{
+    unsigned id = 0;
+
+    return read_id(fd, &id) ? id : 0;
+}
+
 /* We lie there ourselves, so that it answers as long as we run. In a chroot the table does not have it, and in a
  * container it may be a FUSE (fuse-overlayfs). */
 static bool is_root(unsigned id)

@@ -10,5 +10,7 @@ void cfr_mount_refresh(void);
 /* What FD, which may be of O_PATH, lies on; MOUNT is the number of its mount, or 0. Asks no file system, which might
  * not answer, but the table that cfr_mount_refresh read; CFR_ROUTE_REMOTE where that could not be read. */
 enum cfr_route_storage cfr_mount_storage(int fd, unsigned mount);
+/* The number of the mount of FD; 0 where the kernel does not say. */
+unsigned cfr_mount_of(int fd);
 
 #endif

@@ -46,3 +46,10 @@ void cfr_route_find(const char *path, bool is_directory, bool may_wait, struct c
     if (fd >= 0)
         (void)close(fd);
 }
+
+enum cfr_route_storage cfr_route_storage_of(int dir_fd, unsigned *mount)
+{
+    cfr_mount_refresh();
+    *mount = cfr_mount_of(dir_fd);
+    return cfr_mount_storage(dir_fd, *mount);
+}

@@ -27,5 +27,7 @@ struct cfr_route {
  * Without MAY_WAIT nothing is looked at beyond the root of a file system that may not answer, so that this never blocks
  * on one. What cannot be looked at is no error here: the write that follows reports it. */
 void cfr_route_find(const char *path, bool is_directory, bool may_wait, struct cfr_route *out);
+/* The storage of the directory DIR_FD, and its mount, as above. Never blocks. */
+enum cfr_route_storage cfr_route_storage_of(int dir_fd, unsigned *mount);
 
 #endif

@@ -204,8 +204,8 @@ static const struct cfr_field root_fields[] = {
          "Where credfresh keeps what it knows across restarts; made with mode 0700. It never holds credentials, with "
          "one exception: with `mint`, the pending secret of a new key, in plain JSON with mode 0600, until that key is "
          "published. With `ec2_imds` it also holds a random key, mode 0600, that signs the session tokens "
-         "of that endpoint. Two agents never share one. The agent itself writes there, so a disk that is busy or "
-         "frozen delays it; /run is in memory.")},
+         "of that endpoint. Two agents never share one. /run is in memory; on a disk that is frozen nothing is written "
+         "until it answers, and rotations wait for that.")},
     {FIELD(control_socket, STRING), .flags = CFR_FIELD_PATH, .min = 1, .max = SOCKET_PATH_MAX,
      .doc = CFR_DOC("Unix socket for `credfresh status`, `rotate`, `wait` and `reload`. Default: `control.sock` in "
                     "`state_dir`.")},

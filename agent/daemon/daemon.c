@@ -24,9 +24,11 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ONCE_HOOK_ATTEMPTS 3
+#define SAVE_MS            1000 /* for records that are being written when the agent ends */
 #define ANSWER_MS          1000 /* for clients that are connected when the listeners close to send and get an answer */
 
 void cfr_daemon_harden(void)
@@ -235,8 +237,21 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
+/* A disk that is busy is waited for, so that the next run knows what was published. */
+static void finish_saving(struct cfr_daemon *a)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    int64_t end_ms = cfr_clock_now().boot_ms + SAVE_MS;
+
+    for (size_t i = 0; i < a->count; i++) {
+        while (!cfr_worker_is_saved(a->workers[i]) && cfr_clock_now().boot_ms < end_ms)
+            (void)nanosleep(&pause, NULL);
+    }
+}
+
 static void close_all(struct cfr_daemon *a)
 {
+    finish_saving(a);
     cfr_daemon_endpoints_close(a->endpoints);
     for (size_t i = 0; i < a->count; i++)
         cfr_worker_close(a->workers[i]);

@@ -3,11 +3,13 @@
 #include "agent/httpd/listener_private.h"
 
 #include "agent/httpd/peer_private.h"
+#include "agent/loop/slow_write.h"
 #include "base/log.h"
 #include "base/str.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,9 +17,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
-#define BACKLOG 4096 /* the kernel limits it to net.core.somaxconn; a full queue delays clients by a second */
+#define UNLINK_MS    100 /* on a disk that is busy */
+#define UNLINK_LOOKS 20
+#define BACKLOG      4096 /* the kernel limits it to net.core.somaxconn; a full queue delays clients by a second */
 
 union address {
     struct sockaddr any;
@@ -242,7 +247,7 @@ int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket
     if (n >= sizeof a.un.sun_path)
         return cfr_err_set(err, CFR_E_CONFIG, "the socket path has %zu bytes, the kernel takes %zu; shorten %s", n,
                            sizeof a.un.sun_path - 1, path);
-    if (n == 0 || path[n - 1] == '/')
+    if (path[0] != '/' || path[n - 1] == '/')
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is not a path for a socket", path);
     memcpy(a.un.sun_path, path, n);
     rc = check_free(&a, err);
@@ -279,10 +284,38 @@ bool cfr_httpd_listen_is_there(const struct cfr_httpd_socket *s)
     return s->unix_path == NULL || file_is_ours(s);
 }
 
+/* OURS: the socket, as it was made. */
+static int unlink_ours(int dir_fd, const char *name, struct cfr_view ours, struct cfr_err *err)
+{
+    const struct cfr_httpd_socket *s = (const void *)ours.p;
+    struct stat st;
+
+    (void)err;
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == s->device && st.st_ino == s->inode)
+        (void)unlinkat(dir_fd, name, 0);
+    return 0;
+}
+
+/* Of a disk that hangs the file is left, and is replaced at the next start. */
 static void remove_file(struct cfr_httpd_socket *s)
 {
-    if (s->unix_path != NULL && file_is_ours(s))
-        (void)unlink(s->unix_path);
+    const struct timespec pause = {.tv_nsec = UNLINK_MS * 1000000 / UNLINK_LOOKS};
+    const struct cfr_view ours = {(const char *)s, sizeof *s};
+    struct cfr_slow_write write = {.next = NULL};
+    char *name = s->unix_path != NULL ? strrchr(s->unix_path, '/') : NULL;
+    int dir_fd;
+
+    if (name == NULL)
+        return;
+    *name++ = '\0';
+    dir_fd = open(s->unix_path[0] != '\0' ? s->unix_path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; i < UNLINK_LOOKS && dir_fd >= 0 &&
+                    cfr_slow_write(&write, dir_fd, unlink_ours, name, ours, NULL) == CFR_SLOW_WRITE_UNDER_WAY;
+         i++)
+        (void)nanosleep(&pause, NULL);
+    cfr_slow_write_close(&write);
+    if (dir_fd >= 0)
+        (void)close(dir_fd);
     free(s->unix_path);
     s->unix_path = NULL;
 }

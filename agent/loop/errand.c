@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Errands: work in a child. */
-#include "agent/loop/errand.h"
+#include "agent/loop/errand_private.h"
 
 #include "base/secret.h"
 #include "files/path.h"
@@ -13,9 +13,11 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define GROUPS_MAX 256
+#define LOOK_NS    500000
 #define NO_GROUP                                                                                                       \
     65534 /* of a user that /etc/passwd does not have: a directory's group may be one that is not theirs               \
            */
@@ -40,15 +42,16 @@ struct cfr_errand {
 static struct cfr_errand *closed;
 
 /* What the parent has open must not be kept open by a child that hangs: locks, listeners, clients. */
-static void leave_parent(pid_t parent)
+static void leave_parent(pid_t parent, int dir_fd)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (getppid() != parent)
+    if (getppid() != parent || (dir_fd >= 0 && dir_fd != CFR_ERRAND_DIR_FD && dup2(dir_fd, CFR_ERRAND_DIR_FD) < 0))
         _exit(1);
-    closefrom(STDERR_FILENO + 1);
+    closefrom(dir_fd >= 0 ? CFR_ERRAND_DIR_FD + 1 : STDERR_FILENO + 1);
 }
 
-int cfr_errand_start(cfr_errand_fn *work, void *ctx, size_t result_bytes, struct cfr_errand **out, struct cfr_err *err)
+int cfr_errand_start_in(int dir_fd, cfr_errand_fn *work, void *ctx, size_t result_bytes, struct cfr_errand **out,
+                        struct cfr_err *err)
 {
     struct cfr_errand *e = calloc(1, sizeof *e);
     pid_t parent = getpid();
@@ -61,7 +64,7 @@ int cfr_errand_start(cfr_errand_fn *work, void *ctx, size_t result_bytes, struct
     e->pid = e->shared != MAP_FAILED ? fork() : -1;
     if (e->pid == 0) {
         (void)setpgid(0, 0);
-        leave_parent(parent);
+        leave_parent(parent, dir_fd);
         work(ctx, e->shared->result);
         e->shared->done = 1;
         _exit(0);
@@ -79,6 +82,11 @@ int cfr_errand_start(cfr_errand_fn *work, void *ctx, size_t result_bytes, struct
     return cfr_err_sys(err, failed, "cannot start a process of our own");
 }
 
+int cfr_errand_start(cfr_errand_fn *work, void *ctx, size_t result_bytes, struct cfr_errand **out, struct cfr_err *err)
+{
+    return cfr_errand_start_in(-1, work, ctx, result_bytes, out, err);
+}
+
 enum cfr_errand_state cfr_errand_look(struct cfr_errand *e)
 {
     if (e->pid == 0 || waitpid(e->pid, NULL, WNOHANG) == 0)
@@ -86,6 +94,18 @@ enum cfr_errand_state cfr_errand_look(struct cfr_errand *e)
     e->pid = 0;
     e->state = e->shared->done != 0 ? CFR_ERRAND_DONE : CFR_ERRAND_FAILED;
     return e->state;
+}
+
+enum cfr_errand_state cfr_errand_wait(struct cfr_errand *e, int64_t ms)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    enum cfr_errand_state state = cfr_errand_look(e);
+
+    for (int64_t i = 0; state == CFR_ERRAND_RUNNING && i < ms * 1000000 / LOOK_NS; i++) {
+        (void)nanosleep(&pause, NULL);
+        state = cfr_errand_look(e);
+    }
+    return state;
 }
 
 void *cfr_errand_result(const struct cfr_errand *e)
@@ -168,7 +188,7 @@ bool cfr_errand_as(uid_t uid, const struct cfr_errand_gids *more, cfr_errand_fn 
     if (pid == 0) {
         become(uid, more);
         /* Afterwards, because a change of the user clears it. */
-        leave_parent(parent);
+        leave_parent(parent, -1);
         work(ctx, result);
         _exit(0);
     }

@@ -3,16 +3,14 @@
 #include "agent/loop/slow_file.h"
 
 #include "agent/loop/clock.h"
-#include "agent/loop/errand.h"
+#include "agent/loop/errand_private.h"
 #include "files/file.h"
 #include "files/route.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define WAIT_MS     50
-#define LOOK_NS     500000
 #define SILENT_MS   1000 /* several files of a mount that hangs are not waited for one after the other */
 #define HANGING_MAX 32
 #define UNASKED_MS  600000 /* what nobody has asked for since then is of a former configuration */
@@ -64,6 +62,11 @@ static void forget_unasked(void)
 void cfr_slow_file_guard(void)
 {
     guards = true;
+}
+
+bool cfr_slow_file_guarded(void)
+{
+    return guards;
 }
 
 /* The mount of PATH is stored in MOUNT. */
@@ -150,18 +153,6 @@ static bool is_silent(unsigned mount, int64_t now_ms)
     return false;
 }
 
-static enum cfr_errand_state wait_for(struct cfr_errand *e)
-{
-    const struct timespec pause = {.tv_nsec = LOOK_NS};
-    enum cfr_errand_state state = cfr_errand_look(e);
-
-    for (long i = 0; state == CFR_ERRAND_RUNNING && i < WAIT_MS * 1000000L / LOOK_NS; i++) {
-        (void)nanosleep(&pause, NULL);
-        state = cfr_errand_look(e);
-    }
-    return state;
-}
-
 /* Consumes E, which has ended. */
 static int take(struct cfr_errand *e, enum cfr_errand_state state, const char *path, struct cfr_secret *out,
                 struct stat *status, struct cfr_err *err)
@@ -212,7 +203,7 @@ int cfr_slow_file_read(const char *path, struct cfr_secret *out, struct stat *st
     if (rc != 0)
         return cfr_err_prefix(err, "%s", path);
     silent = is_silent(mount, now_ms);
-    state = silent ? cfr_errand_look(e) : wait_for(e);
+    state = silent ? cfr_errand_look(e) : cfr_errand_wait(e, WAIT_MS);
     if (state != CFR_ERRAND_RUNNING)
         return take(e, state, path, out, status, err);
     *h = (struct hanging){.path = strdup(path),

@@ -29,7 +29,10 @@
 struct cfr_service_ca {
     struct cfr_config_service_ca config; /* a copy */
     struct cfr_ca authority;
+    struct cfr_ca next; /* is being written; without generations: none is */
+    enum cfr_ca_need next_need;
     struct cfr_service_ca_store store;
+    struct cfr_slow_write marking;
     struct cfr_service_ca_keys keys;
     bool used;             /* there was a CA: there must be a store */
     bool rotating;         /* a child makes the key of the next CA */
@@ -68,7 +71,9 @@ void cfr_service_ca_close(struct cfr_service_ca *s)
         return;
     cfr_service_ca_keys_close(&s->keys);
     cfr_service_ca_store_close(&s->store);
+    cfr_slow_write_close(&s->marking);
     cfr_ca_free(&s->authority);
+    cfr_ca_free(&s->next);
     cfr_field_free(&cfr_config_service_ca_table, &s->config);
     free(s);
 }
@@ -90,11 +95,13 @@ static bool has_marker(int state_fd)
 static void set_marker(struct cfr_service_ca *s)
 {
     struct cfr_err err = {0};
+    int rc;
 
     if (s->used || s->authority.count == 0)
         return;
-    s->used = cfr_state_save(s->state_fd, MARKER, cfr_view_of("{}\n"), &err) == 0;
-    if (!s->used)
+    rc = cfr_slow_write(&s->marking, s->state_fd, cfr_state_save, MARKER, cfr_view_of("{}\n"), &err);
+    s->used = rc == 0;
+    if (rc < 0)
         cfr_log(CFR_LOG_WARN, NAME, NULL, "%s", err.text);
 }
 
@@ -126,6 +133,7 @@ int cfr_service_ca_configure(struct cfr_service_ca **s, const struct cfr_config 
     if ((*s)->config.store != NULL && strcmp((*s)->config.store, next.store) != 0) {
         cfr_service_ca_store_close(&(*s)->store);
         cfr_ca_free(&(*s)->authority);
+        cfr_ca_free(&(*s)->next);
     }
     (*s)->reason_is_new = (*s)->config.store != NULL && next.force != NULL &&
                           ((*s)->config.force == NULL || strcmp((*s)->config.force->reason, next.force->reason) != 0);
@@ -190,27 +198,42 @@ static void announce(const struct cfr_ca *a, enum cfr_ca_need need, const struct
                 cfr_time_words((oldest->ends_s - now_s) * 1000, life), before->count);
 }
 
+/* The next CA is the one once it is in the store. */
+static int finish(struct cfr_service_ca *s, int64_t now_s, struct cfr_err *err)
+{
+    const struct cfr_ca_rules rules = rules_of(s);
+    char life[CFR_TIME_WORDS_MAX];
+    int rc = cfr_service_ca_store_write(&s->store, s->config.store, &s->next, err);
+
+    /* It may get there yet. */
+    if (rc == CFR_SERVICE_CA_LATER || rc == CFR_E_TIMEOUT)
+        return rc;
+    if (rc == 0 && s->next_need != CFR_CA_NOTHING)
+        announce(&s->next, s->next_need, &s->authority, &rules, now_s);
+    else if (rc == 0)
+        cfr_log(CFR_LOG_INFO, NAME, NULL, "the CA \"%s\" of %s is taken over, valid for %s", s->next.subject,
+                s->config.import != NULL ? s->config.import->certificate : "an import",
+                cfr_time_words((s->next.generations[0].root.ends_s - now_s) * 1000, life));
+    if (rc == 0)
+        cfr_ca_move(&s->authority, &s->next);
+    cfr_ca_free(&s->next);
+    return rc;
+}
+
 static int take_over(struct cfr_service_ca *s, int64_t now_s, struct cfr_err *err)
 {
-    struct cfr_ca found = {.number = 0};
-    char life[CFR_TIME_WORDS_MAX];
-    int rc = cfr_service_ca_import(&s->config, now_s, &found, err);
+    int rc = cfr_service_ca_import(&s->config, now_s, &s->next, err);
 
+    s->next_need = CFR_CA_NOTHING;
     if (rc == 0)
-        rc = cfr_service_ca_store_write(&s->store, s->config.store, &found, err);
-    if (rc == 0) {
-        cfr_log(CFR_LOG_INFO, NAME, NULL, "the CA \"%s\" of %s is taken over, valid for %s", found.subject,
-                s->config.import->certificate, cfr_time_words((found.generations[0].root.ends_s - now_s) * 1000, life));
-        cfr_ca_move(&s->authority, &found);
-    }
-    cfr_ca_free(&found);
+        return finish(s, now_s, err);
+    cfr_ca_free(&s->next);
     return rc;
 }
 
 static int rotate(struct cfr_service_ca *s, enum cfr_ca_need need, int64_t now_s, struct cfr_err *err)
 {
     struct cfr_ca_rules rules = rules_of(s);
-    struct cfr_ca next = {.number = 0};
     struct cfr_secret key;
     int rc;
 
@@ -218,16 +241,14 @@ static int rotate(struct cfr_service_ca *s, enum cfr_ca_need need, int64_t now_s
     rules.made = &key;
     rc = cfr_service_ca_key_take(&s->keys, rules.key, &key, err);
     if (rc == 0 && s->authority.count != 0)
-        rc = cfr_ca_copy(&s->authority, &next, err);
+        rc = cfr_ca_copy(&s->authority, &s->next, err);
     if (rc == 0)
-        rc = cfr_ca_rotate(&next, &rules, now_s, err);
+        rc = cfr_ca_rotate(&s->next, &rules, now_s, err);
+    s->next_need = need;
     if (rc == 0)
-        rc = cfr_service_ca_store_write(&s->store, s->config.store, &next, err);
-    if (rc == 0) {
-        announce(&next, need, &s->authority, &rules, now_s);
-        cfr_ca_move(&s->authority, &next);
-    }
-    cfr_ca_free(&next);
+        rc = finish(s, now_s, err);
+    else
+        cfr_ca_free(&s->next);
     cfr_secret_free(&key);
     return rc;
 }
@@ -261,8 +282,10 @@ static int keep(struct cfr_service_ca *s, int64_t now_s, struct cfr_err *err)
 {
     const struct cfr_ca_rules rules = rules_of(s);
     enum cfr_ca_need need;
-    int rc = follow_store(s, err);
+    int rc = s->next.count != 0 ? finish(s, now_s, err) : 0;
 
+    if (rc == 0)
+        rc = follow_store(s, err);
     if (rc != 0)
         return rc;
     if (cfr_ca_is_ahead(&s->authority, now_s))
@@ -317,7 +340,7 @@ bool cfr_service_ca_step(struct cfr_service_ca *s, struct cfr_now now)
     rc = keep(s, now.wall_ms / 1000, &err);
     s->rotating = rc == CFR_SERVICE_CA_LATER;
     if (s->rotating) {
-        s->next_boot_ms = now.boot_ms + LOOK_MS;
+        s->next_boot_ms = now.boot_ms + (cfr_service_ca_store_is_writing(&s->store) ? CFR_SLOW_WRITE_LOOK_MS : LOOK_MS);
         return false;
     }
     if (rc != 0 && cfr_log_once_is_news(&s->logged, &err))
@@ -348,7 +371,7 @@ void cfr_service_ca_on_clock(struct cfr_service_ca *s)
 
 void cfr_service_ca_on_child(struct cfr_service_ca *s)
 {
-    if (s != NULL && cfr_service_ca_keys_are_pending(&s->keys))
+    if (s != NULL && (cfr_service_ca_keys_are_pending(&s->keys) || cfr_service_ca_store_is_writing(&s->store)))
         s->next_boot_ms = 0;
 }
 

@@ -2,6 +2,7 @@
 /* Service CA on disk. */
 #include "agent/pki/service_ca_store_private.h"
 
+#include "agent/pki/service_ca.h"
 #include "base/log.h"
 #include "files/single.h"
 #include "files/state.h"
@@ -16,6 +17,7 @@
 
 void cfr_service_ca_store_close(struct cfr_service_ca_store *s)
 {
+    cfr_slow_write_close(&s->writing);
     if (s->fd >= 0)
         (void)close(s->fd);
     if (s->lock_fd >= 0)
@@ -52,12 +54,19 @@ static int read_document(struct cfr_service_ca_store *s, const char *directory, 
     return cfr_err_prefix(err, "%s/" FILE_NAME, directory);
 }
 
+bool cfr_service_ca_store_is_writing(const struct cfr_service_ca_store *s)
+{
+    return s->writing.since_boot_ms != 0;
+}
+
 int cfr_service_ca_store_follow(struct cfr_service_ca_store *s, const char *directory, struct cfr_ca *a,
                                 struct cfr_err *err)
 {
     struct cfr_ca found = {.number = 0};
     int rc;
 
+    if (cfr_service_ca_store_is_writing(s))
+        return cfr_service_ca_store_write(s, directory, a, err);
     if (is_unchanged(s, directory))
         return 0;
     cfr_service_ca_store_close(s);
@@ -87,9 +96,11 @@ int cfr_service_ca_store_write(struct cfr_service_ca_store *s, const char *direc
     cfr_secret_init(&text, CFR_CA_STORE_MAX);
     rc = cfr_ca_store(a, &text, err);
     if (rc == 0)
-        rc = cfr_state_save(s->fd, DOCUMENT, cfr_secret_view(&text), err);
+        rc = cfr_slow_write(&s->writing, s->fd, cfr_state_save, DOCUMENT, cfr_secret_view(&text), err);
     if (rc == 0)
         rc = cfr_file_fingerprint(s->fd, FILE_NAME, &s->file, err);
     cfr_secret_free(&text);
+    if (rc == CFR_SLOW_WRITE_UNDER_WAY)
+        return CFR_SERVICE_CA_LATER;
     return rc != 0 ? cfr_err_prefix(err, "cannot keep the CA in %s", directory) : 0;
 }

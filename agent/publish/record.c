@@ -111,7 +111,8 @@ static void write_key(struct cfr_writer *w, const struct cfr_publish_minted *key
     cfr_writer_close(w);
 }
 
-int cfr_publish_record_save(int state_fd, const char *name, const struct cfr_publish_record *r, struct cfr_err *err)
+int cfr_publish_record_save(struct cfr_slow_write *s, int state_fd, const char *name,
+                            const struct cfr_publish_record *r, struct cfr_err *err)
 {
     struct cfr_str out = {.limit = CFR_STATE_MAX};
     struct cfr_writer w = {.str = &out};
@@ -140,7 +141,7 @@ int cfr_publish_record_save(int state_fd, const char *name, const struct cfr_pub
     cfr_writer_close(&w);
     cfr_writer_text(&w, "\n");
     rc = out.failed ? cfr_err_set(err, CFR_E_NOMEM, "the record of %s does not fit", name)
-                    : cfr_state_save(state_fd, name, cfr_str_view(&out), err);
+                    : cfr_slow_write(s, state_fd, cfr_state_save, name, cfr_str_view(&out), err);
     cfr_str_free(&out);
     return rc;
 }

@@ -6,6 +6,7 @@
 #ifndef CFR_AGENT_PUBLISH_RECORD_H
 #define CFR_AGENT_PUBLISH_RECORD_H
 
+#include "agent/loop/slow_write.h"
 #include "agent/publish/render.h"
 #include "files/file.h"
 
@@ -54,7 +55,9 @@ void cfr_publish_record_free(struct cfr_publish_record *r);
 int cfr_publish_record_fit(struct cfr_publish_record *r, struct cfr_publish_record_room room, struct cfr_err *err);
 /* NAME.json below STATE_FD. CFR_E_MISSING if there is none; CFR_E_ANSWER if it cannot be understood. */
 int cfr_publish_record_load(int state_fd, const char *name, struct cfr_publish_record *out, struct cfr_err *err);
-int cfr_publish_record_save(int state_fd, const char *name, const struct cfr_publish_record *r, struct cfr_err *err);
+/* CFR_SLOW_WRITE_UNDER_WAY, CFR_E_TIMEOUT: see agent/loop/slow_write.h. */
+int cfr_publish_record_save(struct cfr_slow_write *s, int state_fd, const char *name,
+                            const struct cfr_publish_record *r, struct cfr_err *err);
 /* MINTED is the key that is published now; NULL: it is no such key. CFR_E_NOMEM: none is known then. */
 int cfr_publish_record_set_key(struct cfr_publish_record *r, const struct cfr_publish_minted *minted,
                                struct cfr_err *err);

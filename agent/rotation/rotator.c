@@ -335,11 +335,13 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
         return false;
     }
     if (todo->action == CFR_ROTATION_ACT_TAKE) {
-        bool taken = cfr_rotator_take(m, &err) == 0;
+        int taken = cfr_rotator_take(m, &err);
 
-        if (!taken)
+        if (taken < 0)
             cfr_rotator_trouble(m, CFR_ROTATOR_AT_START, &err, -1);
-        return taken;
+        else if (taken != 0)
+            m->deadline_boot_ms = INT64_MAX;
+        return taken == 0;
     }
     if (call_for(m, todo, &err) == 0) {
         m->offer_retries = 0;
@@ -386,6 +388,15 @@ static int64_t next_look_s(const struct cfr_rotation_rotation *r, int64_t now_s)
     return former_s < lookup_s ? former_s : lookup_s;
 }
 
+/* RC of the store, which is not 0: there is nothing to do until it has ended, or is tried again. */
+static bool wait_for_store(struct cfr_rotator *m, int rc, const struct cfr_err *err)
+{
+    m->deadline_boot_ms = INT64_MAX;
+    if (rc != CFR_ROTATOR_UNDER_WAY)
+        cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, err, -1);
+    return false;
+}
+
 /* True if there is more to do now. */
 static bool step(struct cfr_rotator *m)
 {
@@ -402,12 +413,8 @@ static bool step(struct cfr_rotator *m)
     if (!m->store->may_go_on(m))
         return false;
     saved = save_changes(m, &err);
-    if (saved != 0) {
-        m->deadline_boot_ms = INT64_MAX;
-        if (saved != CFR_ROTATOR_UNDER_WAY)
-            cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, &err, -1);
-        return false;
-    }
+    if (saved != 0)
+        return wait_for_store(m, saved, &err);
     now_s = cfr_rotator_now_s(m);
     if (is_idle(m, now_s)) {
         wait_until(m, *m->context.draining ? INT64_MAX : next_look_s(&m->r, now_s));
@@ -427,10 +434,9 @@ static bool step(struct cfr_rotator *m)
         log_progress(m, before, aside);
         return true;
     }
-    if (todo.drop_pending && m->store->drop_pending(m, &err) != 0) {
-        cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, &err, -1);
-        return false;
-    }
+    saved = todo.drop_pending ? m->store->drop_pending(m, &err) : 0;
+    if (saved != 0)
+        return wait_for_store(m, saved, &err);
     return todo.drop_pending || act(m, &todo, &facts);
 }
 

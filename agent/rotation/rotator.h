@@ -97,6 +97,8 @@ bool cfr_rotator_must_replace(const struct cfr_rotator *m);
 
 /* Does what is due, and what a change of its context calls for. */
 void cfr_rotator_step(struct cfr_rotator *m);
+/* Something is being written in state_dir: a step is due when a child ends. */
+bool cfr_rotator_is_writing(const struct cfr_rotator *m);
 /* Boot time of the next thing to do, INT64_MAX if none. For NULL, too. */
 int64_t cfr_rotator_deadline(struct cfr_rotator *m);
 /* True while there is something to do at once, or `with` is about to have something to offer. For NULL, too. */

@@ -102,15 +102,13 @@ int cfr_rotator_look_for_key(struct cfr_rotator *m, struct cfr_err *err)
                : cfr_err_prefix(err, "cannot adopt a key from %.200s", target ? "the targets" : m->config->mint->adopt);
 }
 
-int cfr_rotator_take(struct cfr_rotator *m, struct cfr_err *err)
+/* What is kept of the key that is to be taken. */
+static int prepare(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_rotator_pending *p = &m->pending;
-    int64_t now_s = cfr_rotator_now_s(m);
     char identity[CFR_ROTATION_ID_MAX + CFR_ROTATION_SUBJECT_MAX + 8];
-    char age[CFR_TIME_WORDS_MAX];
     int rc;
 
-    /* 1. Keep its secret: where it was found it may be gone in a moment. */
     cfr_rotator_free_pending(p);
     (void)snprintf(p->name, sizeof p->name, CFR_ROTATION_NAME_OURS "%.48s-adopted-%08lx", m->config->name,
                    (unsigned long)(cfr_clock_chance() * UINT32_MAX));
@@ -120,10 +118,23 @@ int cfr_rotator_take(struct cfr_rotator *m, struct cfr_err *err)
     }
     (void)snprintf(identity, sizeof identity, "%s of %s", p->key.id, m->r.journal.subject);
     rc = cfr_rotator_copy_grant(&m->adoption.answer.grant, &p->grant, err);
-    if (rc == 0)
-        rc = cfr_grant_set_identity(&p->grant, cfr_view_of(identity), err);
+    return rc == 0 ? cfr_grant_set_identity(&p->grant, cfr_view_of(identity), err) : rc;
+}
+
+int cfr_rotator_take(struct cfr_rotator *m, struct cfr_err *err)
+{
+    struct cfr_rotator_pending *p = &m->pending;
+    int64_t now_s = cfr_rotator_now_s(m);
+    char age[CFR_TIME_WORDS_MAX];
+    int rc = 0;
+
+    /* 1. Keep its secret: where it was found it may be gone in a moment. */
+    if (p->held || p->name[0] == '\0' || strcmp(p->key.id, m->r.suspect) != 0)
+        rc = prepare(m, err);
     if (rc == 0)
         rc = m->store->save_pending(m, err);
+    if (rc == CFR_ROTATOR_UNDER_WAY)
+        return rc;
     if (rc != 0) {
         cfr_rotator_free_pending(p);
         return rc;

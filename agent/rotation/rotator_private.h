@@ -9,6 +9,7 @@
 
 #include "agent/loop/backoff.h"
 #include "agent/loop/log_once.h"
+#include "agent/loop/slow_write.h"
 #include "agent/rotation/rotator.h"
 #include "agent/rotation/verify_private.h"
 #include "rotation/rotation.h"
@@ -20,6 +21,14 @@ struct cfr_rotator_pending {
     struct cfr_grant grant;
     bool held;   /* in memory */
     bool stored; /* on disk, too */
+};
+
+/* What is being written in state_dir. */
+struct cfr_rotator_files {
+    struct cfr_slow_write journal;
+    struct cfr_slow_write pending;
+    int64_t look_boot_ms; /* when it is looked at; 0 = nothing is under way */
+    unsigned unasked;     /* how often it was looked at in vain */
 };
 
 /* A key that is to be adopted. */
@@ -72,8 +81,9 @@ enum cfr_rotator_place {
     CFR_ROTATOR_AT_START = -2, /* a request could not be begun */
 };
 
-/* Of a store's save_journal: it is under way, and cfr_rotator_saved follows. */
-#define CFR_ROTATOR_UNDER_WAY 1
+/* It is under way. Of a store's save_journal cfr_rotator_saved follows; all others are to be called again, after a step
+ * of the store. */
+#define CFR_ROTATOR_UNDER_WAY CFR_SLOW_WRITE_UNDER_WAY
 
 /* Where the journal and the pending secret are kept. Functions that can fail return 0 or an error. */
 struct cfr_rotator_store {
@@ -107,6 +117,7 @@ struct cfr_rotator {
     struct cfr_rotator_context context;
     const struct cfr_rotator_store *store;
     struct cfr_rotator_shared *shared; /* of that store; NULL = it is this agent's alone */
+    struct cfr_rotator_files files;    /* of the other one */
     const struct cfr_config_credential *config;
     const struct cfr_rotation_provider *provider;
     const void *provider_config;
@@ -200,7 +211,7 @@ void cfr_rotator_note_account(struct cfr_rotator *m);
 int cfr_rotator_look_for_key(struct cfr_rotator *m, struct cfr_err *err);
 /* True if there is one; a step of the journal follows. */
 bool cfr_rotator_has_found(const struct cfr_rotator *m);
-/* Stores its secret as pending, and takes the step. */
+/* Stores its secret as pending, and takes the step. CFR_ROTATOR_UNDER_WAY, or an error. */
 int cfr_rotator_take(struct cfr_rotator *m, struct cfr_err *err);
 void cfr_rotator_forget_found(struct cfr_rotator *m);
 

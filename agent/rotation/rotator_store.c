@@ -13,6 +13,7 @@
 
 #define NAME_MAX_BYTES 128
 #define PENDING_MAX    262144
+#define UNASKED_MAX    10
 
 /* A `+` is in no credential's name, so that it is no other one's record. */
 static const char *journal_name(const struct cfr_rotator *m, char out[NAME_MAX_BYTES])
@@ -36,6 +37,14 @@ static const char *old_pending_name(const struct cfr_rotator *m, char out[NAME_M
 
 /* ---- the journal ---- */
 
+/* What takes its time goes on with a child. */
+static int after_write(struct cfr_rotator *m, int rc, const char *what, struct cfr_err *err)
+{
+    m->files.look_boot_ms = rc == CFR_SLOW_WRITE_UNDER_WAY ? cfr_clock_now().boot_ms + CFR_SLOW_WRITE_LOOK_MS : 0;
+    m->files.unasked = 0;
+    return rc < 0 ? cfr_err_prefix(err, "%s", what) : rc;
+}
+
 static int save_journal(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_str text = {.limit = CFR_STATE_MAX};
@@ -45,9 +54,10 @@ static int save_journal(struct cfr_rotator *m, struct cfr_err *err)
     if (rc != 0)
         rc = cfr_err_set(err, rc, "out of memory");
     else
-        rc = cfr_state_save(m->context.state_fd, journal_name(m, name), cfr_str_view(&text), err);
+        rc = cfr_slow_write(&m->files.journal, m->context.state_fd, cfr_state_save, journal_name(m, name),
+                            cfr_str_view(&text), err);
     cfr_str_free(&text);
-    return rc != 0 ? cfr_err_prefix(err, "cannot write down the rotation's step") : 0;
+    return after_write(m, rc, "cannot write down the rotation's step in state_dir", err);
 }
 
 static int load_journal(struct cfr_rotator *m, struct cfr_err *err)
@@ -75,34 +85,47 @@ static int load_journal(struct cfr_rotator *m, struct cfr_err *err)
 
 /* ---- the pending secret ---- */
 
+static int replace_file(int dir_fd, const char *name, struct cfr_view content, struct cfr_err *err)
+{
+    const struct cfr_file file = {name, content, 0600, CFR_FILE_KEEP_ID, CFR_FILE_KEEP_ID};
+
+    return cfr_file_replace(dir_fd, &file, err);
+}
+
+/* OLD is its former name. */
+static int wipe_files(int dir_fd, const char *name, struct cfr_view old, struct cfr_err *err)
+{
+    int rc = cfr_file_wipe(dir_fd, name, err);
+
+    return rc != 0 ? rc : cfr_file_wipe(dir_fd, old.p, err);
+}
+
 static int save_pending(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_secret text;
     char name[NAME_MAX_BYTES];
-    struct cfr_file file = {.mode = 0600, .uid = CFR_FILE_KEEP_ID, .gid = CFR_FILE_KEEP_ID};
     int rc;
 
     cfr_secret_init(&text, PENDING_MAX);
     rc = cfr_rotator_pending_write(&m->pending, &text, err);
-    file.name = pending_name(m, name);
-    file.content = cfr_secret_view(&text);
     if (rc == 0)
-        rc = cfr_file_replace(m->context.state_fd, &file, err);
+        rc = cfr_slow_write(&m->files.pending, m->context.state_fd, replace_file, pending_name(m, name),
+                            cfr_secret_view(&text), err);
     cfr_secret_free(&text);
     m->pending.stored = rc == 0;
-    return rc != 0 ? cfr_err_prefix(err, "cannot keep the new key until it is published") : 0;
+    return after_write(m, rc, "cannot keep the new key in state_dir until it is published", err);
 }
 
 static int drop_pending(struct cfr_rotator *m, struct cfr_err *err)
 {
     char name[NAME_MAX_BYTES];
-    int rc = cfr_file_wipe(m->context.state_fd, pending_name(m, name), err);
+    char old[NAME_MAX_BYTES];
+    int rc = cfr_slow_write(&m->files.pending, m->context.state_fd, wipe_files, pending_name(m, name),
+                            cfr_view_of(old_pending_name(m, old)), err);
 
     if (rc == 0)
-        rc = cfr_file_wipe(m->context.state_fd, old_pending_name(m, name), err);
-    if (rc == 0)
         cfr_rotator_free_pending(&m->pending);
-    return rc;
+    return after_write(m, rc, "cannot remove the pending secret from state_dir", err);
 }
 
 /* A file that cannot be used is as good as none: the key is then found again in the cloud, and removed. */
@@ -169,15 +192,40 @@ static void look_for_pending(struct cfr_rotator *m)
 
 /* ---- nobody else writes it ---- */
 
-static void do_nothing(struct cfr_rotator *m)
+/* What is no longer asked for is forgotten. */
+static void look_on(struct cfr_rotator *m)
 {
-    (void)m;
+    int64_t now_ms = cfr_clock_now().boot_ms;
+
+    if (m->files.look_boot_ms != 0 && m->files.look_boot_ms <= now_ms)
+        m->files.look_boot_ms = ++m->files.unasked < UNASKED_MAX ? now_ms + CFR_SLOW_WRITE_LOOK_MS : 0;
 }
 
-static int64_t never(struct cfr_rotator *m)
+static void step(struct cfr_rotator *m)
 {
-    (void)m;
-    return INT64_MAX;
+    struct cfr_err err = {0};
+    int rc;
+
+    if (!m->saving) {
+        look_on(m);
+        look_for_pending(m);
+        return;
+    }
+    rc = save_journal(m, &err);
+    if (rc != CFR_ROTATOR_UNDER_WAY)
+        cfr_rotator_saved(m, rc, &err);
+}
+
+static int64_t look_at(struct cfr_rotator *m)
+{
+    return m->files.look_boot_ms != 0 ? m->files.look_boot_ms : INT64_MAX;
+}
+
+static void close_files(struct cfr_rotator *m)
+{
+    cfr_slow_write_close(&m->files.journal);
+    cfr_slow_write_close(&m->files.pending);
+    m->files.look_boot_ms = 0;
 }
 
 static bool always(struct cfr_rotator *m)
@@ -219,9 +267,9 @@ const struct cfr_rotator_store cfr_rotator_file_store = {
     .save_journal = save_journal,
     .save_pending = save_pending,
     .drop_pending = drop_pending,
-    .close = do_nothing,
-    .step = look_for_pending,
-    .deadline = never,
+    .close = close_files,
+    .step = step,
+    .deadline = look_at,
     .may_go_on = always,
     .may_change = may_change,
     .lags = lags,

@@ -58,6 +58,11 @@ bool cfr_rotator_fresh(const struct cfr_rotator *m, struct cfr_publish_minted *o
     return m->given.id[0] != '\0';
 }
 
+bool cfr_rotator_is_writing(const struct cfr_rotator *m)
+{
+    return m->files.look_boot_ms != 0;
+}
+
 int64_t cfr_rotator_deadline(struct cfr_rotator *m)
 {
     int64_t store_ms = m != NULL ? m->store->deadline(m) : INT64_MAX;
@@ -104,7 +109,7 @@ bool cfr_rotator_takes_news(struct cfr_rotator *m)
 
 bool cfr_rotator_goes_on(struct cfr_rotator *m)
 {
-    return m != NULL && (wants_news(m) || cfr_rotator_is_calling(m) ||
+    return m != NULL && (wants_news(m) || cfr_rotator_is_busy(m) ||
                          (m->offer_retries != 0 && m->offer_retries <= CFR_ROTATOR_OFFER_RETRIES) || m->r.misses == 1 ||
                          m->found_refused || cfr_rotator_deadline(m) <= cfr_clock_now().boot_ms);
 }
@@ -128,7 +133,7 @@ bool cfr_rotator_needs_admin(const struct cfr_rotator *m)
 
 bool cfr_rotator_is_busy(const struct cfr_rotator *m)
 {
-    return m != NULL && cfr_rotator_is_calling(m);
+    return m != NULL && (cfr_rotator_is_calling(m) || cfr_rotator_is_writing(m));
 }
 
 void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_status_mint *out)

@@ -85,6 +85,7 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     w->spread = spread_of(config);
     w->retire_boot_ms = INT64_MAX;
     w->look_boot_ms = INT64_MAX;
+    w->save_boot_ms = INT64_MAX;
     w->source_watcher = (struct cfr_watcher){cfr_worker_on_source_changed, w};
     w->target_watcher = (struct cfr_watcher){cfr_worker_on_targets_changed, w};
     w->token.overdue_boot_ms = INT64_MAX;
@@ -260,6 +261,13 @@ void cfr_worker_begin(struct cfr_worker *w)
     }
 }
 
+bool cfr_worker_is_saved(struct cfr_worker *w)
+{
+    if (w->save_boot_ms != INT64_MAX)
+        cfr_worker_save(w);
+    return w->save_boot_ms == INT64_MAX;
+}
+
 void cfr_worker_close(struct cfr_worker *w)
 {
     if (w->life.state != CFR_STATE_STOPPED)
@@ -277,6 +285,7 @@ void cfr_worker_close(struct cfr_worker *w)
     cfr_worker_rotation_close(w);
     cfr_timer_heap_remove(&w->host->timers, &w->timer);
     cfr_worker_drop_kept(w);
+    cfr_slow_write_close(&w->saving);
     cfr_publish_record_free(&w->record);
     free(w->watched);
     free(w->warning);

@@ -391,6 +391,8 @@ static void on_timer(struct cfr_worker *w)
 
     cfr_publisher_step(w->targets, now);
     follow_targets(w);
+    if (w->save_boot_ms <= now.boot_ms)
+        cfr_worker_save(w);
     cfr_worker_report_trouble(w);
     if (cfr_worker_ack_step(w, now))
         cfr_worker_save(w);
@@ -462,6 +464,12 @@ void cfr_worker_on_child(struct cfr_worker *w)
     cfr_publisher_step(w->targets, cfr_clock_now());
     follow_targets(w);
     resume_acquire(w);
+    if (w->save_boot_ms != INT64_MAX) {
+        cfr_worker_save(w);
+        cfr_worker_rearm(w);
+    }
+    if (w->rotator != NULL && cfr_rotator_is_writing(w->rotator))
+        cfr_worker_wake(w);
     if (p.fd < 0 || poll(&p, 1, 0) != 1)
         return;
     cfr_hook_child(w->hooks, cfr_clock_now());
@@ -569,8 +577,8 @@ int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replac
     w->record.pending_reason = copy;
     w->record.digest = w->config->digest;
     /* Written down before it is promised: a crash must neither forget it nor do it twice. */
-    rc = cfr_publish_record_save(w->host->state_fd, w->config->name, &w->record, err);
-    if (rc != 0) {
+    rc = cfr_worker_write_record(w, err);
+    if (rc < 0) {
         w->record.pending_reason = before;
         free(copy);
         if (named)

@@ -82,6 +82,9 @@ struct cfr_worker {
     const struct cfr_sts_provider *provider; /* of what was last read; NULL = nothing is exchanged */
     struct cfr_lifecycle life;
     struct cfr_publish_record record;
+    struct cfr_slow_write saving;
+    struct cfr_log_once save_error;
+    int64_t save_boot_ms; /* the record is being saved, and looked at then; INT64_MAX = it is not */
     struct cfr_worker_token token;
     struct cfr_exchange *exchange;
     struct cfr_publish_search *search; /* for a key that is adopted; NULL = none is under way */
@@ -252,7 +255,9 @@ void cfr_worker_set_issued(struct cfr_worker *w);
 void cfr_worker_rearm(struct cfr_worker *w);
 /* For callbacks, which may run within an action: the timer looks at everything in the loop's next turn. */
 void cfr_worker_wake(struct cfr_worker *w);
-/* Writes the record; a failure is logged, and no reason to stop. */
+/* Writes the record. CFR_SLOW_WRITE_UNDER_WAY, CFR_E_TIMEOUT: it is written by and by (agent/loop/slow_write.h). */
+int cfr_worker_write_record(struct cfr_worker *w, struct cfr_err *err);
+/* The same; a failure is logged, and no reason to stop. */
 void cfr_worker_save(struct cfr_worker *w);
 /* The fields of a log line about W; CODE is the error's, 0 = none. */
 struct cfr_log_fields cfr_worker_log_fields(const struct cfr_worker *w, int code);

@@ -69,6 +69,7 @@ void cfr_worker_rearm(struct cfr_worker *w)
     at = earlier(at, cfr_worker_ack_deadline(w));
     at = earlier(at, w->token.overdue_boot_ms);
     at = earlier(at, w->look_boot_ms);
+    at = earlier(at, w->save_boot_ms);
     at = earlier(at, cfr_rotator_deadline(w->rotator));
     at = earlier(at, trouble_deadline(w));
     if (w->news)
@@ -93,6 +94,17 @@ void cfr_worker_set_issued(struct cfr_worker *w)
                         key != NULL ? key->minted_s * 1000 : w->record.issued_ms);
 }
 
+int cfr_worker_write_record(struct cfr_worker *w, struct cfr_err *err)
+{
+    int rc = cfr_publish_record_save(&w->saving, w->host->state_fd, w->config->name, &w->record, err);
+    bool waits = rc == CFR_SLOW_WRITE_UNDER_WAY || rc == CFR_E_TIMEOUT;
+
+    w->save_boot_ms = waits ? cfr_clock_now().boot_ms + CFR_SLOW_WRITE_LOOK_MS : INT64_MAX;
+    if (rc == 0)
+        w->save_error = (struct cfr_log_once){0};
+    return rc;
+}
+
 void cfr_worker_save(struct cfr_worker *w)
 {
     struct cfr_err err = {0};
@@ -105,7 +117,7 @@ void cfr_worker_save(struct cfr_worker *w)
         w->record.delivered[i] = cfr_publish_secret_done(w->delivery, i);
     cfr_worker_ack_record(w);
     w->record.digest = w->config->digest;
-    if (cfr_publish_record_save(w->host->state_fd, w->config->name, &w->record, &err) != 0)
+    if (cfr_worker_write_record(w, &err) < 0 && cfr_log_once_is_news(&w->save_error, &err))
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
                 "cannot write down what was published, so a restart will exchange again: %s: %s",
                 w->host->config->state_dir, err.text);

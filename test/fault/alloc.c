@@ -185,7 +185,8 @@ static int decode(struct cfr_err *err)
 static int remember(struct cfr_err *err)
 {
     struct cfr_publish_record again;
-    int rc = cfr_publish_record_save(state_fd, "demo", &record, err);
+    struct cfr_slow_write saving = {.next = NULL};
+    int rc = cfr_publish_record_save(&saving, state_fd, "demo", &record, err);
 
     if (rc == 0)
         rc = cfr_publish_record_load(state_fd, "demo", &again, err);

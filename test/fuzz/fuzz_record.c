@@ -39,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int folder = stored_folder(names);
     struct cfr_view text = {(const char *)data, size};
     struct cfr_publish_record r;
+    struct cfr_slow_write saving = {.next = NULL};
     struct cfr_publish_record again = {0};
     struct cfr_err err = {0};
     int rc;
@@ -53,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     CFR_FUZZ_MUST(r.reason_count <= CFR_PUBLISH_RECORD_REASONS_MAX && r.target_count <= CFR_CONFIG_TARGETS_MAX &&
                   r.hook_count <= CFR_CONFIG_HOOKS_MAX);
-    if (is_utf8(text) && cfr_publish_record_save(folder, "written", &r, &err) == 0) {
+    if (is_utf8(text) && cfr_publish_record_save(&saving, folder, "written", &r, &err) == 0) {
         CFR_FUZZ_MUST(cfr_publish_record_load(folder, "written", &again, &err) == 0 && same(&r, &again));
         cfr_publish_record_free(&again);
     }

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 
-from conftest import CREDFRESH
+from conftest import CREDFRESH, eventually
 from minting import (admin, call, clean_up, cloud, configured, iam_cloud, keys_of, minted, published_key, rotate,  # noqa: F401
                      settled as agent, wait_complete, wait_step)
 
@@ -33,12 +33,16 @@ def test_asked_again_while_an_answer_is_lost(agent):
     assert agent.generation("robot") == 2 and agent.status("robot")["last_reason"] == "second"
 
 
+def stop_while_the_key_is_made(agent):
+    agent.cloud.fault(kind="slow", ms_per_byte=3, match={"action": "CreateAccessKey"})
+    rotate(agent, "drill")
+    eventually(lambda: len(keys_of(agent.cloud)) == 2, lambda: agent.log)
+    assert agent.stop() == 0
+
+
 def test_ended_while_the_key_is_made(agent):
     """The answer is waited for, and its secret stored; the next run goes on with that key."""
-    agent.cloud.fault(kind="delay", ms=1500, match={"action": "CreateAccessKey"})
-    rotate(agent, "drill")
-    wait_step(agent, "intent")
-    assert agent.stop() == 0
+    stop_while_the_key_is_made(agent)
     assert (agent.state / "robot+mint.pending").stat().st_mode & 0o777 == 0o600
     agent.start()
     agent.wait_generation(2, "robot")
@@ -47,10 +51,7 @@ def test_ended_while_the_key_is_made(agent):
 
 def test_a_pending_secret_under_its_former_name(agent):
     """It is read once more, and nothing is left of it."""
-    agent.cloud.fault(kind="delay", ms=1500, match={"action": "CreateAccessKey"})
-    rotate(agent, "drill")
-    wait_step(agent, "intent")
-    assert agent.stop() == 0
+    stop_while_the_key_is_made(agent)
     (agent.state / "robot+mint.pending").rename(agent.state / "robot+mint.seal")
     agent.start()
     agent.wait_generation(2, "robot")

@@ -73,6 +73,7 @@ def test_a_mistake_is_set_back(configured, step):
         agent.wait_generation(2, "robot")
         wait_step(agent, step)
     key, generation = published_key(agent), agent.generation("robot")
+    eventually(lambda: json.loads((agent.state / "robot+mint.json").read_text())["step"] == step, lambda: agent.log)
     journal = (agent.state / "robot+mint.json").read_text()
     agent.configure(minted(agent, user="robto", mint=times), admin(agent))
     agent.process.send_signal(signal.SIGHUP)

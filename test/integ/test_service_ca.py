@@ -269,7 +269,7 @@ def test_a_store_is_followed(authority):
     text = path.read_text()
     shutil.rmtree(authority.store)
     assert agent.request("POST", "/v1/reload")[0] == 200
-    assert path.read_text() == text and service_ca(agent)["error"] is None
+    eventually(lambda: path.exists() and path.read_text() == text and service_ca(agent)["error"] is None, lambda: agent.log)
     assert [oct(p.stat().st_mode & 0o777) for p in (authority.store, path)] == ["0o700", "0o600"]
     away = authority.store.rename(authority.store.with_suffix(".away"))
     shutil.copytree(away, authority.store)
@@ -288,7 +288,8 @@ def test_a_store_is_followed(authority):
     authority.check()
     path.unlink()
     assert agent.request("POST", "/v1/reload")[0] == 200
-    assert service_ca(agent)["error"] is None and json.loads(path.read_text())["number"] == 2
+    eventually(lambda: service_ca(agent)["error"] is None and path.exists(), lambda: agent.log)
+    assert json.loads(path.read_text())["number"] == 2
 
 
 def frozen_maker(agent):  # noqa: F811

@@ -64,6 +64,7 @@ static void round_trip(void **state)
         .acknowledged_count = 3,
         .published_ns = INT64_C(1795000000123456789),
     };
+    struct cfr_slow_write saving = {.next = NULL};
     struct cfr_publish_record in;
     struct cfr_err err = {0};
 
@@ -76,7 +77,7 @@ static void round_trip(void **state)
     assert_int_equal(
         cfr_publish_record_set_key(&out, &(struct cfr_publish_minted){"AKIA\"", 1795000001, UINT64_MAX}, &err), 0);
     assert_int_equal(cfr_publish_record_add_reason(&out, "leaked\n\xc3\xa9", &err), 0);
-    assert_int_equal(cfr_publish_record_save(p->fd, "demo", &out, &err), 0);
+    assert_int_equal(cfr_publish_record_save(&saving, p->fd, "demo", &out, &err), 0);
     assert_int_equal(cfr_publish_record_load(p->fd, "demo", &in, &err), 0);
     assert_true(in.generation == out.generation && in.issued_ms == out.issued_ms && in.expires_ms == out.expires_ms);
     assert_true(in.digest == out.digest && in.token_mark == out.token_mark && in.retire_ms == 7);

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""A frozen file system below state_dir, or below the service CA's store, where the agent itself writes: nobody waits for it, and
+what is to be there is written as soon as it answers."""
+import json
+import subprocess
+import time
+
+import pytest
+
+from conftest import Mounted, eventually
+from minting import ADMIN, admin, cloud, complete, configured, iam_cloud, keys_of, minted, wait_complete  # noqa: F401
+from test_hostile import HANG_S, children, root_only, slowest_answer
+from test_hung_disk import frozen  # noqa: F401
+from test_service_ca import service_ca
+from trust import Authority
+
+NOT_SAVED = "cannot write down what was published"
+
+pytestmark = root_only
+
+
+@pytest.fixture
+def freezer(frozen):  # noqa: F811
+    """Freezes and thaws it."""
+    return lambda on: subprocess.run(["fsfreeze", "-f" if on else "-u", str(frozen)], check=True)
+
+
+def keep_state_in(agent, directory):
+    agent.state = directory
+    agent.socket = directory / "control.sock"
+
+
+@pytest.fixture
+def agent(agent_factory, cloud, frozen):  # noqa: F811
+    made = agent_factory(cloud)
+    keep_state_in(made, frozen / "state")
+    yield made
+    subprocess.run(["fsfreeze", "-u", str(frozen)], capture_output=True)
+    made.stop()
+
+
+def recorded(agent, name):
+    return json.loads((agent.state / f"{name}.json").read_text())["generation"]
+
+
+def test_credentials_are_renewed_and_written_down_later(agent, freezer):
+    names = ["demo", *(f"other-{i}" for i in range(8))]
+    agent.configure(*[agent.credential(name) for name in names]).start()
+    for name in names:
+        agent.wait_state("fresh", name)
+    before = {name: agent.generation(name) for name in names}
+    freezer(True)
+    began = time.monotonic()
+    for name in names:
+        assert agent.request("POST", f"/v1/credentials/{name}/rotate")[0] == 202
+    assert time.monotonic() - began < HANG_S
+    assert slowest_answer(agent, lambda: NOT_SAVED in agent.log) < HANG_S
+    assert all(agent.generation(name) > before[name] for name in names)
+    assert "the file system has not answered for 10 s" in agent.log
+    assert len(children(agent)) <= 3, children(agent)
+    freezer(False)
+    eventually(lambda: all(recorded(agent, name) == str(agent.generation(name)) for name in names), lambda: agent.log)
+    after = {name: agent.generation(name) for name in names}
+    agent.stop()
+    agent.start()
+    for name in names:
+        agent.wait_state("fresh", name)
+        assert agent.generation(name) == after[name]
+
+
+def test_the_end_waits_a_moment_only(agent, freezer):
+    agent.configure().start()
+    agent.wait_state("fresh")
+    before = agent.generation()
+    freezer(True)
+    assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
+    eventually(lambda: agent.generation() > before, lambda: agent.log)
+    began = time.monotonic()
+    agent.stop()
+    assert time.monotonic() - began < 8
+    freezer(False)
+    agent.start()
+    agent.wait_state("fresh")
+
+
+def test_a_rotation_does_nothing_that_is_not_written_down(agent, freezer):
+    """No key is made or removed meanwhile; then the rotation is done."""
+    Mounted(agent.dir / "admin").put(ADMIN)
+    agent.configure(minted(agent), admin(agent), agent.credential("other")).start()
+    agent.wait_generation(1, "robot")
+    agent.wait_state("fresh", "other")
+    wait_complete(agent)
+    before = keys_of(agent.cloud)
+    freezer(True)
+    assert agent.request("POST", "/v1/credentials/robot/rotate")[0] == 202
+    assert slowest_answer(agent, lambda: "cannot write down the rotation's step in state_dir" in agent.log) < HANG_S
+    assert keys_of(agent.cloud) == before
+    assert "the file system has not answered for 10 s" in agent.status("robot")["last_error"]["message"]
+    freezer(False)
+    eventually(lambda: complete(agent) and set(keys_of(agent.cloud)).isdisjoint(before), lambda: f"{agent.log}")
+    assert len(keys_of(agent.cloud)) == 1
+
+
+def test_the_service_ca_waits_for_its_store(agent_factory, frozen, freezer):  # noqa: F811
+    """The next CA signs nothing until it is kept."""
+    authority = Authority(agent_factory(None))
+    authority.store = frozen / "store"
+    agent = authority.configure().agent  # noqa: F811
+    agent.start()
+    agent.wait_generation(1, "tls")
+    agent.wait_generation(1, "trust")
+    first = service_ca(agent)
+    freezer(True)
+    try:
+        authority.configure(force={"reason": "the key was seen"})
+        assert agent.request("POST", "/v1/reload")[0] == 200
+        assert slowest_answer(agent, lambda: "cannot keep the CA in" in agent.log) < HANG_S
+        assert service_ca(agent)["key_id"] == first["key_id"] and agent.generation("trust") == 1
+        assert "the file system has not answered for 10 s" in service_ca(agent)["error"]
+    finally:
+        freezer(False)
+    agent.wait_generation(2, "tls")
+    agent.wait_generation(2, "trust")
+    assert service_ca(agent)["number"] == 2 and service_ca(agent)["error"] is None
+    assert "was replaced" not in agent.log
+    agent.stop()
