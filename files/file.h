@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define CFR_FILE_KEEP_ID ((uid_t)-1) /* leave owner or group as the kernel sets it */
@@ -36,6 +37,17 @@ struct cfr_file_origin {
     uint64_t size;
 };
 
+/* How far a reader goes along a path that another user may have a hand in. What is judged is what is opened: nothing
+ * can be put in its place in between. */
+enum cfr_file_reach {
+    CFR_FILE_ANSWERING, /* asks no file system that may not answer, and follows no link that another user could have
+                         * made: CFR_FILE_ELSEWHERE. Never blocks on a network or FUSE */
+    CFR_FILE_WAITING,   /* waits; such a link is CFR_E_PATH */
+    CFR_FILE_ANYWHERE,  /* waits, and follows every link: with no more rights than that user's */
+};
+
+#define CFR_FILE_ELSEWHERE 1
+
 /* Puts FILE at its name in one step: a temporary file, fsync, rename, fsync of the directory. An existing file or link
  * of that name is replaced. On error it stays as it was and nothing else is left behind. CFR_E_PATH if the name is a
  * mount point. */
@@ -56,6 +68,18 @@ int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_f
 /* The same, and a link at PATH that only root and our user could have made is followed, too: the kubelet's volumes
  * consist of them. */
 int cfr_file_read_linked(const char *path, struct cfr_secret *out, struct cfr_err *err);
+/* As cfr_file_read, as far as REACH goes; also CFR_FILE_ELSEWHERE. STATUS (may be NULL) is of the file that is read,
+ * before it is. */
+int cfr_file_read_reach(const char *path, enum cfr_file_reach reach, struct cfr_secret *out, struct stat *status,
+                        struct cfr_err *err);
+/* As cfr_file_read_at, as far as REACH goes; also CFR_FILE_ELSEWHERE. */
+int cfr_file_read_below(int dir_fd, const char *name, enum cfr_file_reach reach, struct cfr_secret *out,
+                        struct cfr_err *err);
+/* As stat(2), with CFR_FILE_ANSWERING; also CFR_FILE_ELSEWHERE. Never blocks. */
+int cfr_file_status(const char *path, struct stat *out, struct cfr_err *err);
+/* Opens PATH (absolute; a relative one is opened as it is) with FLAGS of open(2), as far as REACH goes: 0 with *OUT, an
+ * error, or CFR_FILE_ELSEWHERE. */
+int cfr_file_open(const char *path, int flags, enum cfr_file_reach reach, int *out, struct cfr_err *err);
 /* CFR_E_MISSING; CFR_E_PATH if it is not a regular file. */
 int cfr_file_fingerprint(int dir_fd, const char *name, struct cfr_file_fingerprint *out, struct cfr_err *err);
 /* Overwrites with zeros, fsyncs and unlinks. A missing file is no error. A file with another hard link, one that is

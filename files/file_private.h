@@ -16,6 +16,8 @@ void cfr_file_stamp(int dir_fd, const char *name);
 int cfr_file_overwrite(int dir_fd, const struct cfr_file *file, struct cfr_err *err);
 /* True if the file below DIR_FD has FILE's content, mode and (unless CFR_FILE_KEEP_ID) owner. */
 bool cfr_file_same(int dir_fd, const struct cfr_file *file);
+/* As cfr_file_open, for NAME in DIR_FD, which is no link (CFR_E_PATH). */
+int cfr_file_open_at(int dir_fd, const char *name, int flags, enum cfr_file_reach reach, int *out, struct cfr_err *err);
 /* Removes the temporary files and directories of NAME (of any name if NULL) that a crash left below DIR_FD. */
 int cfr_file_remove_temps(int dir_fd, const char *name, struct cfr_err *err);
 

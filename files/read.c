@@ -2,8 +2,8 @@
 /* Reading and comparing single files, and finding mount points. */
 #include "files/file_private.h"
 
+#include "files/mount_private.h"
 #include "files/path_private.h"
-#include "files/route.h"
 #include "files/walk_private.h"
 
 #include <errno.h>
@@ -17,7 +17,6 @@
 
 #define MODE_BITS   07777
 #define CHUNK_BYTES 4096
-#define LINKS_MAX   40 /* as the kernel has it */
 #define READ_FLAGS  (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 static ssize_t read_some(int fd, char *to, size_t n)
@@ -117,6 +116,18 @@ static int read_at(int dir_fd, const char *name, bool own, struct cfr_secret *ou
     return rc;
 }
 
+int cfr_file_read_below(int dir_fd, const char *name, enum cfr_file_reach reach, struct cfr_secret *out,
+                        struct cfr_err *err)
+{
+    int fd;
+    int rc = cfr_file_open_at(dir_fd, name, READ_FLAGS, reach, &fd, err);
+
+    if (rc != 0)
+        return rc;
+    rc = read_regular(fd, -1, out, err);
+    return rc != 0 ? cfr_err_prefix(err, "%s", name) : 0;
+}
+
 int cfr_file_read_at(int dir_fd, const char *name, struct cfr_secret *out, struct cfr_err *err)
 {
     return read_at(dir_fd, name, false, out, err);
@@ -140,20 +151,43 @@ int cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *err)
     return rc;
 }
 
-/* Opens the directory that PATH is in, as cfr_path_open_parent does, where its file system answers. */
+struct way {
+    bool foreign; /* it leads through a directory of a user who is neither root nor ours */
+    bool remote;
+};
+
+static bool look(void *ctx, int dir_fd, const struct stat *st, unsigned mount)
+{
+    struct way *way = ctx;
+
+    way->foreign = way->foreign || (st->st_uid != 0 && st->st_uid != geteuid());
+    way->remote = cfr_mount_storage(dir_fd, mount) == CFR_ROUTE_REMOTE;
+    return !way->remote;
+}
+
+/* Opens the directory that PATH is in, for passing through, where its file system answers. */
 static int open_answering_parent(const char *path, const char **name, bool *foreign, struct cfr_err *err)
 {
-    struct cfr_route route;
+    struct way way = {.foreign = false};
+    struct cfr_walk walk = {.enter = look, .ctx = &way, .cached = true};
+    const char *last = strrchr(path, '/');
+    int fd;
 
-    cfr_route_find(path, false, false, &route);
-    *foreign = route.foreign;
-    if (route.storage == CFR_ROUTE_REMOTE)
-        return cfr_err_set(
-            err, CFR_E_PATH,
-            "%s lies on a network or FUSE file system, which may not answer, and is not read: move it to "
-            "a file system of this machine",
-            path);
-    return cfr_path_open_parent(path, false, name, err);
+    if (last == NULL || !cfr_path_is_name(last + 1))
+        return cfr_err_set(err, CFR_E_PATH, "%s is not an absolute path of a file", path);
+    *name = last + 1;
+    cfr_mount_refresh();
+    fd = cfr_walk_open(path, (size_t)(last - path), &walk, err);
+    *foreign = way.foreign;
+    if (fd < 0)
+        return cfr_err_prefix(err, "%s", path);
+    if (!way.remote)
+        return fd;
+    (void)close(fd);
+    return cfr_err_set(err, CFR_E_PATH,
+                       "%s lies on a network or FUSE file system, which may not answer, and is not read: move it to "
+                       "a file system of this machine",
+                       path);
 }
 
 int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_file_origin *origin, struct cfr_err *err)
@@ -168,11 +202,13 @@ int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_f
 
     if (dir_fd < 0)
         return dir_fd;
-    fd = cfr_path_openat(dir_fd, name, READ_FLAGS, 0, err);
-    if (fd >= 0 && (fstat(fd, &st) != 0 || fstat(dir_fd, &dir) != 0)) {
+    rc = cfr_file_open_at(dir_fd, name, READ_FLAGS, CFR_FILE_ANSWERING, &fd, err);
+    if (rc == CFR_FILE_ELSEWHERE) {
+        rc = cfr_err_set(err, CFR_E_PATH, "it is a FUSE file system of its own, which may not answer");
+    } else if (rc == 0 && (fstat(fd, &st) != 0 || fstat(dir_fd, &dir) != 0)) {
         rc = cfr_err_sys(err, errno, "cannot read the status of %s", name);
         (void)close(fd);
-    } else if (fd >= 0) {
+    } else if (rc == 0) {
         *origin = (struct cfr_file_origin){
             .owner = st.st_uid,
             .trusted = cfr_walk_is_private(&st) && (dir.st_uid == 0 || dir.st_uid == geteuid()) && !foreign,
@@ -180,57 +216,49 @@ int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_f
             .size = (uint64_t)st.st_size,
         };
         rc = read_regular(fd, -1, out, err);
-    } else {
-        rc = fd;
     }
     (void)close(dir_fd);
     return rc != 0 ? cfr_err_prefix(err, "%s", path) : 0;
 }
 
-/* True if NAME, at the end of PATH, is a link that only root and our user could have made: PATH becomes where it leads.
- * False also where that is too long to be opened. */
-static bool follow_link(int dir_fd, const char *name, char path[PATH_MAX])
+int cfr_file_read_reach(const char *path, enum cfr_file_reach reach, struct cfr_secret *out, struct stat *status,
+                        struct cfr_err *err)
 {
-    char target[PATH_MAX];
-    char next[2 * PATH_MAX];
-    struct stat dir;
-    struct stat link;
-    ssize_t n;
+    int fd;
+    int rc = cfr_file_open(path, READ_FLAGS, reach, &fd, err);
 
-    if (fstat(dir_fd, &dir) != 0 || fstatat(dir_fd, name, &link, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISLNK(link.st_mode) ||
-        !cfr_walk_trusts_link(&dir, &link))
-        return false;
-    n = readlinkat(dir_fd, name, target, sizeof target - 1);
-    if (n <= 0)
-        return false;
-    target[n] = '\0';
-    (void)snprintf(next, sizeof next, "%.*s%s", target[0] != '/' ? (int)(name - path) : 0, path, target);
-    if (strlen(next) >= PATH_MAX)
-        return false;
-    memcpy(path, next, strlen(next) + 1);
-    return true;
+    if (rc != 0)
+        return rc;
+    if (status != NULL && fstat(fd, status) != 0)
+        *status = (struct stat){.st_size = 0};
+    rc = read_regular(fd, -1, out, err);
+    return rc != 0 ? cfr_err_prefix(err, "%s", path) : 0;
 }
 
 int cfr_file_read_linked(const char *path, struct cfr_secret *out, struct cfr_err *err)
 {
-    char at[PATH_MAX];
-    int links = 0;
-    int rc = 1;
+    int rc = cfr_file_read_reach(path, CFR_FILE_ANSWERING, out, NULL, err);
 
-    if ((size_t)snprintf(at, sizeof at, "%s", path) >= sizeof at)
-        return cfr_err_sys(err, ENAMETOOLONG, "cannot open %s", path);
-    while (rc > 0) {
-        const char *name = at;
-        bool foreign;
-        int dir_fd = open_answering_parent(at, &name, &foreign, err);
+    return rc != CFR_FILE_ELSEWHERE
+               ? rc
+               : cfr_err_set(err, CFR_E_PATH,
+                             "%s lies on a network or FUSE file system, which may not answer, or leads through a link "
+                             "that another user could have made, and is not read: name the real path, on a file "
+                             "system of this machine",
+                             path);
+}
 
-        if (dir_fd < 0)
-            return dir_fd;
-        if (links++ >= LINKS_MAX || !follow_link(dir_fd, name, at))
-            rc = read_at(dir_fd, name, false, out, err);
-        (void)close(dir_fd);
-    }
-    return rc != 0 ? cfr_err_prefix(err, "%s", path) : 0;
+int cfr_file_status(const char *path, struct stat *out, struct cfr_err *err)
+{
+    int fd;
+    int rc = cfr_file_open(path, O_PATH, CFR_FILE_ANSWERING, &fd, err);
+
+    if (rc != 0)
+        return rc;
+    if (fstat(fd, out) != 0)
+        rc = cfr_err_sys(err, errno, "cannot read the status of %s", path);
+    (void)close(fd);
+    return rc;
 }
 
 static bool same_content(int fd, struct cfr_view content)

@@ -3,14 +3,17 @@
 #include "files/volume.h"
 
 #include "base/hash.h"
-#include "files/file.h"
+#include "files/file_private.h"
+#include "files/path_private.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define SWAPS_MAX 5
@@ -40,12 +43,38 @@ static int add_name(struct cfr_volume *v, const char *name, struct cfr_err *err)
     return 0;
 }
 
+/* As fstatat(2) without following links, of what the kernel knows: an entry may be a file system that does not answer.
+ */
+static bool read_status(int fd, const char *name, struct stat *out)
+{
+    struct statx st;
+
+    *out = (struct stat){.st_size = 0};
+    if (statx(fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st) != 0)
+        return false;
+    out->st_dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+    out->st_ino = st.stx_ino;
+    out->st_mode = st.stx_mode;
+    out->st_size = (off_t)st.stx_size;
+    out->st_mtim = (struct timespec){st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec};
+    return true;
+}
+
+static bool is_file(int fd, const char *name, enum cfr_file_reach reach)
+{
+    struct stat st;
+
+    return (reach == CFR_FILE_ANSWERING ? read_status(fd, name, &st)
+                                        : fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) &&
+           S_ISREG(st.st_mode);
+}
+
 /* Consumes FD. */
-static int list_names(int fd, struct cfr_volume *v, struct cfr_err *err)
+static int list_names(int fd, enum cfr_file_reach reach, struct cfr_volume *v, struct cfr_err *err)
 {
     DIR *dir = fdopendir(fd);
     const struct dirent *e;
-    struct stat st;
+    size_t entries = 0;
     int rc = 0;
 
     if (dir == NULL) {
@@ -54,9 +83,9 @@ static int list_names(int fd, struct cfr_volume *v, struct cfr_err *err)
         return rc;
     }
     while (rc == 0 && (errno = 0, e = readdir(dir)) != NULL) {
-        if (strncmp(e->d_name, "..", 2) == 0 || strcmp(e->d_name, ".") == 0)
-            continue;
-        if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+        if (++entries > CFR_PATH_ENTRIES_MAX)
+            rc = cfr_err_set(err, CFR_E_LIMIT, "it holds more than %d entries", CFR_PATH_ENTRIES_MAX);
+        else if (strncmp(e->d_name, "..", 2) != 0 && strcmp(e->d_name, ".") != 0 && is_file(fd, e->d_name, reach))
             rc = add_name(v, e->d_name, err);
     }
     if (rc == 0 && errno != 0)
@@ -67,27 +96,30 @@ static int list_names(int fd, struct cfr_volume *v, struct cfr_err *err)
 }
 
 /* Hash of the names and present identities of the files in V. */
-static uint64_t hash_files(int fd, const struct cfr_volume *v)
+static uint64_t hash_files(int fd, enum cfr_file_reach reach, const struct cfr_volume *v)
 {
     uint64_t mark = CFR_HASH_START;
 
     for (size_t i = 0; i < v->count; i++) {
         struct stat st = {0};
 
-        (void)fstatat(fd, v->names[i], &st, AT_SYMLINK_NOFOLLOW);
+        if (reach == CFR_FILE_ANSWERING)
+            (void)read_status(fd, v->names[i], &st);
+        else
+            (void)fstatat(fd, v->names[i], &st, AT_SYMLINK_NOFOLLOW);
         mark = mix_identity(cfr_hash_add(mark, v->names[i], strlen(v->names[i]) + 1), &st);
     }
     return mark;
 }
 
-static int read_files(int fd, struct cfr_volume *v, struct cfr_err *err)
+static int read_files(int fd, enum cfr_file_reach reach, struct cfr_volume *v, struct cfr_err *err)
 {
     size_t room = CFR_VOLUME_BYTES_MAX;
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < v->count; i++) {
         cfr_secret_init(&v->values[i], room);
-        rc = cfr_file_read_at(fd, v->names[i], &v->values[i], err);
+        rc = cfr_file_read_below(fd, v->names[i], reach, &v->values[i], err);
         room -= v->values[i].len;
     }
     return rc;
@@ -100,35 +132,51 @@ static bool same_directory(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* The directory that holds the files: what `..data` leads to, or DIRECTORY itself. */
-static int open_version(const char *directory, struct cfr_err *err)
+/* What the link `..data` in FD names, or "" where there is none. */
+static int find_version(int fd, char name[NAME_MAX + 1], struct cfr_err *err)
 {
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int inner;
+    ssize_t n = readlinkat(fd, "..data", name, NAME_MAX);
 
-    if (fd < 0)
-        return cfr_err_sys(err, errno, "cannot open %s", directory);
-    inner = openat(fd, "..data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (inner < 0 && errno != ENOENT) {
-        inner = cfr_err_sys(err, errno, "cannot open %s/..data", directory);
-        (void)close(fd);
-        return inner;
-    }
-    if (inner < 0)
-        return fd;
-    (void)close(fd);
-    return inner;
+    if (n < 0 && errno != ENOENT)
+        return cfr_err_sys(err, errno == EINVAL ? ENOTDIR : errno, "cannot follow ..data");
+    name[n > 0 ? n : 0] = '\0';
+    if (n >= 0 && !cfr_path_is_name(name))
+        return cfr_err_set(err, CFR_E_PATH,
+                           "..data leads to \"%.80s\", which is not a directory next to it: only what is in the "
+                           "volume is read",
+                           name);
+    return 0;
 }
 
-static int list_and_read(int fd, struct cfr_volume *out, struct cfr_err *err)
+/* The directory that holds the files: what `..data` leads to, or DIRECTORY itself. */
+static int open_version(const char *directory, enum cfr_file_reach reach, int *out, struct cfr_err *err)
 {
-    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    int rc = copy >= 0 ? list_names(copy, out, err) : cfr_err_sys(err, errno, "cannot list it");
+    char name[NAME_MAX + 1];
+    int fd;
+    int rc = cfr_file_open(directory, O_RDONLY | O_DIRECTORY, reach, &fd, err);
 
     if (rc != 0)
         return rc;
-    out->mark = hash_files(fd, out);
-    rc = read_files(fd, out, err);
+    rc = find_version(fd, name, err);
+    if (rc == 0 && name[0] == '\0') {
+        *out = fd;
+        return 0;
+    }
+    if (rc == 0)
+        rc = cfr_file_open_at(fd, name, O_RDONLY | O_DIRECTORY, reach, out, err);
+    (void)close(fd);
+    return rc < 0 ? cfr_err_prefix(err, "%s", directory) : rc;
+}
+
+static int list_and_read(int fd, enum cfr_file_reach reach, struct cfr_volume *out, struct cfr_err *err)
+{
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    int rc = copy >= 0 ? list_names(copy, reach, out, err) : cfr_err_sys(err, errno, "cannot list it");
+
+    if (rc != 0)
+        return rc;
+    out->mark = hash_files(fd, reach, out);
+    rc = read_files(fd, reach, out, err);
     if (rc == 0 && out->count == 0)
         rc = cfr_err_set(err, CFR_E_MISSING, "it holds no file");
     return rc;
@@ -136,34 +184,37 @@ static int list_and_read(int fd, struct cfr_volume *out, struct cfr_err *err)
 
 /* True if all files read through FD belong to one version: the kubelet removes an old version
  * only after the swap, file by file, while a reader may still be in it. */
-static bool check_unchanged(int fd, const struct stat *before, const char *directory, const struct cfr_volume *v)
+static bool check_unchanged(int fd, const struct stat *before, const char *directory, enum cfr_file_reach reach,
+                            const struct cfr_volume *v)
 {
     struct stat after;
-    int again = open_version(directory, NULL);
-    bool whole =
-        again >= 0 && fstat(again, &after) == 0 && same_directory(before, &after) && hash_files(fd, v) == v->mark;
+    int again = -1;
+    bool whole = open_version(directory, reach, &again, NULL) == 0 && fstat(again, &after) == 0 &&
+                 same_directory(before, &after) && hash_files(fd, reach, v) == v->mark;
 
     if (again >= 0)
         (void)close(again);
     return whole;
 }
 
-static int read_version(const char *directory, struct cfr_volume *out, bool *whole, struct cfr_err *err)
+static int read_version(const char *directory, enum cfr_file_reach reach, struct cfr_volume *out, bool *whole,
+                        struct cfr_err *err)
 {
-    int fd = open_version(directory, err);
     struct stat before = {0};
-    int rc;
+    int fd = -1;
+    int rc = open_version(directory, reach, &fd, err);
 
     *whole = true;
-    if (fd < 0)
-        return fd;
-    rc = fstat(fd, &before) == 0 ? list_and_read(fd, out, err) : cfr_err_sys(err, errno, "cannot read its status");
-    *whole = check_unchanged(fd, &before, directory, out);
+    if (rc != 0)
+        return rc;
+    rc = fstat(fd, &before) == 0 ? list_and_read(fd, reach, out, err)
+                                 : cfr_err_sys(err, errno, "cannot read its status");
+    *whole = rc == CFR_FILE_ELSEWHERE || check_unchanged(fd, &before, directory, reach, out);
     (void)close(fd);
-    return rc != 0 ? cfr_err_prefix(err, "%s", directory) : 0;
+    return rc < 0 ? cfr_err_prefix(err, "%s", directory) : rc;
 }
 
-int cfr_volume_read(const char *directory, struct cfr_volume *out, struct cfr_err *err)
+int cfr_volume_read(const char *directory, enum cfr_file_reach reach, struct cfr_volume *out, struct cfr_err *err)
 {
     bool whole = false;
     int rc = 0;
@@ -171,7 +222,7 @@ int cfr_volume_read(const char *directory, struct cfr_volume *out, struct cfr_er
     *out = (struct cfr_volume){.count = 0};
     for (int i = 0; i < SWAPS_MAX && !whole; i++) {
         cfr_volume_free(out);
-        rc = read_version(directory, out, &whole, err);
+        rc = read_version(directory, reach, out, &whole, err);
     }
     if (rc == 0 && !whole)
         rc =

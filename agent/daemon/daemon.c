@@ -237,7 +237,7 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* A disk that is busy is waited for, so that the next run knows what was published. */
+/* `once` has nobody to serve meanwhile. */
 static void finish_saving(struct cfr_daemon *a)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
@@ -251,7 +251,8 @@ static void finish_saving(struct cfr_daemon *a)
 
 static void close_all(struct cfr_daemon *a)
 {
-    finish_saving(a);
+    if (a->options.once)
+        finish_saving(a);
     cfr_daemon_endpoints_close(a->endpoints);
     for (size_t i = 0; i < a->count; i++)
         cfr_worker_close(a->workers[i]);
@@ -359,6 +360,16 @@ static bool is_unfinished(const struct cfr_daemon *a)
     return !a->hurry && is_busy(a);
 }
 
+/* A disk that is busy is waited for, so that the next run knows what was published. */
+static bool is_saving(const struct cfr_daemon *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        if (cfr_worker_is_saving(a->workers[i]))
+            return true;
+    }
+    return false;
+}
+
 /* A publish is whole in any case. */
 static void drain(struct cfr_daemon *a)
 {
@@ -368,6 +379,8 @@ static void drain(struct cfr_daemon *a)
     a->host.draining = true;
     /* 1. Finish what is under way. Clients are served meanwhile, and readiness is over. */
     if (!serve_while(a, is_unfinished, a->config->stop_grace_ms))
+        return;
+    if (!serve_while(a, is_saving, SAVE_MS))
         return;
     /* 2. Close the listeners: a new client is refused at once, and can ask the next agent. */
     if (a->endpoints != NULL)

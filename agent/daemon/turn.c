@@ -101,6 +101,7 @@ static void on_signals(struct cfr_daemon *a)
         cfr_program_on_child();
         cfr_service_ca_on_child(a->host.service_ca);
         cfr_errand_reap();
+        cfr_slow_write_reap();
         cfr_process_reap_killed();
     }
     if (reload) {

@@ -80,17 +80,14 @@ static int make_copy(struct cfr_view bytes, int *out, struct cfr_err *err)
  * stays -1 if that is SEEN. */
 static int read_copy(const char *path, const struct stat *seen, struct stat *now, int *out, struct cfr_err *err)
 {
-    bool slow = cfr_slow_file_is(path);
     struct cfr_secret bytes;
     int rc;
 
     *out = -1;
-    if (!slow && stat(path, now) != 0)
-        return cfr_err_sys(err, errno, "cannot read the CA certificates in %s", path);
-    if (!slow && seen != NULL && is_same_file(seen, now))
+    if (seen != NULL && cfr_slow_file_status(path, now, NULL) == 0 && is_same_file(seen, now))
         return 0;
     cfr_secret_init(&bytes, CFR_HTTP_CA_FILE_MAX);
-    rc = cfr_slow_file_read(path, &bytes, slow ? now : NULL, err);
+    rc = cfr_slow_file_read(path, &bytes, now, err);
     if (rc != 0 && err != NULL)
         (void)cfr_err_prefix(err, "cannot read the CA certificates");
     if (rc == 0 && (seen == NULL || !is_same_file(seen, now)))

@@ -2,11 +2,10 @@
 /* Cached file contents. */
 #include "agent/kube/cached_file_private.h"
 
+#include "agent/loop/slow_file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "files/file.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,13 +22,13 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static int read_content(struct cfr_kube_cached_file *f, size_t limit, struct cfr_err *err)
+static int read_content(struct cfr_kube_cached_file *f, size_t limit, struct stat *status, struct cfr_err *err)
 {
     struct cfr_secret now;
     int rc;
 
     cfr_secret_init(&now, limit);
-    rc = cfr_file_read(f->path, &now, err);
+    rc = cfr_slow_file_read(f->path, &now, status, err);
     if (rc == 0 && cfr_view_trim(cfr_secret_view(&now)).n == 0)
         rc = cfr_err_set(err, CFR_E_MISSING, "%s is empty", f->path);
     if (rc == 0 && (f->version == 0 || !cfr_secret_equal(cfr_secret_view(&now), cfr_secret_view(&f->content)))) {
@@ -46,12 +45,11 @@ static int read_if_changed(struct cfr_kube_cached_file *f, size_t limit, bool fo
     struct stat st;
     int rc;
 
-    if (stat(f->path, &st) != 0)
-        return cfr_err_sys(err, errno, "cannot read %s", f->path);
-    if (!force && !f->lost && f->version != 0 && is_same_file(&st, &f->seen) &&
-        now.boot_ms - f->read_boot_ms < CFR_KUBE_CACHED_FILE_AGE_MS)
+    /* One that may not answer is read each time. */
+    if (!force && !f->lost && f->version != 0 && now.boot_ms - f->read_boot_ms < CFR_KUBE_CACHED_FILE_AGE_MS &&
+        cfr_slow_file_status(f->path, &st, NULL) == 0 && is_same_file(&st, &f->seen))
         return 0;
-    rc = read_content(f, limit, err);
+    rc = read_content(f, limit, &st, err);
     if (rc == 0) {
         /* The status is from before the read, so that a change in between is noticed the next time. */
         f->seen = st;

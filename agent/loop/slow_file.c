@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that may not answer, read by children. */
+/* Files that may not answer, or that others may lead us to, read by children. */
 #include "agent/loop/slow_file.h"
 
 #include "agent/loop/clock.h"
 #include "agent/loop/errand_private.h"
-#include "files/file.h"
 #include "files/route.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define WAIT_MS     50
-#define SILENT_MS   1000 /* several files of a mount that hangs are not waited for one after the other */
+#define PATIENT_MS  600000 /* of a program that is to wait */
+#define SILENT_MS   1000   /* several that hang are not waited for one after the other */
 #define HANGING_MAX 32
 #define UNASKED_MS  600000 /* what nobody has asked for since then is of a former configuration */
+#define VOLUME_MAX  (CFR_VOLUME_BYTES_MAX + CFR_VOLUME_FILES_MAX * 300 + 16)
 
 /* What a child leaves. */
 struct found {
@@ -24,26 +27,29 @@ struct found {
 };
 
 struct reading {
-    const char *path;
+    struct cfr_slow_read what;
     size_t limit;
+    enum cfr_file_reach reach;
 };
 
 /* Children that have not answered in time. */
 struct hanging {
     char *path; /* NULL: a free place */
+    char *directory;
+    cfr_slow_read_fn *read;
     size_t limit;
-    unsigned mount;
     struct cfr_errand *errand;
-    int64_t asked_boot_ms;  /* when its reader came last */
-    int64_t waited_boot_ms; /* when it was waited for in vain; 0 = it was not waited for */
+    int64_t asked_boot_ms; /* when its reader came last */
 };
 
 static struct hanging hanging[HANGING_MAX];
+static int64_t waited_boot_ms; /* when one of them was waited for in vain; 0 = it was not */
 static bool guards;
 
 static void forget(struct hanging *h)
 {
     free(h->path);
+    free(h->directory);
     *h = (struct hanging){.path = NULL};
 }
 
@@ -69,56 +75,72 @@ bool cfr_slow_file_guarded(void)
     return guards;
 }
 
-/* The mount of PATH is stored in MOUNT. */
-static bool is_slow(const char *path, unsigned *mount)
+/* These always answer, nobody else makes links there, and a child has other descriptors than we. */
+static bool is_of_kernel(const char *path)
 {
-    struct cfr_route route;
-    bool slow;
+    return strncmp(path, "/proc/", 6) == 0 || (strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0);
+}
 
-    *mount = 0;
-    /* These always answer, and a child has other descriptors than we. */
-    if (!guards || strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/", 5) == 0)
-        return false;
-    /* The directory that it is in, and the one that a link at its end leads to. */
-    cfr_route_find(path, false, false, &route);
-    slow = route.storage == CFR_ROUTE_REMOTE || route.blocked;
-    if (!slow) {
-        cfr_route_find(path, true, false, &route);
-        slow = route.storage == CFR_ROUTE_REMOTE;
-    }
-    *mount = route.mount;
-    return slow;
+static enum cfr_file_reach reach_here(const char *path)
+{
+    return is_of_kernel(path) ? CFR_FILE_ANYWHERE : CFR_FILE_ANSWERING;
+}
+
+int cfr_slow_file_status(const char *path, struct stat *out, struct cfr_err *err)
+{
+    if (!is_of_kernel(path))
+        return cfr_file_status(path, out, err);
+    return stat(path, out) == 0 ? 0 : cfr_err_sys(err, errno, "cannot read the status of %s", path);
 }
 
 bool cfr_slow_file_is(const char *path)
 {
-    unsigned mount;
+    struct stat st;
 
-    return is_slow(path, &mount);
+    return guards && cfr_slow_file_status(path, &st, NULL) == CFR_FILE_ELSEWHERE;
 }
 
-static int read_here(const char *path, struct cfr_secret *out, struct stat *status, struct cfr_err *err)
-{
-    /* In this order, so that a file which is replaced in between counts as changed once more, not as the same. */
-    if (status != NULL && stat(path, status) != 0)
-        *status = (struct stat){.st_size = 0};
-    return cfr_file_read(path, out, err);
-}
+/* ---- in a child ---- */
 
-/* In a child. */
-static void read_file(void *ctx, void *result)
+static void read_it(void *ctx, void *result)
 {
     const struct reading *r = ctx;
     struct found *found = result;
     struct cfr_secret bytes;
 
     cfr_secret_init(&bytes, r->limit);
-    found->err.code = read_here(r->path, &bytes, &found->status, &found->err);
+    found->err.code = r->what.read(&r->what, r->reach, &bytes, &found->status, &found->err);
     if (found->err.code == 0 && bytes.len != 0)
         memcpy(found->bytes, bytes.p, bytes.len);
     found->n = found->err.code == 0 ? bytes.len : 0;
     cfr_secret_free(&bytes);
 }
+
+/* What another user has a hand in is read with that user's rights, so that the kernel decides where a link may lead. */
+static void read_elsewhere(void *ctx, void *result)
+{
+    static const struct cfr_errand_gids none = {.count = 0};
+    struct reading *r = ctx;
+    struct found *found = result;
+    struct cfr_route route;
+
+    r->reach = CFR_FILE_WAITING;
+    cfr_route_find(r->what.path, false, true, &route);
+    if (!route.foreign || geteuid() != 0) {
+        read_it(ctx, result);
+        return;
+    }
+    r->reach = CFR_FILE_ANYWHERE;
+    if (!cfr_errand_as(route.uid, &none, read_it, ctx, result))
+        (void)cfr_err_set(&found->err, CFR_E_INTERNAL, "the process that reads with the rights of user %u broke down",
+                          (unsigned)route.uid);
+    if (found->err.code == CFR_E_PERM)
+        (void)cfr_err_prefix(&found->err,
+                             "the path leads through a directory of user %u, and is read with the rights of this user",
+                             (unsigned)route.uid);
+}
+
+/* ---- */
 
 static int fail_hanging(const char *path, struct cfr_err *err)
 {
@@ -126,7 +148,13 @@ static int fail_hanging(const char *path, struct cfr_err *err)
                        "%s: its file system has not answered: look at the mount (frozen, or its server gone)", path);
 }
 
-static struct hanging *find(const char *path, size_t limit)
+static bool is_same(const struct hanging *h, const struct cfr_slow_read *what, size_t limit)
+{
+    return strcmp(h->path, what->path) == 0 && h->read == what->read && h->limit == limit &&
+           strcmp(h->directory, what->directory != NULL ? what->directory : "") == 0;
+}
+
+static struct hanging *find(const struct cfr_slow_read *what, size_t limit)
 {
     struct hanging *unused = NULL;
 
@@ -135,22 +163,10 @@ static struct hanging *find(const char *path, size_t limit)
 
         if (h->path == NULL)
             unused = h;
-        else if (strcmp(h->path, path) == 0 && h->limit == limit)
+        else if (is_same(h, what, limit))
             return h;
     }
     return unused;
-}
-
-/* A file of MOUNT was waited for in vain just now. */
-static bool is_silent(unsigned mount, int64_t now_ms)
-{
-    for (size_t i = 0; i < HANGING_MAX; i++) {
-        const struct hanging *h = &hanging[i];
-
-        if (h->path != NULL && h->mount == mount && h->waited_boot_ms != 0 && now_ms - h->waited_boot_ms < SILENT_MS)
-            return true;
-    }
-    return false;
 }
 
 /* Consumes E, which has ended. */
@@ -172,47 +188,165 @@ static int take(struct cfr_errand *e, enum cfr_errand_state state, const char *p
     return rc;
 }
 
-int cfr_slow_file_read(const char *path, struct cfr_secret *out, struct stat *status, struct cfr_err *err)
+/* Waits for E: once, not for each of those that begin to hang at the same time. */
+static enum cfr_errand_state wait_for(struct cfr_errand *e, int64_t now_ms)
 {
-    struct reading r = {path, out->limit};
-    struct hanging *h;
-    struct cfr_errand *e;
     enum cfr_errand_state state;
+
+    if (!guards)
+        return cfr_errand_wait(e, PATIENT_MS);
+    if (waited_boot_ms != 0 && now_ms - waited_boot_ms < SILENT_MS)
+        return cfr_errand_look(e);
+    state = cfr_errand_wait(e, WAIT_MS);
+    if (state == CFR_ERRAND_RUNNING)
+        waited_boot_ms = cfr_clock_now().boot_ms;
+    return state;
+}
+
+static int keep(struct hanging *h, const struct cfr_slow_read *what, size_t limit, struct cfr_errand *e, int64_t now_ms)
+{
+    *h = (struct hanging){.path = strdup(what->path),
+                          .directory = strdup(what->directory != NULL ? what->directory : ""),
+                          .read = what->read,
+                          .limit = limit,
+                          .errand = e,
+                          .asked_boot_ms = now_ms};
+    if (h->path != NULL && h->directory != NULL)
+        return 0;
+    forget(h);
+    cfr_errand_close(e);
+    return -1;
+}
+
+static int read_by_child(const struct cfr_slow_read *what, struct cfr_secret *out, struct stat *status,
+                         struct cfr_err *err)
+{
+    struct reading r = {.what = *what, .limit = out->limit};
     int64_t now_ms = cfr_clock_now().boot_ms;
-    unsigned mount;
-    bool silent;
+    struct hanging *h = find(what, out->limit);
+    enum cfr_errand_state state;
+    struct cfr_errand *e;
     int rc;
 
-    forget_unasked();
-    cfr_secret_clear(out);
-    if (!is_slow(path, &mount))
-        return read_here(path, out, status, err);
-    h = find(path, out->limit);
     if (h == NULL)
-        return cfr_err_set(err, CFR_E_TIMEOUT, "%s is not read: %d other files have not answered", path, HANGING_MAX);
+        return cfr_err_set(err, CFR_E_TIMEOUT, "%s is not read: %d other files have not answered", what->path,
+                           HANGING_MAX);
     if (h->path != NULL) {
         h->asked_boot_ms = now_ms;
         state = cfr_errand_look(h->errand);
         if (state == CFR_ERRAND_RUNNING)
-            return fail_hanging(path, err);
+            return fail_hanging(what->path, err);
         e = h->errand;
         forget(h);
-        return take(e, state, path, out, status, err);
+        return take(e, state, what->path, out, status, err);
     }
-    rc = cfr_errand_start(read_file, &r, sizeof(struct found) + out->limit, &e, err);
+    rc = cfr_errand_start(read_elsewhere, &r, sizeof(struct found) + out->limit, &e, err);
     if (rc != 0)
-        return cfr_err_prefix(err, "%s", path);
-    silent = is_silent(mount, now_ms);
-    state = silent ? cfr_errand_look(e) : cfr_errand_wait(e, WAIT_MS);
+        return cfr_err_prefix(err, "%s", what->path);
+    state = wait_for(e, now_ms);
     if (state != CFR_ERRAND_RUNNING)
-        return take(e, state, path, out, status, err);
-    *h = (struct hanging){.path = strdup(path),
-                          .limit = out->limit,
-                          .mount = mount,
-                          .errand = e,
-                          .asked_boot_ms = now_ms,
-                          .waited_boot_ms = silent ? 0 : cfr_clock_now().boot_ms};
-    if (h->path == NULL)
-        cfr_errand_close(e);
-    return fail_hanging(path, err);
+        return take(e, state, what->path, out, status, err);
+    (void)keep(h, what, out->limit, e, now_ms);
+    return fail_hanging(what->path, err);
+}
+
+int cfr_slow_file_read_by(const struct cfr_slow_read *what, struct cfr_secret *out, struct stat *status,
+                          struct cfr_err *err)
+{
+    int rc;
+
+    forget_unasked();
+    cfr_secret_clear(out);
+    rc = what->read(what, reach_here(what->path), out, status, err);
+    if (rc != CFR_FILE_ELSEWHERE)
+        return rc;
+    cfr_secret_clear(out);
+    return read_by_child(what, out, status, err);
+}
+
+/* ---- a file ---- */
+
+static int read_file(const struct cfr_slow_read *what, enum cfr_file_reach reach, struct cfr_secret *out,
+                     struct stat *status, struct cfr_err *err)
+{
+    return cfr_file_read_reach(what->path, reach, out, status, err);
+}
+
+int cfr_slow_file_read(const char *path, struct cfr_secret *out, struct stat *status, struct cfr_err *err)
+{
+    const struct cfr_slow_read what = {.read = read_file, .path = path};
+
+    return cfr_slow_file_read_by(&what, out, status, err);
+}
+
+/* ---- a volume ---- */
+
+static int put(struct cfr_secret *out, const void *bytes, size_t n, struct cfr_err *err)
+{
+    return cfr_secret_append(out, (struct cfr_view){bytes, n}, err);
+}
+
+/* As one text: its mark, and of each file the name, with its NUL, the size and the bytes. */
+static int read_volume(const struct cfr_slow_read *what, enum cfr_file_reach reach, struct cfr_secret *out,
+                       struct stat *status, struct cfr_err *err)
+{
+    struct cfr_volume v;
+    int rc = cfr_volume_read(what->path, reach, &v, err);
+
+    (void)status;
+    if (rc == 0)
+        rc = put(out, &v.mark, sizeof v.mark, err);
+    for (size_t i = 0; rc == 0 && i < v.count; i++) {
+        rc = put(out, v.names[i], strlen(v.names[i]) + 1, err);
+        if (rc == 0)
+            rc = put(out, &v.values[i].len, sizeof v.values[i].len, err);
+        if (rc == 0)
+            rc = put(out, v.values[i].p, v.values[i].len, err);
+    }
+    cfr_volume_free(&v);
+    return rc;
+}
+
+/* TEXT is what read_volume of this program wrote. */
+static int unpack(struct cfr_view text, struct cfr_volume *out, struct cfr_err *err)
+{
+    const char *at = text.p + sizeof out->mark;
+    const char *end = text.p + text.n;
+    int rc = 0;
+
+    memcpy(&out->mark, text.p, sizeof out->mark);
+    while (rc == 0 && at < end) {
+        char *name = strdup(at);
+        size_t n;
+
+        if (name == NULL)
+            return cfr_err_nomem(err);
+        at += strlen(at) + 1;
+        memcpy(&n, at, sizeof n);
+        at += sizeof n;
+        out->names[out->count] = name;
+        cfr_secret_init(&out->values[out->count], n);
+        rc = put(&out->values[out->count++], at, n, err);
+        at += n;
+    }
+    return rc;
+}
+
+int cfr_slow_file_read_volume(const char *directory, struct cfr_volume *out, struct cfr_err *err)
+{
+    const struct cfr_slow_read what = {.read = read_volume, .path = directory};
+    struct cfr_secret text;
+    int rc;
+
+    forget_unasked();
+    rc = cfr_volume_read(directory, reach_here(directory), out, err);
+    if (rc != CFR_FILE_ELSEWHERE)
+        return rc;
+    cfr_volume_free(out);
+    cfr_secret_init(&text, VOLUME_MAX);
+    rc = read_by_child(&what, &text, NULL, err);
+    if (rc == 0)
+        rc = unpack(cfr_secret_view(&text), out, err);
+    cfr_secret_free(&text);
+    return rc;
 }

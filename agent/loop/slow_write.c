@@ -39,11 +39,41 @@ static void forget(struct cfr_slow_write *s)
     cfr_secret_free(&s->content);
 }
 
+/* Those whose owners are gone are freed once they have ended. */
+void cfr_slow_write_reap(void)
+{
+    struct cfr_slow_write *next;
+
+    for (struct cfr_slow_write *s = under_way; s != NULL; s = next) {
+        next = s->next;
+        if (!s->left || cfr_errand_look(s->errand) == CFR_ERRAND_RUNNING)
+            continue;
+        forget(s);
+        free(s);
+    }
+}
+
+/* The list holds it in another place from now on. False without memory for that. */
+static bool leave(struct cfr_slow_write *s)
+{
+    struct cfr_slow_write *copy = malloc(sizeof *copy);
+    struct cfr_slow_write **at = &under_way;
+
+    if (copy == NULL)
+        return false;
+    while (*at != s)
+        at = &(*at)->next;
+    *copy = *s;
+    copy->left = true;
+    *at = copy;
+    return true;
+}
+
 void cfr_slow_write_close(struct cfr_slow_write *s)
 {
-    if (s->errand != NULL)
+    if (s->errand != NULL && (cfr_errand_look(s->errand) != CFR_ERRAND_RUNNING || !leave(s)))
         forget(s);
-    s->since_boot_ms = 0;
+    *s = (struct cfr_slow_write){.next = NULL};
 }
 
 static void work_in_child(void *ctx, void *result)

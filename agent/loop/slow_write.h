@@ -9,6 +9,7 @@
 
 #include "base/secret.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CFR_SLOW_WRITE_UNDER_WAY 1
@@ -29,6 +30,7 @@ struct cfr_slow_write {
     struct cfr_secret content;
     unsigned mount;
     int64_t since_boot_ms;
+    bool left; /* nobody asks for it any more */
 };
 
 /* Does WORK. CFR_SLOW_WRITE_UNDER_WAY: call it again, with what the file is to hold by then; CFR_E_TIMEOUT in its place
@@ -36,7 +38,9 @@ struct cfr_slow_write {
  * CFR_E_NOMEM. */
 int cfr_slow_write(struct cfr_slow_write *s, int dir_fd, cfr_slow_write_fn *work, const char *name,
                    struct cfr_view content, struct cfr_err *err);
-/* What is under way is killed: it may be done or not. */
+/* What is under way goes on without its owner, as long as the process runs. */
 void cfr_slow_write_close(struct cfr_slow_write *s);
+/* After SIGCHLD. */
+void cfr_slow_write_reap(void);
 
 #endif

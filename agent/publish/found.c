@@ -2,6 +2,7 @@
 /* Reading of targets, and of what is mounted, for a key that is adopted. */
 #include "agent/publish/found.h"
 
+#include "agent/loop/slow_file.h"
 #include "agent/publish/targets.h"
 #include "base/base64.h"
 #include "base/json.h"
@@ -44,7 +45,7 @@ static int read_mounted(const char *path, struct cfr_rotation_found *found, stru
 {
     char data[PATH_MAX];
     struct cfr_volume volume = {.count = 0};
-    int rc = cfr_volume_read(path, &volume, err);
+    int rc = cfr_slow_file_read_volume(path, &volume, err);
 
     for (size_t i = 0; rc == 0 && i < volume.count; i++)
         rc = cfr_grant_set(&found->values, volume.names[i], cfr_secret_view(&volume.values[i]), err);
@@ -62,7 +63,7 @@ static int read_file(const char *path, struct cfr_rotation_found *found, struct 
     int rc;
 
     cfr_secret_init(&text, FILE_MAX);
-    rc = cfr_file_read(path, &text, err);
+    rc = cfr_slow_file_read(path, &text, NULL, err);
     if (rc == 0)
         rc = cfr_grant_set(&found->values, name, cfr_secret_view(&text), err);
     cfr_secret_free(&text);

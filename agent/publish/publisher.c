@@ -17,8 +17,9 @@
 #define CROWD        8  /* that wait: what others would bring meanwhile only takes memory */
 
 enum round {
-    ROUND_FIRST,  /* the targets on this machine */
-    ROUND_SPARED, /* those of them that are spared */
+    ROUND_FIRST,    /* the targets on this machine */
+    ROUND_DOUBTFUL, /* those of them that may not answer */
+    ROUND_SPARED,   /* those of them that are spared */
     ROUND_CLUSTER
 };
 
@@ -29,7 +30,8 @@ struct cfr_publish_work {
     struct cfr_target_content *contents[CFR_CONFIG_TARGETS_MAX];
     size_t index;
     enum round round;
-    bool spared[CFR_CONFIG_TARGETS_MAX]; /* they have what is to be published */
+    bool doubtful[CFR_CONFIG_TARGETS_MAX]; /* they lie on a network or FUSE, or did not answer the last time */
+    bool spared[CFR_CONFIG_TARGETS_MAX];   /* they have what is to be published */
     struct cfr_file_fingerprint recorded[CFR_CONFIG_TARGETS_MAX];
     bool left[CFR_CONFIG_TARGETS_MAX]; /* what a killed child has left goes first */
     bool queued;                       /* waits for its turn in the crew */
@@ -372,7 +374,9 @@ static bool has_turn(const struct cfr_publisher *p, const struct cfr_target *t)
 
     switch (work->round) {
     case ROUND_FIRST:
-        return !t->ops->is_remote && !spared;
+        return !t->ops->is_remote && !spared && !work->doubtful[t->index];
+    case ROUND_DOUBTFUL:
+        return !t->ops->is_remote && !spared && work->doubtful[t->index];
     case ROUND_SPARED:
         return !t->ops->is_remote && spared && has_changed(p);
     default:
@@ -389,7 +393,8 @@ static void advance(struct cfr_publisher *p)
         struct cfr_target t;
 
         if (work->index == p->config->publish.count) {
-            work->ended = work->round == ROUND_CLUSTER || (work->what & CFR_PUBLISHER_PUBLISH) == 0 || keeps_back(p);
+            work->ended = work->round == ROUND_CLUSTER ||
+                          (work->round != ROUND_FIRST && ((work->what & CFR_PUBLISHER_PUBLISH) == 0 || keeps_back(p)));
             work->round++;
             work->index = 0;
             continue;
@@ -496,6 +501,7 @@ int cfr_publisher_start(struct cfr_publisher *p, unsigned work, const struct cfr
                         const struct cfr_publish_record *record, struct cfr_err *err)
 {
     size_t count = p->config->publish.count;
+    struct cfr_target t;
     int rc;
 
     p->work = calloc(1, sizeof *p->work + count * sizeof p->work->seen[0]);
@@ -506,6 +512,8 @@ int cfr_publisher_start(struct cfr_publisher *p, unsigned work, const struct cfr
         p->work->seen[i].hash = record->rendered[i];
         p->work->recorded[i] = record->targets[i];
         p->work->left[i] = p->slots[i].left && (work & CFR_PUBLISHER_PUBLISH) != 0;
+        t = cfr_publish_target(p->config, i);
+        p->work->doubtful[i] = p->slots[i].left || p->slots[i].hanging != NULL || cfr_publish_lies_remote(&t);
     }
     if (job != NULL) {
         p->work->job = *job;

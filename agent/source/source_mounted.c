@@ -3,6 +3,7 @@
 #include "agent/source/inputs_private.h"
 
 #include "agent/loop/env.h"
+#include "agent/loop/slow_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static int read_volume(const struct cfr_config_credential *c, struct cfr_source_
     m->volume = calloc(1, sizeof *m->volume);
     if (m->volume == NULL)
         return cfr_err_nomem(err);
-    rc = cfr_volume_read(c->secret->directory, m->volume, err);
+    rc = cfr_slow_file_read_volume(c->secret->directory, m->volume, err);
     if (rc == CFR_E_MISSING)
         return cfr_err_set(err, rc, "waiting for the Secret in %s, which is not mounted yet", c->secret->directory);
     if (rc == 0)

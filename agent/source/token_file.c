@@ -179,7 +179,11 @@ static int read_field(const struct cfr_config_token *config, struct cfr_view tex
 
 static int read_bytes(const char *path, const char *directory, struct cfr_secret *out, struct cfr_err *err)
 {
-    int rc = directory != NULL ? cfr_source_token_place_read(directory, path, out, err)
+    const struct cfr_slow_read below = {cfr_source_token_place_read, path, directory};
+    int rc = directory != NULL ? cfr_source_token_place_check(directory, path, err) : 0;
+
+    if (rc == 0)
+        rc = directory != NULL ? cfr_slow_file_read_by(&below, out, NULL, err)
                                : cfr_slow_file_read(path, out, NULL, err);
 
     if (rc == CFR_E_MISSING)

@@ -2,7 +2,7 @@
 /* Walk from a trusted directory to a token file, one component at a time. */
 #include "agent/source/token_place_private.h"
 
-#include "files/file.h"
+#include "files/route.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,14 +86,17 @@ static int follow(int link, struct cfr_view *rest, char text[PATH_MAX], struct c
 
 /* Goes from *DIR, which it replaces, to the component NAME: into a directory, or through a link. *FOUND for anything
  * else, which is what is looked for. */
-static int step(int *dir, const char *name, struct cfr_view *rest, char text[PATH_MAX], bool *found,
-                struct cfr_err *err)
+static int step(int *dir, const char *name, enum cfr_file_reach reach, struct cfr_view *rest, char text[PATH_MAX],
+                bool *found, struct cfr_err *err)
 {
     int fd = openat(*dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     struct stat st = {0};
+    unsigned mount;
     int rc = 0;
 
-    if (fd < 0 || fstat(fd, &st) != 0)
+    if (fd >= 0 && reach == CFR_FILE_ANSWERING && cfr_route_storage_of(fd, &mount) == CFR_ROUTE_REMOTE)
+        rc = CFR_FILE_ELSEWHERE;
+    else if (fd < 0 || fstat(fd, &st) != 0)
         rc = cfr_err_sys(err, errno, "cannot open %s", name);
     else if (S_ISLNK(st.st_mode))
         rc = follow(fd, rest, text, err);
@@ -111,7 +114,7 @@ static int step(int *dir, const char *name, struct cfr_view *rest, char text[PAT
 }
 
 /* Leaves *DIR at the last directory. */
-static int walk(int *dir, struct cfr_view rest, struct cfr_secret *out, struct cfr_err *err)
+static int walk(int *dir, struct cfr_view rest, enum cfr_file_reach reach, struct cfr_secret *out, struct cfr_err *err)
 {
     char text[PATH_MAX];
     char name[NAME_MAX + 1];
@@ -125,31 +128,30 @@ static int walk(int *dir, struct cfr_view rest, struct cfr_secret *out, struct c
         if (part.n > NAME_MAX)
             return cfr_err_set(err, CFR_E_PATH, "a name in its path is too long");
         (void)snprintf(name, sizeof name, "%.*s", (int)part.n, part.p);
-        rc = step(dir, name, &rest, text, &found, err);
+        rc = step(dir, name, reach, &rest, text, &found, err);
         if (rc != 0)
             return rc;
         links += rest.p != before.p;
         /* It may have been replaced since it was looked at: by a link, which is not followed here. */
         if (found)
             return next_component(&rest, &part) ? cfr_err_set(err, CFR_E_PATH, "%s is not a directory", name)
-                                                : cfr_file_read_at(*dir, name, out, err);
+                                                : cfr_file_read_below(*dir, name, reach, out, err);
     }
     return cfr_err_set(err, CFR_E_PATH, "it is a directory, or leads through more than %d links", LINKS_MAX);
 }
 
-int cfr_source_token_place_read(const char *directory, const char *path, struct cfr_secret *out, struct cfr_err *err)
+int cfr_source_token_place_read(const struct cfr_slow_read *what, enum cfr_file_reach reach, struct cfr_secret *out,
+                                struct stat *status, struct cfr_err *err)
 {
-    int rc = cfr_source_token_place_check(directory, path, err);
-    size_t n = plain(directory).n;
-    struct cfr_view p = plain(path);
+    size_t n = plain(what->directory).n;
+    struct cfr_view p = plain(what->path);
     int dir;
+    int rc = cfr_file_open(what->directory, O_PATH | O_DIRECTORY, reach, &dir, err);
 
+    (void)status;
     if (rc != 0)
         return rc;
-    dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return cfr_err_sys(err, errno, "cannot open %s", directory);
-    rc = walk(&dir, (struct cfr_view){p.p + n, p.n - n}, out, err);
+    rc = walk(&dir, (struct cfr_view){p.p + n, p.n - n}, reach, out, err);
     (void)close(dir);
     return rc;
 }

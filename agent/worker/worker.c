@@ -261,11 +261,16 @@ void cfr_worker_begin(struct cfr_worker *w)
     }
 }
 
+bool cfr_worker_is_saving(const struct cfr_worker *w)
+{
+    return w->save_boot_ms != INT64_MAX;
+}
+
 bool cfr_worker_is_saved(struct cfr_worker *w)
 {
-    if (w->save_boot_ms != INT64_MAX)
+    if (cfr_worker_is_saving(w))
         cfr_worker_save(w);
-    return w->save_boot_ms == INT64_MAX;
+    return !cfr_worker_is_saving(w);
 }
 
 void cfr_worker_close(struct cfr_worker *w)

@@ -40,7 +40,8 @@ def agent(agent_factory, cloud, frozen):  # noqa: F811
 
 
 def recorded(agent, name):
-    return json.loads((agent.state / f"{name}.json").read_text())["generation"]
+    path = agent.state / f"{name}.json"
+    return json.loads(path.read_text())["generation"] if path.exists() else None
 
 
 def test_credentials_are_renewed_and_written_down_later(agent, freezer):
@@ -53,7 +54,7 @@ def test_credentials_are_renewed_and_written_down_later(agent, freezer):
     began = time.monotonic()
     for name in names:
         assert agent.request("POST", f"/v1/credentials/{name}/rotate")[0] == 202
-    assert time.monotonic() - began < HANG_S
+    assert time.monotonic() - began < 2
     assert slowest_answer(agent, lambda: NOT_SAVED in agent.log) < HANG_S
     assert all(agent.generation(name) > before[name] for name in names)
     assert "the file system has not answered for 10 s" in agent.log
@@ -90,10 +91,11 @@ def test_a_rotation_does_nothing_that_is_not_written_down(agent, freezer):
     agent.wait_generation(1, "robot")
     agent.wait_state("fresh", "other")
     wait_complete(agent)
+    eventually(lambda: not list(agent.state.glob("*.pending")), lambda: agent.log)
     before = keys_of(agent.cloud)
     freezer(True)
     assert agent.request("POST", "/v1/credentials/robot/rotate")[0] == 202
-    assert slowest_answer(agent, lambda: "cannot write down the rotation's step in state_dir" in agent.log) < HANG_S
+    assert slowest_answer(agent, lambda: "step in state_dir: the file system has not answered" in agent.log) < HANG_S
     assert keys_of(agent.cloud) == before
     assert "the file system has not answered for 10 s" in agent.status("robot")["last_error"]["message"]
     freezer(False)

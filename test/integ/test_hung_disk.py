@@ -67,11 +67,8 @@ def test_what_was_killed_at_a_frozen_file_system_leaves_nothing(agent, frozen, k
     assert [p.name for p in frozen.iterdir() if "credfresh-" in p.name] == []
 
 
-@pytest.fixture
-def hung(tmp_path):
-    """A FUSE file system whose server never answers."""
-    point = tmp_path / "hung"
-    point.mkdir()
+def hang(point):
+    """Mounts a FUSE whose server never answers. Once the descriptor is closed all calls that wait get an error."""
     libc = ctypes.CDLL(None, use_errno=True)
     try:
         device = os.open("/dev/fuse", os.O_RDWR)
@@ -80,8 +77,17 @@ def hung(tmp_path):
     options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other".encode()
     if libc.mount(b"hung", str(point).encode(), b"fuse", 0, options) != 0:
         lacking(f"no FUSE mount: {os.strerror(ctypes.get_errno())}")
+    return device
+
+
+@pytest.fixture
+def hung(tmp_path):
+    """A FUSE file system whose server never answers."""
+    point = tmp_path / "hung"
+    point.mkdir()
+    device = hang(point)
     yield point
-    os.close(device)  # all calls that wait get an error
+    os.close(device)
     subprocess.run(["umount", "-l", str(point)], capture_output=True)
 
 
@@ -94,6 +100,22 @@ def test_a_hung_file_system_keeps_nobody_else_waiting(agent, hung):
     began = time.monotonic()
     agent.stop()
     assert time.monotonic() - began < 8
+
+
+@root_only
+def test_a_target_that_hangs_holds_back_no_other(agent, frozen, hung):
+    """It has its turn after those that answer; so has one that did not answer the last time."""
+    good = agent.dir / "good.json"
+    agent.configure(agent.credential(publish=[one_file(hung / "x"), one_file(frozen / "creds.json"), one_file(good)])).start()
+    eventually(good.exists, lambda: agent.log)
+    wait_error(agent, "has not answered for 10 s")
+    assert (frozen / "creds.json").exists()
+    subprocess.run(["fsfreeze", "-f", str(frozen)], check=True)
+    for limit_s in (30, 8):
+        agent.wait_state("backoff")
+        before = good.read_bytes()
+        assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
+        eventually(lambda: good.read_bytes() != before, lambda: agent.log, limit_s)
 
 
 @root_only

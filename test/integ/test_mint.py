@@ -278,10 +278,12 @@ def test_a_pending_secret_that_is_lost(agent):
     rotate(agent)
     agent.wait_generation(2, "robot")
     agent.wait_state("fresh", "robot")
+    path = agent.state / "robot+mint.json"
+    eventually(lambda: json.loads(path.read_text())["step"] == "published" and not list(agent.state.glob("*.pending")),
+               lambda: agent.log)
     agent.kill()
     before = read_text(told)
     second = published_key(agent)
-    path = agent.state / "robot+mint.json"
     journal = json.loads(path.read_text())
     assert journal["step"] == "published" and not list(agent.state.glob("*.pending"))
     (agent.state / "robot.json").write_text(record)

@@ -50,7 +50,7 @@ static int read_it(const char *directory)
 {
     cfr_volume_free(&volume);
     err = (struct cfr_err){0};
-    return cfr_volume_read(directory, &volume, &err);
+    return cfr_volume_read(directory, CFR_FILE_ANSWERING, &volume, &err);
 }
 
 static void must_read(const char *directory)
@@ -205,10 +205,10 @@ static void too_much(void **state)
 static void one_that_cannot_be_read(void)
 {
     CHILD_CHECK(geteuid() != 0 || (setgid(65534) == 0 && setuid(65534) == 0));
-    CHILD_CHECK(cfr_volume_read(in("u"), &volume, &err) == CFR_E_PERM);
+    CHILD_CHECK(cfr_volume_read(in("u"), CFR_FILE_ANSWERING, &volume, &err) == CFR_E_PERM);
     CHILD_CHECK(strstr(err.text, "b") != NULL);
     cfr_volume_free(&volume);
-    CHILD_CHECK(cfr_volume_read(in("closed"), &volume, &err) == CFR_E_PERM);
+    CHILD_CHECK(cfr_volume_read(in("closed"), CFR_FILE_ANSWERING, &volume, &err) == CFR_E_PERM);
     cfr_volume_free(&volume);
     _exit(0);
 }

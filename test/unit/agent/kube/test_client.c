@@ -264,7 +264,7 @@ static void test_kubeconfigs_that_cannot_be_used(void **state)
     put_config("bad", srv.good, "", "    tokenFile: nothing\n");
     err = refused(&s, path);
     assert_int_equal(err.code, CFR_E_MISSING);
-    assert_has(err.text, "tokenFile: cannot read");
+    assert_has(err.text, "tokenFile: cannot open");
     assert_has(err.text, in_dir("nothing"));
     err = (struct cfr_err){0};
     assert_int_equal(cfr_kube_check(&where, &err), CFR_E_CONFIG);
