@@ -146,12 +146,28 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *c)
     return NULL;
 }
 
+static enum MHD_Result wipe_header(void *ctx, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+    static const char *const secret[] = {"Authorization", "X-IDENTITY-HEADER", "Secret", "X-aws-ec2-metadata-token"};
+
+    (void)ctx;
+    (void)kind;
+    for (size_t i = 0; value != NULL && i < sizeof secret / sizeof secret[0]; i++) {
+        /* The value is in the connection's own read buffer, which is not wiped when it is freed. */
+        if (cfr_view_is_nocase(cfr_view_of(key), secret[i]))
+            cfr_secret_wipe((void *)(uintptr_t)value, strlen(value));
+    }
+    return MHD_YES;
+}
+
+/* For every request whose first line was read, answered or not; its head is still in memory. */
 static void on_completed(void *ctx, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why)
 {
     struct cfr_httpd_server *s = ctx;
     struct call *call = *state;
 
     (void)why;
+    (void)MHD_get_connection_values(c, MHD_HEADER_KIND, wipe_header, NULL);
     cfr_httpd_connections_owe(find_connection(c), false);
     cfr_httpd_connections_active(&s->connections, find_connection(c), false, now_ms());
     if (call == NULL)
@@ -327,20 +343,6 @@ static struct cfr_view find_header(void *ctx, const char *name)
     return l.value;
 }
 
-static enum MHD_Result wipe_header(void *ctx, enum MHD_ValueKind kind, const char *key, const char *value)
-{
-    static const char *const secret[] = {"Authorization", "X-IDENTITY-HEADER", "Secret", "X-aws-ec2-metadata-token"};
-
-    (void)ctx;
-    (void)kind;
-    for (size_t i = 0; value != NULL && i < sizeof secret / sizeof secret[0]; i++) {
-        /* The value is in the connection's own read buffer, which is not wiped when it is freed. */
-        if (cfr_view_is_nocase(cfr_view_of(key), secret[i]))
-            cfr_secret_wipe((void *)(uintptr_t)value, strlen(value));
-    }
-    return MHD_YES;
-}
-
 /* ---- requests ---- */
 
 static void record_request(struct cfr_httpd_server *s, struct MHD_Connection *c, int status)
@@ -365,7 +367,6 @@ static bool answer_secret(struct cfr_httpd_server *s, struct MHD_Connection *c, 
 
     if (s->options.secret == NULL || !s->options.secret(s->options.ctx, peer, &r, &a))
         return false;
-    (void)MHD_get_connection_values(c, MHD_HEADER_KIND, wipe_header, NULL);
     record_request(s, c, a.status);
     *rc = respond_secret(s, c, &a);
     cfr_sdk_endpoint_answer_free(&a);

@@ -11,6 +11,7 @@ import urllib.request
 import pytest
 
 from conftest import AS_NOBODY, CREDFRESH, eventually, let_others_in, read_text
+from endpoint_client import free_port
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 SANITIZED = b"__asan_init" in open(CREDFRESH, "rb").read()
@@ -239,3 +240,40 @@ def test_what_is_in_memory_is_found(agent):
     agent.wait_generation(2)
     agent.wait_state("fresh")
     assert in_memory(agent, secrets) == []
+
+
+# What is sent with a client's secret: the first line and more of the head. The secret is as long as an `authorization` file's.
+REQUESTS = {
+    "answered": ("GET /nothing", ""),
+    "with a length twice": ("GET /nothing", "Content-Length: 0\r\nContent-Length: 0\r\n"),
+    "with a bad name": ("GET /nothing", "X One: a\r\n"),
+    "with a body that is too large": ("POST /nothing", "Content-Length: 99999\r\n"),
+    "with a long query": ("GET /nothing?" + "q" * 5000, ""),
+    "with another host": ("GET /nothing", "Host: evil.example\r\n"),
+    "with a line without a colon": ("GET /nothing", "X-One\r\n"),
+}
+
+
+@root_only
+@pytest.mark.skipif(SANITIZED, reason="the sanitizer keeps what is freed")
+@pytest.mark.parametrize("header", ["Authorization", "X-IDENTITY-HEADER", "Secret", "X-aws-ec2-metadata-token"])
+def test_no_clients_secret_stays_in_memory(agent, header):
+    """Whether the request is answered or refused, and by what."""
+    at, health = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    agent.configure(listen=health, endpoints=[{"listen": at, "ec2_imds": {"credential": "demo"}}]).start()
+    agent.wait_state("fresh")
+    for where in (at, health):
+        for number, (name, (line, more)) in enumerate(REQUESTS.items()):
+            secrets = Secrets(agent)
+            secrets.known[name] = f"{number}Zq7Kx9Lw2Rt8Vb5Nc4Gm6Hd3Js1Pf0Yw-{where[-2:]}".ljust(43, "Q").encode()
+            raw = f"{line} HTTP/1.1\r\nHost: {where}\r\n".encode() + header.encode() + b": " + secrets.known[name]
+            host, port = where.split(":")
+            with socket.create_connection((host, int(port)), timeout=10) as s:
+                s.sendall(raw + f"\r\n{more}Connection: close\r\n\r\n".encode())
+                try:
+                    s.shutdown(socket.SHUT_WR)
+                    while s.recv(4096):
+                        pass
+                except OSError:  # it may be reset
+                    pass
+            eventually(lambda: in_memory(agent, secrets) == [], f"the end of the secret of the request {name} to {where}", 5)
