@@ -29,8 +29,6 @@
 /* Request and answer heads share it; half of it holds the request's 8 KiB. */
 #define CONNECTION_MEMORY 16384
 #define QUERY_MAX         4096
-/* A larger body is not read to its end: the connection is closed without an answer. */
-#define DISCARD_MAX 65536
 /* Limit of one step, so that the rest of the loop gets its turn. */
 #define STEP_MS 20
 /* Connections to refuse at once when descriptors are short. */
@@ -63,7 +61,6 @@ struct call {
     bool begun;
     bool long_query;
     struct cfr_str body;
-    size_t received;
 };
 
 /* Paths stay as they were sent: serve/ decodes them strictly. */
@@ -448,13 +445,10 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     if (call == NULL || !call->begun)
         return begin_request(s, c, call, method, version);
     if (*size != 0) {
-        call->received += *size;
         cfr_str_add(&call->body, (struct cfr_view){data, *size});
         *size = 0;
-        return call->received > DISCARD_MAX ? MHD_NO : MHD_YES;
+        return MHD_YES;
     }
-    if (call->received > call->body.limit)
-        return queue_body_error(s, c);
     if (call->body.failed)
         return MHD_NO;
     return answer_request(ctx, c, path, method, call);

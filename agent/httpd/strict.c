@@ -59,11 +59,8 @@ void cfr_httpd_strict_field(struct cfr_httpd_strict *s, const char *name, const 
         refuse(s, "Host is given twice");
     if (cfr_view_is_nocase(cfr_view_of(name), "Content-Length") && ++s->lengths > 1)
         refuse(s, "Content-Length is given twice");
-    if (cfr_view_is_nocase(cfr_view_of(name), "Transfer-Encoding") &&
-        (++s->codings > 1 || !cfr_view_is_nocase(cfr_view_of(text), "chunked")))
-        refuse(s, "Transfer-Encoding may be chunked only");
-    if (s->lengths != 0 && s->codings != 0)
-        refuse(s, "Content-Length and Transfer-Encoding exclude each other");
+    if (cfr_view_is_nocase(cfr_view_of(name), "Transfer-Encoding"))
+        refuse(s, "Transfer-Encoding is not supported; send Content-Length");
     if (s->next != NULL)
         s->next = text + strlen(text) + 2;
 }

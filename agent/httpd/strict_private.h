@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Refuses request heads that another reader of the same bytes might take for a different request (RFC 9112, 2.2, 3, 5,
  * 6 and 11.2): libmicrohttpd before 1.0 takes a line feed alone for the end of a line, cuts a value at a NUL, joins
- * folded lines and ignores a second Content-Length. Pure. */
+ * folded lines and ignores a second Content-Length. In a chunked body it takes a line feed alone for the end of a line,
+ * too, where this cannot see it, so that no Transfer-Encoding is allowed. Pure. */
 #ifndef CFR_AGENT_HTTPD_STRICT_PRIVATE_H
 #define CFR_AGENT_HTTPD_STRICT_PRIVATE_H
 
@@ -13,7 +14,6 @@ struct cfr_httpd_strict {
     const char *why;  /* the first mistake, a literal for the client; NULL = none */
     unsigned hosts;   /* Host fields */
     unsigned lengths; /* Content-Length fields */
-    unsigned codings; /* Transfer-Encoding fields */
 };
 
 /* The parts of the request line. IN_PLACE: all parts are in the library's buffer with the ends of lines, two bytes for

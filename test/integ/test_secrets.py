@@ -248,6 +248,7 @@ REQUESTS = {
     "with a length twice": ("GET /nothing", "Content-Length: 0\r\nContent-Length: 0\r\n"),
     "with a bad name": ("GET /nothing", "X One: a\r\n"),
     "with a body that is too large": ("POST /nothing", "Content-Length: 99999\r\n"),
+    "with a coding": ("POST /nothing", "Transfer-Encoding: chunked\r\n"),
     "with a long query": ("GET /nothing?" + "q" * 5000, ""),
     "with another host": ("GET /nothing", "Host: evil.example\r\n"),
     "with a line without a colon": ("GET /nothing", "X-One\r\n"),

@@ -52,18 +52,14 @@ static void test_fields(void **state)
     } cases[] = {
         {"Content-Length", "0", "content-length", "0", "Content-Length is given twice"},
         {"Host", "a", "host", "a", "Host is given twice"},
-        {"Transfer-Encoding", "chunked", "Transfer-Encoding", "chunked", "Transfer-Encoding may be chunked only"},
-        {"Transfer-Encoding", "gzip, chunked", "X", "", "Transfer-Encoding may be chunked only"},
-        {"Content-Length", "0", "Transfer-Encoding", "chunked",
-         "Content-Length and Transfer-Encoding exclude each other"},
-        {"Transfer-Encoding", "chunked", "Content-Length", "0",
-         "Content-Length and Transfer-Encoding exclude each other"},
+        {"Transfer-Encoding", "chunked", "X", "", "Transfer-Encoding is not supported; send Content-Length"},
+        {"Content-Length", "0", "transfer-encoding", "gzip", "Transfer-Encoding is not supported; send Content-Length"},
         {"X ", "a", "Y", "b", "a header's name has a character that is not allowed there"},
         {"", "a", "Y", "b", "a header's name has a character that is not allowed there"},
         {"X", "a\rb", "Y", "b", "a header's value has a control character"},
         {"X", "\177", "Y", "b", "a header's value has a control character"},
         {"X", "a\tb\351", "Y", NULL, NULL},
-        {"Transfer-Encoding", "Chunked", "Host", "a", NULL},
+        {"Content-Length", "0", "Host", "a", NULL},
     };
 
     (void)state;
