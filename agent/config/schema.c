@@ -219,9 +219,9 @@ static const struct cfr_field root_fields[] = {
                     "`/metrics`. Default: none.")},
     {FIELD(listen_hosts, STRINGS), .min = 1, .max = 16,
      .doc = CFR_DOC(
-         "Host names that clients may use for `listen`, such as a node's name in DNS. Addresses, `localhost`, names "
-         "without a dot and names that end in .svc, .local or .internal are always accepted. Others are refused, "
-         "because web pages could make browsers use them.")},
+         "Host names that clients may use for `listen`, such as a node's name in DNS or a Service's name in a cluster. "
+         "Addresses, `localhost` and the machine's own host name are always accepted. Others are refused, because web "
+         "pages could make browsers use them.")},
     {FIELD(log, MAP), .table = &log_table, .doc = CFR_DOC("Logging.")},
     {FIELD(sandbox, MAP), .table = &sandbox_table,
      .doc = CFR_DOC("What the agent gives up. Default: all that it can.")},

@@ -124,10 +124,13 @@ void cfr_daemon_on_health(void *ctx, const struct cfr_httpd_peer *peer, const st
                           struct cfr_httpd_response *response)
 {
     const struct cfr_daemon *a = ctx;
+    const struct cfr_strings *names = &a->config->listen_hosts;
     struct cfr_api_status status;
+    char machine[256] = "";
 
     (void)peer;
-    if (!cfr_api_routes_is_host(request->host, a->config->listen_hosts.items, a->config->listen_hosts.count)) {
+    (void)gethostname(machine, sizeof machine - 1);
+    if (!cfr_api_routes_is_host(request->host, machine, names->items, names->count)) {
         cfr_api_routes_error(403, "host",
                              "the Host header does not name this address; ask by an IP address, or write the name in "
                              "`listen_hosts`",

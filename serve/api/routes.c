@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define JSON_TYPE    "application/json"
 #define TEXT_TYPE    "text/plain; charset=utf-8"
@@ -178,16 +179,17 @@ static bool health_page(const struct cfr_httpd_request *req, const struct cfr_ap
     return false;
 }
 
-static bool ends_with(struct cfr_view name, const char *end)
+/* The machine's whole name, or its first label. */
+static bool is_machine(struct cfr_view host, const char *machine)
 {
-    size_t n = strlen(end);
+    size_t label = strcspn(machine, ".");
 
-    return name.n > n && cfr_view_is_nocase((struct cfr_view){name.p + name.n - n, n}, end);
+    return cfr_view_is_nocase(host, machine) ||
+           (host.n == label && label != 0 && strncasecmp(host.p, machine, label) == 0);
 }
 
-bool cfr_api_routes_is_host(struct cfr_view host, char *const *names, size_t count)
+bool cfr_api_routes_is_host(struct cfr_view host, const char *machine, char *const *names, size_t count)
 {
-    static const char *const ends[] = {".svc", ".local", ".internal", ".localhost"};
     unsigned char address[16];
     const char *colon;
 
@@ -206,11 +208,7 @@ bool cfr_api_routes_is_host(struct cfr_view host, char *const *names, size_t cou
         if (cfr_view_is_nocase(host, names[i]))
             return true;
     }
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        if (ends_with(host, ends[i]))
-            return true;
-    }
-    return memchr(host.p, '.', host.n) == NULL;
+    return cfr_view_is_nocase(host, "localhost") || is_machine(host, machine);
 }
 
 void cfr_api_routes_health(const struct cfr_httpd_request *req, const struct cfr_api_status *status,

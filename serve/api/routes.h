@@ -36,10 +36,10 @@ struct cfr_action {
     char reason[CFR_API_ROUTES_REASON_MAX + 1]; /* empty = none */
 };
 
-/* True if clients of the health address may call it HOST, with or without a port: an address, `localhost`, a name that
- * the public DNS cannot have (without a dot, or below .svc, .local or .internal), or one of NAMES. An empty host is
- * good: no browser leaves it out. Against DNS rebinding. */
-bool cfr_api_routes_is_host(struct cfr_view host, char *const *names, size_t count);
+/* True if clients of the health address may call it HOST, with or without a port: an address, `localhost`, MACHINE (the
+ * machine's host name) or its first label, or one of NAMES. An empty host is good: no browser leaves it out. Against
+ * DNS rebinding: other names without a dot, and those below .local, are answered by any neighbour (LLMNR, mDNS). */
+bool cfr_api_routes_is_host(struct cfr_view host, const char *machine, char *const *names, size_t count);
 /* The health address: GET or HEAD of /livez, /readyz (?verbose), /metrics, and the status page at `/`. 404, 405. */
 void cfr_api_routes_health(const struct cfr_httpd_request *req, const struct cfr_api_status *status,
                            struct cfr_httpd_response *out);

@@ -186,11 +186,14 @@ def test_a_foreign_host_of_the_health_address(agent, places, path):
     def ask(host, more=""):
         return statuses(exchange(at, f"GET {path} HTTP/1.1\r\nHost: {host}\r\n{more}Connection: close\r\n\r\n".encode("latin-1")))
 
-    for host in (at, "127.0.0.1", f"localhost:{port}", "10.1.2.3:9080", "[::1]:9080", "credfresh:9080", "credfresh.default.svc",
-                 "credfresh.default.svc.cluster.local:9080", "ip-10-0-0-1.ec2.internal", "LOCALHOST"):
+    own = socket.gethostname()
+    for host in (at, "127.0.0.1", f"localhost:{port}", "10.1.2.3:9080", "[::1]:9080", "LOCALHOST", own, own.upper() + ":9080",
+                 own.split(".")[0]):
         assert ask(host) == [200], host
     for host in ("evil.example", f"evil.example:{port}", "localhost.evil.example", "127.0.0.1.evil.example", "evil.example.",
-                 "a.svc.evil.example", "node1.corp.example", "127.0.0.1@evil.example", "10.1", "x y.local"):
+                 "a.svc.evil.example", "node1.corp.example", "127.0.0.1@evil.example", "10.1", "x y.local", f"{own}x", f"x.{own}",
+                 # Any neighbour answers these, by mDNS and LLMNR.
+                 "evil.local", "evil", f"{own}.local", "evil.cluster.local:9080", "evil.svc", "evil.internal", "evil.localhost"):
         assert ask(host) == [403], host
     assert statuses(exchange(at, f"GET {path} HTTP/1.0\r\n\r\n".encode())) == [200]
     assert ask(at, "Content-Length: 0\r\nContent-Length: 0\r\n") == [400]

@@ -334,6 +334,29 @@ static int end(void **state)
     return 0;
 }
 
+static void test_hosts(void **state)
+{
+    char one[] = "node.example";
+    char *names[] = {one};
+    static const char *const yes[] = {
+        "",         "127.0.0.1", "10.1.2.3:80",  "[::1]:80", "localhost",   "Localhost.:80",
+        "m1.local", "M1",        "m1.local.:80", "m1:80",    "Node.example"};
+    static const char *const no[] = {"evil.local",    "m1.locals",      "m1.loca",        "m",
+                                     "m11",           "m2.local",       "evil",           "evil.svc",
+                                     "evil.internal", "evil.localhost", "x.node.example", "."};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
+        if (!cfr_api_routes_is_host(cfr_view_of(yes[i]), "m1.local", names, 1))
+            fail_msg("%s is refused", yes[i]);
+    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
+        if (cfr_api_routes_is_host(cfr_view_of(no[i]), "m1.local", names, 1))
+            fail_msg("%s is accepted", no[i]);
+    /* A machine without a name. */
+    assert_false(cfr_api_routes_is_host(cfr_view_of("m1"), "", NULL, 0));
+    assert_false(cfr_api_routes_is_host(cfr_view_of("."), "", NULL, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,7 +364,7 @@ int main(void)
         cmocka_unit_test(test_control_shows),        cmocka_unit_test(test_control_refuses),
         cmocka_unit_test(test_long_names),           cmocka_unit_test(test_rotate),
         cmocka_unit_test(test_bad_bodies),           cmocka_unit_test(test_length_of_reason),
-        cmocka_unit_test(test_answers_of_the_agent),
+        cmocka_unit_test(test_answers_of_the_agent), cmocka_unit_test(test_hosts),
     };
 
     cfr_json_setup();
