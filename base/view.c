@@ -128,24 +128,47 @@ bool cfr_view_is_utf8(struct cfr_view a)
     return cfr_view_utf8_prefix(a) == a.n;
 }
 
-/* Characters that have no place of their own, but change where others are shown, or end the line: U+200B to U+200F,
- * U+2028 to U+202E, U+2060 to U+206F, and U+FEFF. */
-static bool is_invisible(const unsigned char *p)
+/* Characters that are not shown, or change where others are: of Unicode's categories Cc, Cf, Co, Zl and Zp, and the
+ * rest of the plane of tags, sorted. The last two of each plane, which are no characters, follow from their numbers. */
+static const struct {
+    uint32_t first;
+    uint32_t last;
+} hidden[] = {
+    {0x0, 0x1f},        {0x7f, 0x9f},       {0xad, 0xad},       {0x600, 0x605},     {0x61c, 0x61c},
+    {0x6dd, 0x6dd},     {0x70f, 0x70f},     {0x890, 0x891},     {0x8e2, 0x8e2},     {0x180e, 0x180e},
+    {0x200b, 0x200f},   {0x2028, 0x202e},   {0x2060, 0x206f},   {0xe000, 0xf8ff},   {0xfdd0, 0xfdef},
+    {0xfeff, 0xfeff},   {0xfff9, 0xfffb},   {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x1343f},
+    {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}, {0xf0000, 0xfffff}, {0x100000, 0x10ffff},
+};
+
+static bool is_hidden(uint32_t c)
 {
-    return (p[0] == 0xe2 && p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xa8 && p[2] <= 0xae))) ||
-           (p[0] == 0xe2 && p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf) ||
-           (p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf);
+    if ((c & 0xfffe) == 0xfffe)
+        return true;
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0] && c >= hidden[i].first; i++) {
+        if (c <= hidden[i].last)
+            return true;
+    }
+    return false;
+}
+
+/* The character that a well-formed sequence of N bytes is. */
+static uint32_t decode(const char *p, size_t n)
+{
+    const unsigned char *u = (const unsigned char *)p;
+    uint32_t c = n == 1 ? u[0] : u[0] & (0x7fU >> n);
+
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | (u[i] & 0x3fU);
+    return c;
 }
 
 /* How many bytes the character that TEXT begins with has if it can be shown, else 0. */
 static size_t shown_len(struct cfr_view text)
 {
-    const unsigned char *p = (const unsigned char *)text.p;
     size_t n = cfr_view_utf8_len(text);
 
-    if (n == 3 && is_invisible(p))
-        return 0;
-    return (n == 1 && (p[0] < 0x20 || p[0] == 0x7f)) || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0) ? 0 : n;
+    return n != 0 && is_hidden(decode(text.p, n)) ? 0 : n;
 }
 
 bool cfr_view_is_text(struct cfr_view a)

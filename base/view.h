@@ -27,13 +27,12 @@ struct cfr_view cfr_view_trim(struct cfr_view a);
 bool cfr_view_int(struct cfr_view a, int64_t *out);
 /* True if every byte is printable ASCII (0x20-0x7e). */
 bool cfr_view_printable(struct cfr_view a);
-/* True for UTF-8 without control characters (C0, DEL, C1) and invisible ones that move others, which includes the empty
- * view. */
+/* True for UTF-8 whose characters can all be shown, which includes the empty view. */
 bool cfr_view_is_text(struct cfr_view a);
 /* Copies TEXT into OUT, NUL-terminated, as it may be shown: on a terminal, in one line of a log. Each byte of a control
- * character (C0, DEL, C1), of an invisible one (line separators, marks of direction, joiners) and each byte that is no
- * UTF-8 becomes `?`. What does not fit in SIZE (at least 4) is cut at
- * a character and ends in "...". OUT may be TEXT's own bytes. Returns OUT. */
+ * character (C0, DEL, C1), of a format character (marks of direction, joiners, soft hyphens, tags), of a separator of
+ * lines, of a character for private use or of none, and each byte that is no UTF-8, becomes `?`. What does not fit in
+ * SIZE (at least 4) is cut at a character and ends in "...". OUT may be TEXT's own bytes. Returns OUT. */
 char *cfr_view_show(struct cfr_view text, char *out, size_t size);
 /* Length of the well-formed UTF-8 sequence (RFC 3629, 4) that A begins with, or 0. */
 size_t cfr_view_utf8_len(struct cfr_view a);

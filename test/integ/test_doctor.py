@@ -84,7 +84,9 @@ def test_a_terminal_is_safe_from_a_token(sick):
         return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
     now = int(time.time())
-    evil = b"a\\u001b[31m\\n  ok\\u009b2J\x9b31m\xc2\x9b\x80\x9f"
+    # Also of format, for private use, and none at all; each as it is and as JSON escapes it.
+    unseen = "\u061c\u00ad\u180e\ufff9\ufffe\uffff\ufdd0\ue000\U0001d173\U000e0001\U000e0041\U0010ffff\u202e\u2028"
+    evil = b"a\\u001b[31m\\n  ok\\u009b2J\x9b31m\xc2\x9b\x80\x9f" + unseen.encode() + json.dumps(unseen)[1:-1].encode()
     claims = b'{"iss":"https://%s","sub":"%s","jti":"%s","aud":["%s"],"iat":%d,"exp":%d,"kubernetes.io":{"namespace":"%s",' \
              b'"serviceaccount":{"name":"%s"},"pod":{"name":"%s"},"node":{"name":"%s"}}}'
     claims %= (evil, evil, evil, evil, now, now + 3600, evil, evil, evil, evil)
