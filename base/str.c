@@ -2,6 +2,8 @@
 /* Growing text and its escapes. */
 #include "base/str.h"
 
+#include "base/view_private.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,36 +82,38 @@ void cfr_str_add_shown(struct cfr_str *s, struct cfr_view text, size_t most)
     s->len += strlen(s->p + s->len);
 }
 
-/* A control character that needs two bytes in UTF-8. */
-static bool is_c1(struct cfr_view c)
-{
-    return c.n == 2 && (unsigned char)c.p[0] == 0xc2 && (unsigned char)c.p[1] < 0xa0;
-}
-
 /* How many bytes of TEXT go into a JSON string as they are; all of them whole characters. */
 static size_t plain(struct cfr_view text)
 {
     size_t i = 0;
 
     while (i < text.n) {
-        unsigned char c = (unsigned char)text.p[i];
-        size_t k = c < 0x80 ? 1 : cfr_view_utf8_len((struct cfr_view){text.p + i, text.n - i});
+        unsigned char b = (unsigned char)text.p[i];
+        uint32_t c;
+        size_t k = b < 0x80 ? 1 : cfr_view_char((struct cfr_view){text.p + i, text.n - i}, &c);
 
-        if (c == '"' || c == '\\' || c < 0x20 || c == 0x7f || k == 0 || is_c1((struct cfr_view){text.p + i, k}))
+        if (b == '"' || b == '\\' || b < 0x20 || b == 0x7f || k == 0 || (b >= 0x80 && !cfr_view_is_shown(c)))
             break;
         i += k;
     }
     return i;
 }
 
-static void add_escape(struct cfr_str *s, unsigned char c)
+/* Adds the escape of what TEXT begins with. Returns how many bytes of TEXT it stands for. */
+static size_t add_escape(struct cfr_str *s, struct cfr_view text)
 {
-    if (c == '"' || c == '\\')
-        cfr_str_addf(s, "\\%c", c);
-    else if (c < 0x20 || c == 0x7f)
-        cfr_str_addf(s, "\\u%04x", c);
-    else
+    uint32_t c;
+    size_t n = cfr_view_char(text, &c);
+
+    if (n == 0)
         cfr_str_addz(s, "\\ufffd");
+    else if (c == '"' || c == '\\')
+        cfr_str_addf(s, "\\%c", (char)c);
+    else if (c < 0x10000)
+        cfr_str_addf(s, "\\u%04x", (unsigned)c);
+    else
+        cfr_str_addf(s, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)), (unsigned)(0xdc00 | (c & 0x3ff)));
+    return n != 0 ? n : 1;
 }
 
 void cfr_str_add_json(struct cfr_str *s, struct cfr_view text)
@@ -124,12 +128,8 @@ void cfr_str_add_json(struct cfr_str *s, struct cfr_view text)
 
         cfr_str_add(s, (struct cfr_view){text.p + i, k});
         i += k;
-        if (text.n - i > 1 && is_c1((struct cfr_view){text.p + i, 2})) {
-            cfr_str_addf(s, "\\u%04x", (unsigned char)text.p[i + 1]);
-            i += 2;
-        } else if (i < text.n) {
-            add_escape(s, (unsigned char)text.p[i++]);
-        }
+        if (i < text.n)
+            i += add_escape(s, (struct cfr_view){text.p + i, text.n - i});
     }
     cfr_str_addz(s, "\"");
 }

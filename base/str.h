@@ -22,8 +22,8 @@ void cfr_str_addz(struct cfr_str *s, const char *text);
 void cfr_str_addf(struct cfr_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Appends TEXT as it may be shown (see cfr_view_show); one that is longer than MOST + 3 bytes is cut after MOST. */
 void cfr_str_add_shown(struct cfr_str *s, struct cfr_view text, size_t most);
-/* Appends TEXT as a JSON string with its quotes (RFC 8259, 7); NULL p as null. Bytes that are no UTF-8 become U+FFFD.
- */
+/* Appends TEXT as a JSON string with its quotes (RFC 8259, 7); NULL p as null. Bytes that are no UTF-8 become U+FFFD;
+ * characters that cfr_view_show replaces are escaped, so that a terminal can show the JSON, too. */
 void cfr_str_add_json(struct cfr_str *s, struct cfr_view text);
 struct cfr_view cfr_str_view(const struct cfr_str *s);
 /* Frees; the limit stays. */

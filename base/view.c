@@ -141,34 +141,35 @@ static const struct {
     {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}, {0xf0000, 0xfffff}, {0x100000, 0x10ffff},
 };
 
-static bool is_hidden(uint32_t c)
+bool cfr_view_is_shown(uint32_t c)
 {
     if ((c & 0xfffe) == 0xfffe)
-        return true;
+        return false;
     for (size_t i = 0; i < sizeof hidden / sizeof hidden[0] && c >= hidden[i].first; i++) {
         if (c <= hidden[i].last)
-            return true;
+            return false;
     }
-    return false;
+    return true;
 }
 
-/* The character that a well-formed sequence of N bytes is. */
-static uint32_t decode(const char *p, size_t n)
+size_t cfr_view_char(struct cfr_view a, uint32_t *c)
 {
-    const unsigned char *u = (const unsigned char *)p;
-    uint32_t c = n == 1 ? u[0] : u[0] & (0x7fU >> n);
+    const unsigned char *p = (const unsigned char *)a.p;
+    size_t n = cfr_view_utf8_len(a);
 
+    *c = n == 0 ? 0 : n == 1 ? p[0] : p[0] & (0x7fU >> n);
     for (size_t i = 1; i < n; i++)
-        c = c << 6 | (u[i] & 0x3fU);
-    return c;
+        *c = *c << 6 | (p[i] & 0x3fU);
+    return n;
 }
 
 /* How many bytes the character that TEXT begins with has if it can be shown, else 0. */
 static size_t shown_len(struct cfr_view text)
 {
-    size_t n = cfr_view_utf8_len(text);
+    uint32_t c;
+    size_t n = cfr_view_char(text, &c);
 
-    return n != 0 && is_hidden(decode(text.p, n)) ? 0 : n;
+    return n != 0 && cfr_view_is_shown(c) ? n : 0;
 }
 
 bool cfr_view_is_text(struct cfr_view a)

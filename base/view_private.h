@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the writer of JSON asks of a view besides base/view.h. Pure; cannot fail. Private to the room. */
+/* What the writers of JSON ask of a view besides base/view.h. Pure; cannot fail. Private to the room. */
 #ifndef CFR_BASE_VIEW_PRIVATE_H
 #define CFR_BASE_VIEW_PRIVATE_H
 
@@ -7,5 +7,9 @@
 
 /* How many bytes of A, from its beginning, are well-formed UTF-8. */
 size_t cfr_view_utf8_prefix(struct cfr_view a);
+/* The character that A begins with into *C. Returns its length, or 0 if A begins with no well-formed UTF-8. */
+size_t cfr_view_char(struct cfr_view a, uint32_t *c);
+/* False for a character that cfr_view_show replaces. */
+bool cfr_view_is_shown(uint32_t c);
 
 #endif

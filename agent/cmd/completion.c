@@ -31,7 +31,8 @@ static bool names_of_agent(struct cfr_cli_options o)
     for (size_t i = 0; known && i < cfr_json_count(list); i++) {
         struct cfr_view name;
 
-        if (cfr_json_string(cfr_json_get(cfr_json_at(list, i), "name"), &name))
+        /* A name has only such characters; another program at the socket may send any. */
+        if (cfr_json_string(cfr_json_get(cfr_json_at(list, i), "name"), &name) && cfr_view_is_text(name))
             (void)printf("%.*s\n", (int)name.n, name.p);
     }
     cfr_cli_answer_free(&answer);

@@ -99,6 +99,21 @@ static void print_last(struct view_of_status *v, const char *stale)
     cfr_cmd_status_print(v->last.json, v->o, colours, columns_of(v));
 }
 
+/* Prints the answer as it came. The agent escapes what a terminal must not get; another program at its socket may not.
+ */
+static void print_json(struct cfr_view rest)
+{
+    struct cfr_str out = {.limit = rest.n + 1};
+    struct cfr_view line;
+
+    while (cfr_view_line(&rest, &line)) {
+        cfr_str_add_shown(&out, line, line.n);
+        cfr_str_addz(&out, "\n");
+    }
+    (void)fwrite(out.p, 1, out.len, stdout);
+    cfr_str_free(&out);
+}
+
 /* Asks the agent once, and prints. Returns the exit status. */
 static int show(struct view_of_status *v)
 {
@@ -115,7 +130,7 @@ static int show(struct view_of_status *v)
         v->last_boot_ms = cfr_clock_now().boot_ms;
         status = find_exit_status(v);
         if (status != CFR_EXIT_REFUSED && v->o->json)
-            (void)fwrite(v->last.text.p, 1, v->last.text.len, stdout);
+            print_json(cfr_secret_view(&v->last.text));
         else if (status != CFR_EXIT_REFUSED)
             print_last(v, NULL);
         (void)fflush(stdout);

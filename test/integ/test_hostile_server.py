@@ -4,6 +4,7 @@ ever shown."""
 import base64
 import http.server
 import json
+import os
 import pathlib
 import re
 import socket
@@ -244,6 +245,22 @@ class LiarHandler(socketserver.BaseRequestHandler):
         self.server.requests += 1
         self.request.recv(65536)
         self.request.sendall(self.server.answer)
+
+
+@pytest.mark.parametrize("argv", [["status", "--json"], ["completion", "names"]])
+def test_a_terminal_is_safe_from_a_socket_that_lies(tmp_path, argv):
+    """Where names and JSON are printed as they come, too."""
+    path = str(tmp_path / "sock")
+    doc = {"credentials": [{"name": "good", "state": "fresh"}, {"name": "a" + EVIL + "\u009b\u061c\U000e0041z", "state": "fresh"}]}
+    for body in (json.dumps(doc), json.dumps(doc, ensure_ascii=False), json.dumps(doc, ensure_ascii=False).replace("\\u001b", "\x1b")):
+        with Liar(path, 200, body.encode() + b"\n"):
+            done = subprocess.run([CREDFRESH, *argv, "-s", path], capture_output=True, timeout=20)
+        os.unlink(path)
+        assert done.returncode == 0, done
+        check_shown(argv, (done.stdout + done.stderr).decode(), [])
+        assert b"good" in done.stdout and all(c == "\n" or c.isprintable() for c in done.stdout.decode()), done.stdout
+        if argv[1] == "--json":
+            assert json.loads(done.stdout)["credentials"][0] == doc["credentials"][0]
 
 
 @pytest.mark.parametrize("status, body, says", [

@@ -74,6 +74,8 @@ static void json_is_escaped_and_valid_utf8(void **state)
         {{"\0\x1f\x7f\n", 4}, "\"\\u0000\\u001f\\u007f\\u000a\""},
         {{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x91", 9}, "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x91\""},
         {{"a\xc2\x9b\xc2\xa0", 5}, "\"a\\u009b\xc2\xa0\""}, /* C1 is escaped */
+        {{"\xe2\x80\xae\xf3\xa0\x81\x81\xf4\x8f\xbf\xbf", 11},
+         "\"\\u202e\\udb40\\udc41\\udbff\\udfff\""}, /* and what is not seen */
         {{"\xff\xfe", 2}, "\"\\ufffd\\ufffd\""},
         {{"\xc0\x80", 2}, "\"\\ufffd\\ufffd\""},            /* overlong */
         {{"\xed\xa0\x80", 3}, "\"\\ufffd\\ufffd\\ufffd\""}, /* a surrogate */
