@@ -43,6 +43,8 @@ struct reader {
     struct anchor *named[CFR_YAML_FOREIGN_DEPTH_MAX];       /* their anchors, or NULL */
     size_t depth;
     unsigned documents;
+    cfr_yaml_map_fn *fn; /* only for another program's file */
+    void *ctx;
     bool foreign; /* another program's file */
     bool limited; /* in the number of nodes */
     size_t nodes;
@@ -388,6 +390,8 @@ static int close_collection(struct reader *r)
 
     if (node->kind == CFR_YAML_MAP)
         node->count /= 2;
+    if (rc == 0 && node->kind == CFR_YAML_MAP && r->foreign)
+        rc = r->fn(r->ctx, node, r->line);
     if (r->named[r->depth] != NULL) {
         r->named[r->depth]->open = false;
         r->named[r->depth]->height = height;
@@ -502,9 +506,16 @@ static void wipe_buffers(yaml_parser_t *p)
 
 enum how { PLAIN, LIMITED, FOREIGN };
 
-static int parse(struct cfr_view text, enum how how, struct cfr_yaml **out, int *line, struct cfr_err *err)
+static int parse(struct cfr_view text, enum how how, cfr_yaml_map_fn *fn, void *ctx, struct cfr_yaml **out, int *line,
+                 struct cfr_err *err)
 {
-    struct reader r = {.text = text, .foreign = how == FOREIGN, .limited = how == LIMITED, .line = line, .err = err};
+    struct reader r = {.text = text,
+                       .fn = fn,
+                       .ctx = ctx,
+                       .foreign = how == FOREIGN,
+                       .limited = how == LIMITED,
+                       .line = line,
+                       .err = err};
     int rc = check_encoding(&r);
 
     *out = NULL;
@@ -537,17 +548,18 @@ static int parse(struct cfr_view text, enum how how, struct cfr_yaml **out, int 
 
 int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err)
 {
-    return parse(text, PLAIN, out, line, err);
+    return parse(text, PLAIN, NULL, NULL, out, line, err);
 }
 
 int cfr_yaml_parse_limited(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err)
 {
-    return parse(text, LIMITED, out, line, err);
+    return parse(text, LIMITED, NULL, NULL, out, line, err);
 }
 
-int cfr_yaml_parse_foreign(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err)
+int cfr_yaml_parse_foreign(struct cfr_view text, cfr_yaml_map_fn *fn, void *ctx, struct cfr_yaml **out, int *line,
+                           struct cfr_err *err)
 {
-    return parse(text, FOREIGN, out, line, err);
+    return parse(text, FOREIGN, fn, ctx, out, line, err);
 }
 
 const char *cfr_yaml_library(void)

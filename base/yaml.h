@@ -35,10 +35,13 @@ struct cfr_yaml;
 int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err);
 /* The same for an untrusted text: at most CFR_YAML_NODES_MAX nodes. */
 int cfr_yaml_parse_limited(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err);
+/* Called once for each mapping when it is complete. An error, whose line is *LINE, ends the reading. */
+typedef int cfr_yaml_map_fn(void *ctx, const struct cfr_yaml_node *map, int *line);
 /* The same for a file of another program, as yaml.v2 of Go reads it: the first document, with anchors, aliases and
  * merge keys resolved, so that a node may be reached in several ways. At most 1024 anchors, and 4096 aliases and merged
- * pairs. */
-int cfr_yaml_parse_foreign(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err);
+ * pairs. FN is called with CTX and sets ERR. */
+int cfr_yaml_parse_foreign(struct cfr_view text, cfr_yaml_map_fn *fn, void *ctx, struct cfr_yaml **out, int *line,
+                           struct cfr_err *err);
 /* Valid until cfr_yaml_free. */
 const struct cfr_yaml_node *cfr_yaml_root(const struct cfr_yaml *doc);
 void cfr_yaml_free(struct cfr_yaml *doc);

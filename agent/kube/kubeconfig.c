@@ -204,8 +204,6 @@ static int read_root(struct cfr_kube_reader *r, const struct cfr_yaml_node *root
     }
     if (rc == 0)
         rc = read_context(r, root, out);
-    if (rc == 0)
-        rc = cfr_kube_check_lookups(r);
     free(current);
     return rc;
 }
@@ -213,14 +211,16 @@ static int read_root(struct cfr_kube_reader *r, const struct cfr_yaml_node *root
 static int parse(struct cfr_kube_reader *r, struct cfr_view text, struct cfr_kube_config *out)
 {
     struct cfr_secret masked;
+    struct cfr_kube_reader keys = {.err = r->err};
     struct cfr_yaml *doc = NULL;
     int line = 0;
     int rc;
 
     cfr_secret_init(&masked, text.n * 2 + 64);
     rc = cfr_kube_yaml_mask(text, &masked, &r->original, r->err);
+    keys.original = r->original;
     if (rc == 0) {
-        rc = cfr_yaml_parse_foreign(cfr_secret_view(&masked), &doc, &line, r->err);
+        rc = cfr_yaml_parse_foreign(cfr_secret_view(&masked), cfr_kube_check_keys, &keys, &doc, &line, r->err);
         if (rc == CFR_E_CONFIG)
             (void)cfr_err_prefix(r->err, "line %d", line);
     }
@@ -235,9 +235,7 @@ int cfr_kube_config_parse(struct cfr_view text, const char *path, const char *co
                           struct cfr_err *err)
 {
     struct cfr_err own = {0};
-    struct cfr_kube_repeated repeated = {0, NULL};
-    struct cfr_kube_reader r = {
-        .path = path, .context = context, .repeated = &repeated, .err = err != NULL ? err : &own};
+    struct cfr_kube_reader r = {.path = path, .context = context, .err = err != NULL ? err : &own};
     int rc;
 
     *out = (struct cfr_kube_config){.server = NULL};

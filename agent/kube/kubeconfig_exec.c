@@ -170,8 +170,6 @@ static int append_collection(struct cfr_kube_reader *r, const struct cfr_yaml_no
     int rc = cfr_secret_append_str(out, map ? "{" : "[", r->err);
     bool value = false;
 
-    if (rc == 0 && map)
-        rc = cfr_kube_check_keys(r, node, "extensions");
     for (const struct cfr_yaml_node *n = node->child; rc == 0 && n != NULL; n = n->next) {
         struct cfr_yaml_node key = *n;
 

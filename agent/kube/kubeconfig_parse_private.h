@@ -8,26 +8,19 @@
 
 #define CFR_KUBE_VALUE_MAX 1048576 /* bytes of one value */
 
-/* A key that was looked up where a mapping has it twice. */
-struct cfr_kube_repeated {
-    int line; /* 0 = none */
-    const char *key;
-};
-
 struct cfr_kube_reader {
     struct cfr_view original; /* for cfr_kube_yaml_mask_next */
     const char *path;
     const char *context; /* the one being read; NULL before it is known */
     const char *kind;    /* "cluster" or "user", for error texts; NULL = neither */
     const char *name;
-    struct cfr_kube_repeated *repeated; /* the first; NULL = not of interest */
     struct cfr_err *err;
 };
 
 /* Sets an error about KEY at LINE. Returns its code. */
 int cfr_kube_refuse(const struct cfr_kube_reader *r, int line, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/* The value of KEY, or NULL if there is none; MAP may be NULL. A second value is noted in R->repeated. */
+/* The value of KEY, or NULL if there is none; MAP may be NULL. */
 const struct cfr_yaml_node *cfr_kube_get(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map,
                                          const char *key);
 bool cfr_kube_is(const struct cfr_kube_reader *r, const struct cfr_yaml_node *node, const char *text);
@@ -53,16 +46,15 @@ char *cfr_kube_resolve(const struct cfr_kube_reader *r, const char *name);
 /* The list (or mapping) at KEY: *OUT is NULL if there is none. */
 int cfr_kube_collection(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key,
                         enum cfr_yaml_kind kind, const struct cfr_yaml_node **out);
-/* Refuses a key that was looked up and is there twice: clients differ in which one counts. */
-int cfr_kube_check_lookups(const struct cfr_kube_reader *r);
-/* The same for every key of a MAP that is read whole; KEY is for the error. */
-int cfr_kube_check_keys(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key);
 int cfr_kube_no_memory(const struct cfr_kube_reader *r);
 
 /* agent/kube/kubeconfig_exec.c: a user's `exec`, with CLUSTER's settings for it. */
 int cfr_kube_plugin_read(struct cfr_kube_reader *r, const struct cfr_yaml_node *exec,
                          const struct cfr_yaml_node *cluster, struct cfr_kube_plugin *out);
 void cfr_kube_plugin_free(struct cfr_kube_plugin *p);
+/* agent/kube/kubeconfig_keys.c, a cfr_yaml_map_fn for a reader: refuses a MAP that has a key twice, because clients
+ * differ in which one counts. */
+int cfr_kube_check_keys(void *ctx, const struct cfr_yaml_node *map, int *line);
 /* agent/kube/kubeconfig_user.c */
 int cfr_kube_user_read(struct cfr_kube_reader *r, const struct cfr_yaml_node *user, const struct cfr_yaml_node *cluster,
                        struct cfr_kube_config *out);

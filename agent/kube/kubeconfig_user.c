@@ -143,8 +143,6 @@ static int read_impersonation(struct cfr_kube_reader *r, const struct cfr_yaml_n
         rc = add_text_header(r, as, "as", "Impersonate-User", out);
     if (rc == 0 && uid != NULL)
         rc = add_text_header(r, uid, "as-uid", "Impersonate-Uid", out);
-    if (rc == 0 && extra != NULL)
-        rc = cfr_kube_check_keys(r, extra, "as-user-extra");
     if (rc == 0 && groups != NULL)
         rc = add_list(r, groups, "as-groups", "Impersonate-Group", out);
     for (const struct cfr_yaml_node *k = extra != NULL ? extra->child : NULL; rc == 0 && k != NULL; k = k->next->next)

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define KEYS_MAX 1024 /* of a mapping whose keys are compared with each other */
-
 int cfr_kube_refuse(const struct cfr_kube_reader *r, int line, const char *key, const char *fmt, ...)
 {
     char where[256] = "";
@@ -56,18 +54,13 @@ bool cfr_kube_is(const struct cfr_kube_reader *r, const struct cfr_yaml_node *no
 const struct cfr_yaml_node *cfr_kube_get(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map,
                                          const char *key)
 {
-    const struct cfr_yaml_node *found = NULL;
-
     if (map == NULL || map->kind != CFR_YAML_MAP)
         return NULL;
     for (const struct cfr_yaml_node *k = map->child; k != NULL; k = k->next->next) {
-        if (!cfr_kube_is(r, k, key))
-            continue;
-        if (found != NULL && r->repeated != NULL && r->repeated->line == 0)
-            *r->repeated = (struct cfr_kube_repeated){k->line, key};
-        found = found != NULL ? found : k->next;
+        if (cfr_kube_is(r, k, key))
+            return cfr_yaml_is_null(k->next) ? NULL : k->next;
     }
-    return found == NULL || cfr_yaml_is_null(found) ? NULL : found;
+    return NULL;
 }
 
 int cfr_kube_collection(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key,
@@ -91,36 +84,6 @@ int cfr_kube_text(const struct cfr_kube_reader *r, const struct cfr_yaml_node *n
     while (rc == 0 && cfr_kube_yaml_mask_next(&rest, r->original, &piece))
         rc = cfr_secret_append(out, piece, r->err);
     return rc == CFR_E_LIMIT ? cfr_kube_refuse(r, node->line, key, "is longer than %zu bytes", out->limit) : rc;
-}
-
-static int refuse_repeated(const struct cfr_kube_reader *r, int line, const char *key)
-{
-    return cfr_kube_refuse(r, line, NULL, "the key \"%.64s\" is there twice in one mapping; keep one of them", key);
-}
-
-int cfr_kube_check_lookups(const struct cfr_kube_reader *r)
-{
-    return r->repeated->line == 0 ? 0 : refuse_repeated(r, r->repeated->line, r->repeated->key);
-}
-
-int cfr_kube_check_keys(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key)
-{
-    struct cfr_secret text;
-    int rc = 0;
-
-    if (map->count > KEYS_MAX)
-        return cfr_kube_refuse(r, map->line, key, "holds a mapping with more than %d keys", KEYS_MAX);
-    cfr_secret_init(&text, CFR_KUBE_VALUE_MAX);
-    for (const struct cfr_yaml_node *k = map->child; rc == 0 && k != NULL; k = k->next->next) {
-        cfr_secret_clear(&text);
-        rc = cfr_kube_text(r, k, key, &text);
-        for (const struct cfr_yaml_node *i = map->child; rc == 0 && i != k && text.len != 0; i = i->next->next) {
-            if (cfr_kube_is(r, i, text.p))
-                rc = refuse_repeated(r, k->line, text.p);
-        }
-    }
-    cfr_secret_free(&text);
-    return rc;
 }
 
 /* True for one line without control characters, fit for a header, a path or an error text. */
