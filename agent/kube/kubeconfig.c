@@ -116,6 +116,9 @@ static void list_names(const struct cfr_kube_reader *r, const struct cfr_yaml_no
     }
 }
 
+/* A user without settings has no identity, as in kubectl. */
+static const struct cfr_yaml_node anonymous = {.kind = CFR_YAML_MAP};
+
 /* The mapping at KIND in the item of that NAME in the list at LIST. */
 static int find_entry(struct cfr_kube_reader *r, const struct cfr_yaml_node *root, const char *list, const char *kind,
                       const char *name, const struct cfr_yaml_node **out)
@@ -133,7 +136,9 @@ static int find_entry(struct cfr_kube_reader *r, const struct cfr_yaml_node *roo
         if (*out != NULL)
             return cfr_kube_refuse(r, n->line, list, "has two with the name \"%.64s\"", name);
         rc = cfr_kube_collection(r, i, kind, CFR_YAML_MAP, out);
-        if (rc == 0 && *out == NULL)
+        if (rc == 0 && *out == NULL && strcmp(kind, "user") == 0)
+            *out = &anonymous;
+        else if (rc == 0 && *out == NULL)
             rc = cfr_kube_refuse(r, i->line, list, "\"%.64s\" has no %s", name, kind);
     }
     if (rc != 0 || *out != NULL)

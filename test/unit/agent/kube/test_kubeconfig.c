@@ -481,6 +481,26 @@ static void test_empty_impersonation(void **state)
     cfr_kube_config_free(&c);
 }
 
+/* As in kubectl, which then sends requests without an identity. */
+static void test_a_user_without_settings(void **state)
+{
+    static const char *const users[] = {"[{name: u, user: {}}]", "[{name: u, user: null}]", "[{name: u, user: }]",
+                                        "[{name: u}]", "[{name: v}, {user: ~, name: u}]"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(users); i++) {
+        char text[512];
+        struct cfr_kube_config c;
+
+        (void)snprintf(text, sizeof text, "%susers: %s\n", HEAD CLUSTER, users[i]);
+        c = read_context(text, NULL);
+        assert_string_equal(c.server, "https://k");
+        assert_true(c.token.len == 0 && c.token_file == NULL && c.basic.len == 0 && c.cert.len == 0 &&
+                    c.cert_file == NULL && c.header_count == 0 && c.plugin == NULL);
+        cfr_kube_config_free(&c);
+    }
+}
+
 static void test_unknown_context_is_named(void **state)
 {
     struct cfr_kube_config c;
@@ -563,6 +583,7 @@ int main(void)
         cmocka_unit_test(test_bombs),
         cmocka_unit_test(test_booleans),
         cmocka_unit_test(test_empty_impersonation),
+        cmocka_unit_test(test_a_user_without_settings),
         cmocka_unit_test(test_unknown_context_is_named),
         cmocka_unit_test(test_veil),
     };
