@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@
 #define BY_SIGNAL      128
 #define NOT_EXECUTABLE 126
 #define NOT_FOUND      127
+#define TO_GROUP       4U /* PIDFD_SIGNAL_PROCESS_GROUP, which older headers do not have */
 
 enum phase {
     PUBLISHING, /* the agent runs, the command does not */
@@ -37,11 +39,13 @@ struct run {
     sigset_t mask_before;
     struct sigaction child_before;
     int signal_fd;
-    int ready_fd;  /* -1 when it has said what it has to say */
-    pid_t agent;   /* 0 = none runs */
-    pid_t command; /* and its process group, also after it has ended; 0 = never started */
+    int ready_fd;   /* -1 when it has said what it has to say */
+    pid_t agent;    /* 0 = none runs */
+    pid_t command;  /* and its process group; 0 = never started */
+    int command_fd; /* of the command, also after it has ended; -1 = none */
     bool command_runs;
-    bool terminal; /* standard input is one, and ours to give away */
+    bool group_gone; /* nothing is left of the group */
+    bool terminal;   /* standard input is one, and ours to give away */
     int64_t agent_start_boot_ms;
     int64_t agent_next_boot_ms; /* when it is started again */
     struct cfr_backoff backoff;
@@ -96,6 +100,8 @@ static void be_agent(const struct run *r, pid_t parent, int ready_fd)
     /* Out of reach of the terminal's signals, which are meant for the command. */
     (void)setpgid(0, 0);
     (void)close(r->signal_fd);
+    if (r->command_fd >= 0)
+        (void)close(r->command_fd);
     if (!leave_parent(r, parent))
         _exit(CFR_EXIT_FAILED);
     /* The service manager's business is the command's. */
@@ -175,14 +181,26 @@ static void start_command(struct run *r)
     /* Both set it, because either may run first. */
     (void)setpgid(pid, pid);
     r->command = pid;
+    r->command_fd = (int)syscall(SYS_pidfd_open, pid, 0U);
     r->command_runs = true;
     r->phase = RUNNING;
     r->end_boot_ms = INT64_MAX;
 }
 
-static bool group_is_there(const struct run *r)
+/* False if nothing is left of the command's process group: another group may have its number then, so the kernel is
+ * given the descriptor. Before Linux 6.9 it takes the number only, which is free once the last member was waited for:
+ * this is called right after each such wait. */
+static bool signal_group(struct run *r, int signal)
 {
-    return r->command != 0 && kill(-r->command, 0) == 0;
+    bool sent;
+
+    if (r->command == 0 || r->group_gone)
+        return false;
+    sent = r->command_fd >= 0 && syscall(SYS_pidfd_send_signal, r->command_fd, signal, NULL, TO_GROUP) == 0;
+    if (!sent && (r->command_fd < 0 || errno == EINVAL))
+        sent = kill(-r->command, signal) == 0;
+    r->group_gone = !sent && errno == ESRCH;
+    return sent;
 }
 
 /* The end begins: STATUS is what it will be. */
@@ -194,10 +212,8 @@ static void end_with(struct run *r, int status)
     r->agent_next_boot_ms = INT64_MAX;
     if (r->terminal)
         (void)tcsetpgrp(STDIN_FILENO, getpgrp());
-    if (group_is_there(r)) {
-        (void)kill(-r->command, SIGTERM);
-        (void)kill(-r->command, SIGCONT);
-    }
+    if (signal_group(r, SIGTERM))
+        (void)signal_group(r, SIGCONT);
     if (r->agent != 0)
         (void)kill(r->agent, SIGTERM);
 }
@@ -206,8 +222,7 @@ static void kill_rest(struct run *r)
 {
     r->killed = true;
     r->end_boot_ms = INT64_MAX;
-    if (group_is_there(r))
-        (void)kill(-r->command, SIGKILL);
+    (void)signal_group(r, SIGKILL);
     if (r->agent != 0)
         (void)kill(r->agent, SIGKILL);
 }
@@ -271,6 +286,8 @@ static void on_children(struct run *r)
         } else if (pid == r->command && r->command_runs) {
             r->command_runs = false;
             end_with(r, status_of(wait_status));
+        } else {
+            (void)signal_group(r, 0);
         }
     }
 }
@@ -374,9 +391,9 @@ static void turn(struct run *r)
     on_time(r);
 }
 
-static bool is_over(const struct run *r)
+static bool is_over(struct run *r)
 {
-    return r->phase == ENDING && r->agent == 0 && !r->command_runs && (r->killed || !group_is_there(r));
+    return r->phase == ENDING && r->agent == 0 && !r->command_runs && (r->killed || !signal_group(r, 0));
 }
 
 int cfr_cmd_supervise_run(const struct cfr_cmd_supervise *s)
@@ -386,6 +403,7 @@ int cfr_cmd_supervise_run(const struct cfr_cmd_supervise *s)
         .phase = PUBLISHING,
         .signal_fd = -1,
         .ready_fd = -1,
+        .command_fd = -1,
         .agent_next_boot_ms = INT64_MAX,
         .end_boot_ms = boot_ms() + s->timeout_ms,
         .status = CFR_EXIT_FAILED,
@@ -402,6 +420,8 @@ int cfr_cmd_supervise_run(const struct cfr_cmd_supervise *s)
         turn(&r);
     if (r.ready_fd >= 0)
         (void)close(r.ready_fd);
+    if (r.command_fd >= 0)
+        (void)close(r.command_fd);
     (void)close(r.signal_fd);
     return r.status;
 }

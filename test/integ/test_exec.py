@@ -299,6 +299,42 @@ def test_nothing_is_left_of_the_command(launch, shared_cloud, tmp_path):
         eventually(lambda: not is_running(pid), f"the end of {pid}")
 
 
+# Run as the first process of a namespace: while the agent, which is stopped, holds up the end, the number of the command's
+# group goes to another one.
+REUSE = """
+import os, signal, subprocess, sys, time
+run = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+leader = int(run.stdout.readline())
+kids = [int(pid) for pid in open(f"/proc/{run.pid}/task/{run.pid}/children").read().split()]
+(agent,) = set(kids) - {leader}
+os.kill(agent, signal.SIGSTOP)
+run.stdin.close()
+while os.path.exists(f"/proc/{leader}"):
+    time.sleep(0.01)
+while True:
+    open("/proc/sys/kernel/ns_last_pid", "w").write(str(leader - 1))
+    other = os.fork()
+    if other == 0:
+        os.setpgid(0, 0)
+        time.sleep(60)
+        os._exit(0)
+    if other == leader:
+        break
+    os.kill(other, signal.SIGKILL)
+    os.waitpid(other, 0)
+print(run.wait(timeout=30), os.waitpid(other, os.WNOHANG) == (0, 0))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to choose the next process id")
+def test_another_group_with_the_commands_number_is_left_alone(shared_cloud, tmp_path):
+    needs_namespace("--pid", "--fork", "--mount-proc")
+    agent = Agent(tmp_path / "reuse", shared_cloud).configure(stop_grace="1s")
+    done = subprocess.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", PYTHON, "-c", REUSE, CREDFRESH, "exec", "-c",
+                           str(agent.config_path), "--", *sh("echo $$; read nothing; exit 7")], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["7", "True"], done
+
+
 def test_orphans_are_reaped(launch):
     command = launch(*sh("(setsid sh -c 'echo $$; exec sleep 60' &); exec sleep 60"))
     orphan = int(command.line())
