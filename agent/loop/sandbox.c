@@ -46,8 +46,6 @@
 #endif
 #endif
 
-#define X32_BIT 0x40000000U /* of the numbers of another call convention of the same machine */
-
 int cfr_sandbox_no_new_privs(struct cfr_err *err)
 {
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? 0 : cfr_err_sys(err, errno, "the kernel refuses it");
@@ -145,7 +143,8 @@ static size_t add_families(struct sock_filter *to)
     return append(to, part, sizeof part / sizeof part[0]);
 }
 
-/* Each call in turn: a jump of a filter reaches only 255 steps. */
+/* Each call in turn: a jump of a filter reaches only 255 steps. The calls of x32 have a bit in their numbers that none
+ * of these has, so that they are refused as the others are. */
 static struct sock_filter *make_filter(size_t *count)
 {
     struct sock_filter *f = calloc(cfr_sandbox_call_count * 2 + 32, sizeof *f);
@@ -157,10 +156,6 @@ static struct sock_filter *make_filter(size_t *count)
     f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MACHINE, 1, 0);
     f[n++] = (struct sock_filter)END(ERROR(ENOSYS));
     f[n++] = (struct sock_filter)LOAD(nr);
-#ifdef __x86_64__
-    f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
-    f[n++] = (struct sock_filter)END(ERROR(ENOSYS));
-#endif
     n += add_clone(f + n);
     n += add_families(f + n);
     for (size_t i = 0; i < cfr_sandbox_call_count; i++) {
