@@ -166,6 +166,61 @@ bool cfr_grant_is_secret(const char *name)
     return !row->shown;
 }
 
+/* Text between the quotes that follow "private_key" in JSON, still with its escapes. */
+static struct cfr_view find_private_key(struct cfr_view json)
+{
+    static const char name[] = "\"private_key\"";
+    ptrdiff_t at = cfr_view_find(json, name);
+    struct cfr_view rest = {json.p, 0};
+    ptrdiff_t quote;
+
+    if (at < 0)
+        return rest;
+    rest = (struct cfr_view){json.p + at + sizeof name - 1, json.n - (size_t)at - (sizeof name - 1)};
+    quote = cfr_view_find(rest, "\"");
+    if (quote < 0)
+        return (struct cfr_view){rest.p, 0};
+    rest = (struct cfr_view){rest.p + quote + 1, rest.n - (size_t)quote - 1};
+    quote = cfr_view_find(rest, "\"");
+    return (struct cfr_view){rest.p, quote >= 0 ? (size_t)quote : rest.n};
+}
+
+/* A mounted Secret may hold an identifier a second time, under a name of its author's choice. */
+static bool is_shown_elsewhere(const struct cfr_grant *g, struct cfr_view value)
+{
+    const size_t n = sizeof CFR_FIELD_SECRET_PREFIX - 1;
+
+    for (size_t i = 0; i < g->field_count; i++) {
+        const char *name = g->fields[i].name;
+
+        if (strncmp(name, CFR_FIELD_SECRET_PREFIX, n) == 0 && !cfr_grant_is_secret(name + n) &&
+            cfr_view_eq(cfr_view_trim(cfr_secret_view(&g->fields[i].value)), value))
+            return true;
+    }
+    return false;
+}
+
+size_t cfr_grant_list_secrets(const struct cfr_grant *g, struct cfr_view out[CFR_GRANT_FIELDS_MAX])
+{
+    const size_t prefix = sizeof CFR_FIELD_SECRET_PREFIX - 1;
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->field_count; i++) {
+        const char *name = g->fields[i].name;
+        bool mounted = strncmp(name, CFR_FIELD_SECRET_PREFIX, prefix) == 0;
+        struct cfr_view value = cfr_view_trim(cfr_secret_view(&g->fields[i].value));
+
+        if (mounted ? is_shown_elsewhere(g, value)
+                    : !cfr_grant_is_secret(name) || strcmp(name, CFR_FIELD_REGISTRY_AUTHS) == 0)
+            continue;
+        if (value.n != 0 && (value.p[0] == '{' || value.p[0] == '['))
+            value = find_private_key(value);
+        if (value.n != 0)
+            out[n++] = value;
+    }
+    return n;
+}
+
 int cfr_grant_set_identity(struct cfr_grant *g, struct cfr_view identity, struct cfr_err *err)
 {
     char *copy;

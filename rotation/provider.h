@@ -151,6 +151,10 @@ struct cfr_rotation_provider {
 /* True if a CREATE that was answered with STATUS (0 = no answer came) made nothing for certain: the server refused it
  * (4xx but 408, 425, 429 and 499). */
 bool cfr_rotation_is_certain(long status);
+/* Redacts the COUNT SECRETS in all of *A that may be shown, and in ERR, which RC says is set. Returns RC, or
+ * CFR_E_ANSWER if the id of a key in A repeats one. */
+int cfr_rotation_hide(struct cfr_rotation_answer *a, const struct cfr_view *secrets, size_t count, int rc,
+                      struct cfr_err *err);
 void cfr_rotation_answer_free(struct cfr_rotation_answer *a);
 
 #endif

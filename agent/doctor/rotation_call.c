@@ -12,6 +12,7 @@
 static void on_answer(void *ctx, const struct cfr_http_answer *answer)
 {
     struct cfr_doctor_rotation *l = ctx;
+    struct cfr_view secrets[CFR_GRANT_FIELDS_MAX];
     struct cfr_wire_reply reply = {.status = answer->status,
                                    .content_type = answer->content_type,
                                    .body = answer->body,
@@ -23,6 +24,7 @@ static void on_answer(void *ctx, const struct cfr_http_answer *answer)
         *l->err = answer->err;
     else
         l->rc = l->provider->parse(l->config, &l->ask, &reply, &l->answer, l->err);
+    l->rc = cfr_rotation_hide(&l->answer, secrets, cfr_grant_list_secrets(l->ask.admin, secrets), l->rc, l->err);
 }
 
 static int ask_page(struct cfr_doctor_rotation *l, struct cfr_http *http, int64_t end_boot_ms, struct cfr_err *err)

@@ -105,6 +105,7 @@ void cfr_rotator_close(struct cfr_rotator *m)
     cfr_rotator_hang_up(m);
     m->store->close(m);
     cfr_rotator_free_pending(&m->pending);
+    cfr_grant_free(&m->made);
     cfr_rotator_forget_found(m);
     free(m);
 }

@@ -123,6 +123,7 @@ struct cfr_rotator {
     const void *provider_config;
     struct cfr_rotation_rotation r;
     struct cfr_rotator_pending pending;
+    struct cfr_grant made; /* what was granted last, until its rotation is complete: answers must not repeat it */
     struct cfr_rotator_adoption adoption;
     struct cfr_rotator_waiter waiter;
     struct cfr_rotator_given given;

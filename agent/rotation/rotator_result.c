@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Results of requests: what they change in the rotation, and when it is tried again after a failure. */
-#include "agent/rotation/rotator_private.h"
+#include "agent/rotation/shared_private.h"
 
 #include "base/log.h"
 #include "base/time.h"
@@ -273,6 +273,33 @@ static void on_aside_failed(struct cfr_rotator *m, const struct cfr_err *err, in
     m->unsaved = cfr_rotation_aside_failed(&m->r, now_s) || m->unsaved;
 }
 
+/* Also what is refused is known, so that the key's id is recognized in the lists that follow. */
+static void keep_made(struct cfr_rotator *m)
+{
+    cfr_grant_free(&m->made);
+    /* Without memory for it, later answers are searched for the other secrets only. */
+    (void)cfr_rotator_copy_grant(&m->call.answer.grant, &m->made, NULL);
+}
+
+/* A cloud may repeat any secret in any field. */
+static void hide_secrets(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
+{
+    const struct cfr_grant *grants[] = {NULL, &m->pending.grant, &m->made, &m->adoption.answer.grant,
+                                        m->shared != NULL ? &m->shared->published.grant : NULL};
+    struct cfr_view secrets[sizeof grants / sizeof grants[0] * CFR_GRANT_FIELDS_MAX];
+    size_t count = 0;
+    int rc = o->rc;
+
+    if (m->call.answer.grant.field_count != 0)
+        keep_made(m);
+    (void)cfr_rotator_find_admin(m, &grants[0], NULL);
+    for (size_t i = 0; i < sizeof grants / sizeof grants[0]; i++)
+        count += grants[i] != NULL ? cfr_grant_list_secrets(grants[i], secrets + count) : 0;
+    o->rc = cfr_rotation_hide(&m->call.answer, secrets, count, rc, &o->err);
+    if (rc == 0 && o->rc != 0)
+        o->status = 0;
+}
+
 void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
 {
     int64_t now_s = cfr_rotator_now_s(m);
@@ -280,6 +307,7 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
     bool own = lookup || m->call.rights || m->call.former || m->call.op == CFR_ROTATION_CREATE ||
                m->call.op == CFR_ROTATION_VERIFY;
 
+    hide_secrets(m, o);
     m->may_not = o->rc == CFR_E_DENIED && m->call.answer.may_not;
     if (o->rc == 0 && m->error_at == CFR_ROTATOR_AT_START)
         cfr_rotator_made_good(m, CFR_ROTATOR_AT_START);
@@ -310,6 +338,8 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
     else
         on_deleted(m, o, now_s);
     cfr_rotator_hang_up(m);
+    if (m->r.journal.step == CFR_ROTATION_REST)
+        cfr_grant_free(&m->made);
     cfr_rotator_run(m);
     m->context.replan(m->context.ctx);
 }

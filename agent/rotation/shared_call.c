@@ -70,16 +70,6 @@ static int start(struct cfr_rotator_shared *s, bool write, cfr_kube_fn *done, st
     return cfr_kube_start(s->m->context.kube, &where, &request, done, s, &s->call, err);
 }
 
-/* What an answer may repeat, and must not get into a text. */
-static size_t add_hidden(const struct cfr_grant *g, struct cfr_view *hidden, size_t count)
-{
-    for (size_t i = 0; i < g->field_count && count < HIDDEN_MAX; i++) {
-        if (cfr_grant_is_secret(g->fields[i].name) && g->fields[i].value.len != 0)
-            hidden[count++] = cfr_secret_view(&g->fields[i].value);
-    }
-    return count;
-}
-
 static int refuse(const struct cfr_rotator_shared *s, const struct cfr_kube_answer *answer, const char *verb,
                   int64_t *retry_after_s, struct cfr_err *err)
 {
@@ -95,8 +85,8 @@ static int refuse(const struct cfr_rotator_shared *s, const struct cfr_kube_answ
     (void)snprintf(what, sizeof what, "the Secret %.63s/%.253s, which holds the rotation", s->namespace_name, s->name);
     for (; asked.secret_count < answer->secret_count && asked.secret_count < 2; asked.secret_count++)
         hidden[asked.secret_count] = answer->secrets[asked.secret_count];
-    asked.secret_count = add_hidden(&s->m->pending.grant, hidden, asked.secret_count);
-    asked.secret_count = add_hidden(&s->published.grant, hidden, asked.secret_count);
+    asked.secret_count += cfr_grant_list_secrets(&s->m->pending.grant, hidden + asked.secret_count);
+    asked.secret_count += cfr_grant_list_secrets(&s->published.grant, hidden + asked.secret_count);
     if (answer->status == 404)
         return cfr_err_set(err, CFR_E_MISSING,
                            "%s, does not exist, and without it nothing is done: restore it if it was there before, "

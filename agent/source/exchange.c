@@ -194,13 +194,7 @@ static size_t list_secrets(const struct cfr_exchange *e, struct cfr_view out[SEC
     }
     for (size_t i = 0; i < e->request.header_count; i++)
         out[n++] = find_login(cfr_secret_view(&e->request.headers[i]));
-    for (size_t i = 0; i < e->x.grant.field_count; i++) {
-        const char *name = e->x.grant.fields[i].name;
-
-        if (cfr_grant_is_secret(name) && strcmp(name, CFR_FIELD_REGISTRY_AUTHS) != 0)
-            out[n++] = cfr_secret_view(&e->x.grant.fields[i].value);
-    }
-    return n;
+    return n + cfr_grant_list_secrets(&e->x.grant, out + n);
 }
 
 static void hide(struct cfr_exchange *e, struct cfr_source_exchange_result *result, const struct cfr_view *secrets,

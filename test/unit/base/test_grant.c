@@ -25,6 +25,40 @@ static void set_get_and_replace(void **state)
     assert_int_equal(g.field_count, 0);
 }
 
+static void lists_what_must_not_be_shown(void **state)
+{
+    static const struct {
+        const char *name, *value, *listed;
+    } cases[] = {
+        {CFR_FIELD_AWS_ACCESS_KEY_ID, "id", NULL},
+        {CFR_FIELD_AWS_SECRET_ACCESS_KEY, "id", "id"},
+        {CFR_FIELD_REGISTRY_AUTHS, "\"host\": {}", NULL},
+        {CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY, "{\"private_key_id\": \"1\", \"private_key\": \"-----B\\nAB\"}",
+         "-----B\\nAB"},
+        {CFR_FIELD_SECRET_PREFIX "aws_access_key_id", "AKIA", NULL},
+        {CFR_FIELD_SECRET_PREFIX "KEY_ID", " AKIA\n", NULL},
+        {CFR_FIELD_SECRET_PREFIX "aws_secret_access_key", "hush\n", "hush"},
+        {CFR_FIELD_SECRET_PREFIX "credentials", "[default]\naws_access_key_id = AKIA\n", NULL},
+    };
+    struct cfr_view secrets[CFR_GRANT_FIELDS_MAX];
+    struct cfr_grant g = {0};
+    size_t count;
+    size_t n = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(cfr_grant_set(&g, cases[i].name, cfr_view_of(cases[i].value), NULL), 0);
+    count = cfr_grant_list_secrets(&g, secrets);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (cases[i].listed != NULL) {
+            assert_true(n < count);
+            assert_view(secrets[n++], cases[i].listed);
+        }
+    }
+    assert_int_equal(n, count);
+    cfr_grant_free(&g);
+}
+
 static void everything_is_wiped(void **state)
 {
     struct cfr_grant g = {0};
@@ -110,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(set_get_and_replace),
+        cmocka_unit_test(lists_what_must_not_be_shown),
         cmocka_unit_test(everything_is_wiped),
         cmocka_unit_test(limits),
         cmocka_unit_test(identity),
