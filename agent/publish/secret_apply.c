@@ -202,6 +202,17 @@ static int refuse(const struct cfr_delivery_object *t, const struct cfr_kube_ans
     return rc;
 }
 
+/* An API server may repeat any of them in any field that an error names. */
+static void hide_secrets(const struct cfr_delivery_object *t, const struct cfr_kube_answer *answer, struct cfr_err *err)
+{
+    struct cfr_secret encoded[CFR_CONFIG_FILES_MAX];
+    struct cfr_view hidden[HIDDEN_MAX];
+
+    (void)cfr_redact_secrets(err->text, hidden, list_secrets(t, answer, encoded, hidden));
+    for (size_t i = 0; i < t->keys.count; i++)
+        cfr_secret_free(&encoded[i]);
+}
+
 static int send(struct cfr_delivery_object *t, enum cfr_delivery_purpose purpose, struct cfr_err *err);
 
 /* KEY.old of the rendered key INDEX is VALUE, which is moved. */
@@ -308,6 +319,7 @@ static void after_periodic_look(struct cfr_delivery_object *t, const struct cfr_
     } else if (rc == 0) {
         rc = refuse(t, answer, &retry_after_s, &err);
     }
+    hide_secrets(t, answer, &err);
     /* If something newer is to be applied by now, that looks itself. */
     if (rc == 0 || t->loaded) {
         /* One that is removed again and again must not seem to stay because it was seen in between. */
@@ -404,9 +416,10 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
         t->next_boot_ms = cfr_clock_now().boot_ms + (int64_t)(cfr_clock_chance() * COLLISION_MS);
     else if (is_just_behind(t, rc))
         t->next_boot_ms = cfr_clock_now().boot_ms + NEWER_LOOK_MS;
-    else if (rc != 0)
+    else if (rc != 0) {
+        hide_secrets(t, answer, &err);
         fail(t, &err, retry_after_s);
-    else if (applying)
+    } else if (applying)
         succeed(t);
     follow_watch(t);
 }
