@@ -91,12 +91,14 @@ static bool is_missing(const struct refusal *r)
     return false;
 }
 
-int cfr_objects_answer(const struct cfr_objects_store *store, const struct cfr_wire_reply *reply, struct cfr_err *err)
+int cfr_objects_answer(const struct cfr_objects_store *store, const struct cfr_grant *g,
+                       const struct cfr_wire_reply *reply, struct cfr_err *err)
 {
     static const struct cfr_error_table_row *const rows[] = {
         [CFR_OBJECTS_S3] = s3_rows, [CFR_OBJECTS_BLOB] = blob_rows, [CFR_OBJECTS_GCS] = gcs_rows};
     const struct cfr_error_table_row *own = rows[store->kind];
-    struct cfr_error_table table = {.status = reply->status, .request_id = reply->request_id};
+    struct cfr_view secrets[CFR_GRANT_FIELDS_MAX];
+    struct cfr_error_table table = {.status = reply->status, .request_id = reply->request_id, .secrets = secrets};
     struct refusal r = {.code = ""};
 
     if (reply->status == 200 || reply->status == 201)
@@ -106,6 +108,7 @@ int cfr_objects_answer(const struct cfr_objects_store *store, const struct cfr_w
         r = (struct refusal){.code = ""};
     if (is_missing(&r))
         return cfr_err_set(err, CFR_E_MISSING, "%s: there is no such object", cfr_objects_name(store->kind));
+    table.secret_count = cfr_grant_list_secrets(g, secrets);
     table.code = cfr_view_of(r.code);
     table.message = cfr_view_of(r.message);
     table.rows = own;

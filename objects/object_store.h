@@ -47,8 +47,9 @@ int cfr_objects_put(const struct cfr_objects_store *store, const struct cfr_gran
 /* The same for reading the object NAME, which its answer's body holds. */
 int cfr_objects_get(const struct cfr_objects_store *store, const struct cfr_grant *g, const char *name, int64_t now_s,
                     struct cfr_wire_request *out, struct cfr_err *err);
-/* 0 for the answer that a request hopes for; else why not. CFR_E_MISSING: there is no such object, but its bucket is
- * not known to be missing. */
-int cfr_objects_answer(const struct cfr_objects_store *store, const struct cfr_wire_reply *reply, struct cfr_err *err);
+/* 0 for the answer that a request with the credential G hopes for; else why not. CFR_E_MISSING: there is no such
+ * object, but its bucket is not known to be missing. */
+int cfr_objects_answer(const struct cfr_objects_store *store, const struct cfr_grant *g,
+                       const struct cfr_wire_reply *reply, struct cfr_err *err);
 
 #endif

@@ -84,7 +84,7 @@ static void on_answer(void *ctx, const struct cfr_http_answer *answer)
     if (p->rc == 0 && p->is_public && answer->status != 200)
         p->rc = cfr_err_set(&p->err, CFR_E_MISSING, "it answers HTTP %ld", answer->status);
     else if (p->rc == 0 && !p->is_public)
-        p->rc = cfr_objects_answer(&p->store, &reply, &p->err);
+        p->rc = cfr_objects_answer(&p->store, &p->grant, &reply, &p->err);
     if (p->rc == 0 && !p->writes)
         p->rc = keep_content(p, answer->body, &p->err);
 }

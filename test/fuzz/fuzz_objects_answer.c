@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     store.kind = (enum cfr_objects_kind)(data[0] % 3);
     reply.status = statuses[data[0] / 3 % (sizeof statuses / sizeof statuses[0])];
     reply.body = (struct cfr_view){(const char *)data + 1, size - 1};
-    rc = cfr_objects_answer(&store, &reply, &err);
+    rc = cfr_objects_answer(&store, &(struct cfr_grant){.expires_s = 0}, &reply, &err);
     CFR_FUZZ_MUST((rc == 0) == (reply.status == 200 || reply.status == 201));
     if (rc != 0)
         check_error(rc, &err);

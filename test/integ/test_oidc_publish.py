@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """`credfresh oidc publish`: documents in S3, Blob Storage and Cloud Storage, in the safe order and through a cache."""
+import http.server
 import json
+import threading
 
 import pytest
 
@@ -287,6 +289,37 @@ def test_a_token_for_something_else(make):
     issuer.init("--key", "ecdsa-p256")
     done = issuer.publish()
     assert done.returncode == 1 and "its scope is https://storage.azure.com/.default" in done.stderr
+
+
+class Repeating(http.server.BaseHTTPRequestHandler):
+    """Refuses, with a part of the token that it was shown: all of a long one would be removed for its length."""
+
+    tokens = []
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self.tokens.append(self.headers["Authorization"].split()[-1][10:40])
+        body = f"<Error><Code>AccessDenied</Code><Message>no: {self.tokens[-1]}</Message></Error>".encode()
+        self.send_response(403)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_PUT = do_GET
+
+
+def test_a_refusal_that_repeats_the_token(make):
+    issuer = make("gcs")
+    issuer.init("--key", "ecdsa-p256")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Repeating) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        done = issuer.publish(to=f"gcs:http://127.0.0.1:{server.server_port}/b")
+        server.shutdown()
+    assert done.returncode == 1 and "AccessDenied: no: [removed] (HTTP 403)" in done.stderr and Repeating.tokens, done
+    assert not [token for token in Repeating.tokens if token in done.stdout + done.stderr]
 
 
 def test_outages_are_waited_for(make):

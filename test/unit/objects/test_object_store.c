@@ -177,12 +177,31 @@ static void answers(void **state)
         const struct cfr_objects_store s = {.kind = cases[i].kind};
         const struct cfr_wire_reply reply = {.status = cases[i].status, .body = cfr_view_of(cases[i].body)};
         struct cfr_err err = {0};
-        int rc = cfr_objects_answer(&s, &reply, &err);
+        int rc = cfr_objects_answer(&s, &(struct cfr_grant){.expires_s = 0}, &reply, &err);
 
         if (rc != cases[i].rc)
             fail_msg("%s: %d %s", cases[i].body, rc, err.text);
         assert_contains(err.text, cases[i].says);
     }
+}
+
+static void a_refusal_that_repeats_the_token(void **state)
+{
+    const struct cfr_wire_reply reply = {.status = 403,
+                                         .body = cfr_view_of(ERROR_XML("AccessDenied", "no: ya29.SecTok0Kq7Zw3Rt9Lm")),
+                                         .request_id = cfr_view_of("xSecTok0Kq7Zw3y")};
+    struct cfr_grant g = {0};
+
+    (void)state;
+    assert_int_equal(cfr_grant_set(&g, CFR_FIELD_GCP_ACCESS_TOKEN, LITERAL("ya29.SecTok0Kq7Zw3Rt9Lm"), NULL), 0);
+    for (int kind = CFR_OBJECTS_S3; kind <= CFR_OBJECTS_GCS; kind++) {
+        const struct cfr_objects_store s = {.kind = (enum cfr_objects_kind)kind};
+        struct cfr_err err = {0};
+
+        assert_int_not_equal(cfr_objects_answer(&s, &g, &reply, &err), 0);
+        assert_contains(err.text, "no: [removed] (HTTP 403, request [removed])");
+    }
+    cfr_grant_free(&g);
 }
 
 int main(void)
@@ -191,6 +210,7 @@ int main(void)
         cmocka_unit_test(stores),
         cmocka_unit_test(requests),
         cmocka_unit_test(answers),
+        cmocka_unit_test(a_refusal_that_repeats_the_token),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
