@@ -185,33 +185,26 @@ static struct cfr_view find_private_key(struct cfr_view json)
     return (struct cfr_view){rest.p, quote >= 0 ? (size_t)quote : rest.n};
 }
 
-/* A mounted Secret may hold an identifier a second time, under a name of its author's choice. */
-static bool is_shown_elsewhere(const struct cfr_grant *g, struct cfr_view value)
+/* Of a mounted Secret, the keys that are fields of ours: all others are its author's, and sent nowhere. */
+static bool is_listed(const char *name)
 {
     const size_t n = sizeof CFR_FIELD_SECRET_PREFIX - 1;
+    const struct cfr_grant_name *row;
 
-    for (size_t i = 0; i < g->field_count; i++) {
-        const char *name = g->fields[i].name;
-
-        if (strncmp(name, CFR_FIELD_SECRET_PREFIX, n) == 0 && !cfr_grant_is_secret(name + n) &&
-            cfr_view_eq(cfr_view_trim(cfr_secret_view(&g->fields[i].value)), value))
-            return true;
-    }
-    return false;
+    if (strncmp(name, CFR_FIELD_SECRET_PREFIX, n) != 0)
+        return cfr_grant_is_secret(name) && strcmp(name, CFR_FIELD_REGISTRY_AUTHS) != 0;
+    row = cfr_grant_find_name(cfr_view_of(name + n));
+    return row != NULL && !row->shown;
 }
 
 size_t cfr_grant_list_secrets(const struct cfr_grant *g, struct cfr_view out[CFR_GRANT_FIELDS_MAX])
 {
-    const size_t prefix = sizeof CFR_FIELD_SECRET_PREFIX - 1;
     size_t n = 0;
 
     for (size_t i = 0; i < g->field_count; i++) {
-        const char *name = g->fields[i].name;
-        bool mounted = strncmp(name, CFR_FIELD_SECRET_PREFIX, prefix) == 0;
         struct cfr_view value = cfr_view_trim(cfr_secret_view(&g->fields[i].value));
 
-        if (mounted ? is_shown_elsewhere(g, value)
-                    : !cfr_grant_is_secret(name) || strcmp(name, CFR_FIELD_REGISTRY_AUTHS) == 0)
+        if (!is_listed(g->fields[i].name))
             continue;
         if (value.n != 0 && (value.p[0] == '{' || value.p[0] == '['))
             value = find_private_key(value);

@@ -127,8 +127,9 @@ struct cfr_view cfr_grant_get(const struct cfr_grant *g, const char *name);
 bool cfr_grant_has(const struct cfr_grant *g, const char *name);
 /* True if the values of fields with this NAME must never be shown; false for names, places and identifiers. */
 bool cfr_grant_is_secret(const char *name);
-/* What must not be shown of G's values, as views into them; of a file in JSON or INI only the private key in it. Logins
- * to registries, which are many in one value, are not listed. Returns their count. */
+/* What must not be shown of G's values, as views into them; of a file in JSON or INI only the private key in it, and of
+ * a mounted Secret only fields that exist. Logins to registries, which are many in one value, are not listed. Returns
+ * their count. */
 size_t cfr_grant_list_secrets(const struct cfr_grant *g, struct cfr_view out[CFR_GRANT_FIELDS_MAX]);
 int cfr_grant_set_identity(struct cfr_grant *g, struct cfr_view identity, struct cfr_err *err);
 /* Wipes and frees everything; G is empty afterwards. */

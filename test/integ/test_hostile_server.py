@@ -36,7 +36,7 @@ class Service(socketserver.ThreadingMixIn, http.server.HTTPServer):
 
     def __init__(self, known):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.known, self.refuses, self.requests = known, True, 0
+        self.known, self.refuses, self.requests, self.name = known, True, 0, SESSION
         self.url = f"http://127.0.0.1:{self.server_port}"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -110,7 +110,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 f"</{self.action}Result><ResponseMetadata><RequestId>{fresh}</RequestId></ResponseMetadata>"
                 f"</{self.action}Response>").encode(), "text/xml", **heads)
         if self.path.startswith("/v3"):
-            names = {"id": SESSION, "name": SESSION, "domain": {"id": SESSION, "name": SESSION}}
+            name = self.server.name
+            names = {"id": name, "name": name, "domain": {"id": name, "name": name}}
             return self.answer(201, {"token": {"expires_at": end.replace("Z", ".000000Z"), "issued_at": "2020-01-01T00:00:00.000000Z",
                                                "methods": ["password"], "user": names, "project": names, "roles": [names]}},
                                **{**heads, "X-Subject-Token": SESSION})
@@ -318,6 +319,19 @@ def test_a_grant_that_repeats_secrets(hostile, kind):
     assert agent.status()["published"], agent.log
     # The grant itself is whole.
     assert SESSION in (agent.out / "creds.json").read_text()
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+@pytest.mark.parametrize("password", ["qv7z", "hunter2", "correct horse battery staple"])
+def test_a_short_password_or_one_of_short_words(hostile, password, refuses):
+    agent, service = hostile("openstack")
+    written(agent, "password", password)
+    service.known, service.name, service.refuses = [password], password, refuses
+    agent.start()
+    eventually(lambda: agent.status().get("published") or agent.status().get("consecutive_failures"), lambda: agent.log)
+    assert bool(agent.status()["published"]) != refuses, agent.log
+    for what, text in outputs(agent):
+        assert not re.search(r"\b(" + "|".join([password, *password.split()]) + r")\b", text), (what, text)
 
 
 def test_a_login_to_a_registry_is_hidden_and_its_host_is_not(hostile):

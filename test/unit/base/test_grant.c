@@ -36,7 +36,7 @@ static void lists_what_must_not_be_shown(void **state)
         {CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY, "{\"private_key_id\": \"1\", \"private_key\": \"-----B\\nAB\"}",
          "-----B\\nAB"},
         {CFR_FIELD_SECRET_PREFIX "aws_access_key_id", "AKIA", NULL},
-        {CFR_FIELD_SECRET_PREFIX "KEY_ID", " AKIA\n", NULL},
+        {CFR_FIELD_SECRET_PREFIX "region", "eu-west-1", NULL},
         {CFR_FIELD_SECRET_PREFIX "aws_secret_access_key", "hush\n", "hush"},
         {CFR_FIELD_SECRET_PREFIX "credentials", "[default]\naws_access_key_id = AKIA\n", NULL},
     };

@@ -41,6 +41,9 @@ static void secrets(void **state)
     gives("x=pass/w0rd;", "[removed]");
     gives("is correct horse \"battery\" right", "is [removed] [removed] [removed] right");
     gives("arn:aws:iam::1:role/" SECRET, "[removed]");
+    gives("(correct horse", "[removed] [removed]");
+    gives("incorrect hors", "[removed] [removed]");
+    gives("orrect\thorse", "orrect [removed]");
 }
 
 static void tokens(void **state)
@@ -100,7 +103,12 @@ static void our_own_words(void **state)
         {"", ""},
         {"its secret is wrong", "its secret is wrong"},
         {"arn:aws:sts::1:assumed-role/r/" SECRET, "[removed]"},
-        {"a  token of\n'ZG9jLW9ubHkt', caf\xc3\xa9", "a  token of\n[removed] caf\xc3\xa9"},
+        {"a  token of\n'ZG9jLW9ubHkt', caf\xc3\xa9", "a  *** of\n[removed] caf\xc3\xa9"},
+        {"tokens, mytoken, token@Default, (token), token", "tokens, mytoken, [removed] *** ***"},
+        {"it is not the  secret", "it is not the  secret"},
+        {"it is <not the secret> here", "it is *** *** *** here"},
+        {"the secret lies", "the secret lies"},
+        {"t the secret", "* *** ***"},
         {"pass/w0rd twice pass/w0rd", "[removed] twice [removed]"},
         {"eyJhbGciOiJub25lIn0", "eyJhbGciOiJub25lIn0"},
     };
