@@ -112,20 +112,42 @@ static bool is_common(const char *directory)
     return false;
 }
 
+static bool is_volume(const struct stat *st, bool mounted, const char *directory)
+{
+    return mounted && st->st_uid == 0 && !is_common(directory);
+}
+
 int cfr_state_check(const struct stat *st, bool mounted, uid_t owner, const char *directory, struct cfr_err *err)
 {
     unsigned others = st->st_mode & (S_IWGRP | S_IWOTH);
-    bool volume = mounted && st->st_uid == 0 && !is_common(directory);
 
     if (st->st_uid != owner && st->st_uid != 0)
         return cfr_err_set(err, CFR_E_PERM,
                            "%s belongs to uid %u, and credfresh runs as uid %u, so that its content could be another "
                            "user's: run it as the directory's owner, or name a directory of its own",
                            directory, (unsigned)st->st_uid, (unsigned)owner);
-    if (others != 0 && !volume)
+    if (others != 0 && !is_volume(st, mounted, directory))
         return cfr_err_set(err, CFR_E_PERM,
                            "%s can be written by %s (mode %04o), so that its content could be another user's: see "
                            "that you know what is in it, then chmod 0700 it, or name a directory of its own",
+                           directory, (others & S_IWOTH) != 0 ? "every user" : "its group",
+                           (unsigned)st->st_mode & 07777U);
+    return 0;
+}
+
+int cfr_state_check_shared(const struct stat *st, bool mounted, uid_t owner, const char *directory, struct cfr_err *err)
+{
+    unsigned others = st->st_mode & (S_IWGRP | S_IWOTH);
+
+    if (st->st_uid != owner && st->st_uid != 0)
+        return cfr_err_set(err, CFR_E_PERM,
+                           "%s belongs to uid %u, which could replace the socket in it, and credfresh runs as uid %u: "
+                           "choose a path in a directory of root or of credfresh's user",
+                           directory, (unsigned)st->st_uid, (unsigned)owner);
+    if (others != 0 && (st->st_mode & S_ISVTX) == 0 && !is_volume(st, mounted, directory))
+        return cfr_err_set(err, CFR_E_PERM,
+                           "%s can be written by %s (mode %04o), so that another user could replace the socket in it: "
+                           "chmod go-w it, or choose a path in another directory",
                            directory, (others & S_IWOTH) != 0 ? "every user" : "its group",
                            (unsigned)st->st_mode & 07777U);
     return 0;

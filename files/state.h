@@ -16,6 +16,10 @@
  * makes so (root's, mode 0777 or 2777, from 1.36 on with the sticky bit): MOUNTED, DIRECTORY is a mount point, and not
  * one that everybody uses, such as /tmp. */
 int cfr_state_check(const struct stat *st, bool mounted, uid_t owner, const char *directory, struct cfr_err *err);
+/* The same for the directory of a socket, which users may enter. With the sticky bit others may write in it, too, as
+ * they cannot replace what is there. */
+int cfr_state_check_shared(const struct stat *st, bool mounted, uid_t owner, const char *directory,
+                           struct cfr_err *err);
 /* Whether the directory DIR_FD is a mount point. */
 bool cfr_state_is_mounted(int dir_fd, const struct stat *st);
 /* Makes the directory (mode 0700), opens it, checks that it is safe, as above, for this user, and takes an exclusive

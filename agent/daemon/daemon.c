@@ -151,7 +151,9 @@ static int open_control(struct cfr_daemon *a, struct cfr_httpd_server **out, str
     const struct cfr_httpd_options options = {
         .secret = cfr_daemon_endpoints_on_control, .fn = cfr_daemon_on_control, .ctx = a};
 
-    return cfr_httpd_open(a->config->control_socket, true, &options, out, err);
+    int rc = cfr_httpd_open(a->config->control_socket, true, &options, out, err);
+
+    return rc != 0 ? cfr_err_prefix(err, "control_socket") : 0;
 }
 
 void cfr_daemon_keep_control(struct cfr_daemon *a)

@@ -236,8 +236,8 @@ static int plan_all(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *p
 
         rc = plan_one(e, p, c->listen, c, err);
     }
-    if (rc == 0 && p->config->token_socket != NULL)
-        rc = plan_one(e, p, p->config->token_socket, NULL, err);
+    if (rc == 0 && p->config->token_socket != NULL && plan_one(e, p, p->config->token_socket, NULL, err) != 0)
+        rc = cfr_err_prefix(err, "token_socket");
     return rc;
 }
 

@@ -168,6 +168,8 @@ void cfr_doctor_agent_credential(struct cfr_doctor *d, struct cfr_doctor_case *c
 void cfr_doctor_user(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_state(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_machine(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* The directories of the sockets. */
+void cfr_doctor_sockets(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* Defaults that no credential has; those that one has. */
 void cfr_doctor_unused_defaults(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_defaults(struct cfr_doctor *d, struct cfr_doctor_case *c);

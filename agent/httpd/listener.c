@@ -6,6 +6,8 @@
 #include "agent/loop/slow_write.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "files/path.h"
+#include "files/state.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,6 +24,9 @@
 
 #define UNLINK_MS    100 /* on a disk that is busy */
 #define UNLINK_LOOKS 20
+#define OPEN_FILES   "/proc/self/fd"
+#define PATH_BYTES   (sizeof((struct sockaddr_un *)0)->sun_path - 1)
+#define NAME_BYTES   (PATH_BYTES - (sizeof OPEN_FILES "/2147483647/" - 1)) /* of a name that is bound by way of there */
 #define BACKLOG      4096 /* the kernel limits it to net.core.somaxconn; a full queue delays clients by a second */
 
 union address {
@@ -190,15 +195,26 @@ int cfr_httpd_listen_tcp(const char *address, enum cfr_httpd_reach reach, struct
     return 0;
 }
 
-/* 0 if PATH does not exist, or is a socket that no process listens on. */
-static int check_free(const union address *a, struct cfr_err *err)
+/* The directory of a socket's file, and names in it. */
+struct place {
+    int dir_fd;
+    const char *path;
+    const char *name;          /* the last component of PATH */
+    char temp[NAME_BYTES + 1]; /* what the file is called until clients can connect */
+};
+
+/* 0 if NAME does not exist, or is a socket that no process listens on. PATH leads to it. */
+static int check_free(const struct place *at, const char *name, struct cfr_err *err)
 {
-    const char *path = a->un.sun_path;
+    int parent = (int)(at->name - at->path);
+    union address a = {.un = {.sun_family = AF_UNIX}};
+    const char *path = a.un.sun_path;
     struct stat st;
     int fd;
     int rc;
 
-    if (lstat(path, &st) != 0)
+    (void)snprintf(a.un.sun_path, sizeof a.un.sun_path, "%.*s%s", parent, at->path, name);
+    if (fstatat(at->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot make the socket %s", path);
     if (!S_ISSOCK(st.st_mode))
         return cfr_err_set(err, CFR_E_CONFLICT, "%s exists and is not a socket; remove it, or choose another path",
@@ -206,7 +222,7 @@ static int check_free(const union address *a, struct cfr_err *err)
     fd = new_socket(AF_UNIX, err);
     if (fd < 0)
         return err != NULL ? err->code : CFR_E_IO;
-    rc = connect(fd, &a->any, sizeof a->un) == 0 ? 0 : errno;
+    rc = connect(fd, &a.any, sizeof a.un) == 0 ? 0 : errno;
     (void)close(fd);
     if (rc == ECONNREFUSED || rc == ENOENT)
         return 0;
@@ -215,47 +231,101 @@ static int check_free(const union address *a, struct cfr_err *err)
     return cfr_err_sys(err, rc, "cannot tell whether a process listens on %s", path);
 }
 
-/* Listens on the socket file AT, which is then renamed to PATH: once PATH exists, clients can connect. */
-static int bind_and_rename(struct cfr_httpd_socket *s, const union address *at, const char *path, mode_t mode,
-                           struct cfr_err *err)
+/* Binds to the temporary name. bind(2) takes a path, which others could change meanwhile; /proc leads to the directory
+ * itself. */
+static int bind_in(int fd, const struct place *at, mode_t mode)
+{
+    union address a = {.un = {.sun_family = AF_UNIX}};
+    mode_t umask_before;
+    int rc;
+
+    if (access(OPEN_FILES, X_OK) == 0)
+        (void)snprintf(a.un.sun_path, sizeof a.un.sun_path, OPEN_FILES "/%d/%s", at->dir_fd, at->temp);
+    else
+        (void)snprintf(a.un.sun_path, sizeof a.un.sun_path, "%.*s%s", (int)(at->name - at->path), at->path, at->temp);
+    /* The mode of the descriptor, less the umask, becomes the mode of the file, so that it is never wider, and that no
+     * chmod is needed, which could be led elsewhere. */
+    rc = fchmod(fd, mode);
+    umask_before = umask(0);
+    if (rc == 0)
+        rc = bind(fd, &a.any, sizeof a.un);
+    (void)umask(umask_before);
+    return rc;
+}
+
+/* Listens on the temporary name, which is then renamed: once the socket's path exists, clients can connect. */
+static int bind_and_rename(struct cfr_httpd_socket *s, const struct place *at, mode_t mode, struct cfr_err *err)
 {
     struct stat st;
 
-    (void)unlink(at->un.sun_path);
-    /* The mode of the descriptor becomes the mode of the file, so that it is never wider. */
-    if (fchmod(s->fd, mode) != 0 || bind(s->fd, &at->any, sizeof at->un) != 0)
-        return cfr_err_sys(err, errno, "cannot make the socket %s", path);
-    if (chmod(at->un.sun_path, mode) != 0 || listen(s->fd, BACKLOG) != 0 || lstat(at->un.sun_path, &st) != 0 ||
-        rename(at->un.sun_path, path) != 0) {
+    (void)unlinkat(at->dir_fd, at->temp, 0);
+    if (bind_in(s->fd, at, mode) != 0)
+        return cfr_err_sys(err, errno, "cannot make the socket %s", at->path);
+    if (fstatat(at->dir_fd, at->temp, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(st.st_mode))
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "the socket %s was replaced while it was made: see which other program writes in its "
+                           "directory",
+                           at->path);
+    if (listen(s->fd, BACKLOG) != 0 || renameat(at->dir_fd, at->temp, at->dir_fd, at->name) != 0) {
         int errnum = errno;
 
-        (void)unlink(at->un.sun_path);
-        return cfr_err_sys(err, errnum, "cannot make the socket %s", path);
+        (void)unlinkat(at->dir_fd, at->temp, 0);
+        return cfr_err_sys(err, errnum, "cannot make the socket %s", at->path);
     }
     s->device = st.st_dev;
     s->inode = st.st_ino;
     return 0;
 }
 
+static int check_directory(const struct place *at, struct cfr_err *err)
+{
+    char directory[PATH_BYTES + 1];
+    int n = (int)(at->name - at->path) - 1;
+    struct stat st;
+
+    (void)snprintf(directory, sizeof directory, "%.*s", n > 0 ? n : 1, at->path);
+    if (fstat(at->dir_fd, &st) != 0)
+        return cfr_err_sys(err, errno, "cannot read the status of %s", directory);
+    return cfr_state_check_shared(&st, cfr_state_is_mounted(at->dir_fd, &st), geteuid(), directory, err);
+}
+
+static int open_place(const char *path, struct place *at, struct cfr_err *err)
+{
+    size_t n;
+    int rc;
+
+    *at = (struct place){.path = path};
+    at->dir_fd = cfr_path_open_parent(path, false, &at->name, err);
+    if (at->dir_fd < 0)
+        return at->dir_fd;
+    n = strlen(at->name);
+    n = n < NAME_BYTES ? n : NAME_BYTES;
+    memcpy(at->temp, at->name, n);
+    /* A temporary name that is no longer, since the path may already have the maximum length. */
+    at->temp[n - 1] = at->temp[n - 1] == '~' ? '-' : '~';
+    rc = check_directory(at, err);
+    if (rc == 0)
+        rc = check_free(at, at->name, err);
+    if (rc == 0)
+        rc = check_free(at, at->temp, err);
+    if (rc != 0)
+        (void)close(at->dir_fd);
+    return rc;
+}
+
 int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket *out, struct cfr_err *err)
 {
-    union address a = {.un = {.sun_family = AF_UNIX}};
+    struct place at;
     size_t n = strlen(path);
     int rc;
 
     *out = (struct cfr_httpd_socket){.fd = -1};
-    if (n >= sizeof a.un.sun_path)
+    if (n > PATH_BYTES)
         return cfr_err_set(err, CFR_E_CONFIG, "the socket path has %zu bytes, the kernel takes %zu; shorten %s", n,
-                           sizeof a.un.sun_path - 1, path);
+                           PATH_BYTES, path);
     if (path[0] != '/' || path[n - 1] == '/')
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is not a path for a socket", path);
-    memcpy(a.un.sun_path, path, n);
-    rc = check_free(&a, err);
-    if (rc != 0)
-        return rc;
-    /* A temporary name of the same length, since the path may already have the maximum length. */
-    a.un.sun_path[n - 1] = path[n - 1] == '~' ? '-' : '~';
-    rc = check_free(&a, err);
+    rc = open_place(path, &at, err);
     if (rc != 0)
         return rc;
     out->fd = new_socket(AF_UNIX, err);
@@ -266,7 +336,8 @@ int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket
     else if (out->unix_path == NULL)
         rc = cfr_err_nomem(err);
     else
-        rc = bind_and_rename(out, &a, path, mode, err);
+        rc = bind_and_rename(out, &at, mode, err);
+    (void)close(at.dir_fd);
     if (rc != 0)
         cfr_httpd_listen_end(out);
     return rc;
