@@ -58,6 +58,8 @@ int cfr_file_read_at(int dir_fd, const char *name, struct cfr_secret *out, struc
 /* The same for a file that this program wrote: CFR_E_PERM, in words, if it belongs to another user than this one, root
  * and the directory's owner, or other users can write it. Both are checked on the descriptor that is read. */
 int cfr_file_read_own_at(int dir_fd, const char *name, struct cfr_secret *out, struct cfr_err *err);
+/* That check, of a file of status ST in the directory DIR_FD. */
+int cfr_file_check_own(int dir_fd, const struct stat *st, struct cfr_err *err);
 /* Reads a regular file by path, following links (the kubelet's volumes consist of them); for tokens and the like.
  * CFR_E_PATH for anything that is not a regular file; never blocks on a FIFO. */
 int cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *err);

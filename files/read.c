@@ -57,9 +57,7 @@ static int read_all(int fd, size_t hint, struct cfr_secret *out, struct cfr_err 
     }
 }
 
-/* A file of this user, of root, or of the owner of the directory, which a reader trusts already, that no other user can
- * write. */
-static int check_owner(int dir_fd, const struct stat *st, struct cfr_err *err)
+int cfr_file_check_own(int dir_fd, const struct stat *st, struct cfr_err *err)
 {
     struct stat dir;
 
@@ -86,7 +84,7 @@ static int read_regular(int fd, int own_dir_fd, struct cfr_secret *out, struct c
     cfr_secret_clear(out);
     if (fstat(fd, &st) != 0)
         rc = cfr_err_sys(err, errno, "cannot read its status");
-    else if (own_dir_fd >= 0 && S_ISREG(st.st_mode) && check_owner(own_dir_fd, &st, err) != 0)
+    else if (own_dir_fd >= 0 && S_ISREG(st.st_mode) && cfr_file_check_own(own_dir_fd, &st, err) != 0)
         rc = CFR_E_PERM;
     else if (S_ISDIR(st.st_mode))
         rc = cfr_err_set(err, CFR_E_PATH, "it is a directory, not a regular file; name a file in it");

@@ -125,7 +125,7 @@ static void report_store(struct cfr_doctor *d, const char *store)
     int fd;
     int rc;
 
-    if (cfr_doctor_check_link(d, "ca.store", "the store ", store))
+    if (d->ca_refused || cfr_doctor_check_link(d, "ca.store", "the store ", store))
         return;
     fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     rc = fd >= 0 ? read_store(d, fd, &err) : cfr_err_sys(&err, errno, "cannot open %s", store);

@@ -23,7 +23,7 @@ static const struct cfr_doctor_check checks[] = {
     {"process", CFR_DOCTOR_ONCE, CFR_DOCTOR_SELECTED, cfr_doctor_find_agent},
     {"machine.user", CFR_DOCTOR_ONCE, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_user},
     {"machine.state-dir", CFR_DOCTOR_ONCE, CFR_DOCTOR_SELECTED_WITH_NOTES, cfr_doctor_state},
-    {"machine.socket", CFR_DOCTOR_ONCE, CFR_DOCTOR_SELECTED, cfr_doctor_sockets},
+    {"places", CFR_DOCTOR_ONCE, CFR_DOCTOR_SELECTED_WITH_NOTES, cfr_doctor_places},
     {"machine", CFR_DOCTOR_ONCE, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_machine},
     {"agent", CFR_DOCTOR_ONCE, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_agent},
     {"config.defaults", CFR_DOCTOR_ONCE, CFR_DOCTOR_SELECTED, cfr_doctor_unused_defaults},

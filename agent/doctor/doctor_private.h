@@ -76,6 +76,7 @@ struct cfr_doctor {
     uid_t agent_uid;                   /* of agent_pid */
     struct cfr_cli_answer agent;       /* the running agent's status; json NULL = none */
     struct cfr_ca ca;                  /* from the store; without generations where it could not be read */
+    bool ca_refused;                   /* the store could be another user's */
     const struct cfr_json *agent_next; /* where the search there begins: both lists have one order */
     struct cfr_doctor_document documents[CFR_DOCTOR_DOCUMENTS];
     /* The place of the next finding; borrowed. */
@@ -168,8 +169,8 @@ void cfr_doctor_agent_credential(struct cfr_doctor *d, struct cfr_doctor_case *c
 void cfr_doctor_user(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_state(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_machine(struct cfr_doctor *d, struct cfr_doctor_case *c);
-/* The directories of the sockets. */
-void cfr_doctor_sockets(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* Owner and mode of the sockets' directories, of records, and of the service CA's store. */
+void cfr_doctor_places(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* Defaults that no credential has; those that one has. */
 void cfr_doctor_unused_defaults(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_defaults(struct cfr_doctor *d, struct cfr_doctor_case *c);

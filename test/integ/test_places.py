@@ -7,6 +7,7 @@ import pytest
 
 from conftest import AS_NOBODY, eventually, let_others_in
 from test_doctor import doctor
+from trust import Authority
 
 NOBODY = 65534
 
@@ -100,3 +101,52 @@ def test_a_reload_into_their_directory(agent, theirs):
     status, answer = agent.request("POST", "/v1/reload")[:2]
     assert status != 200 and f"token_socket: {theirs} belongs to uid {NOBODY}" in str(answer)
     eventually(lambda: agent.status()["state"] == "fresh", lambda: agent.log)
+
+
+STORES = {
+    "directory of another user": (lambda store: os.chown(store, NOBODY, NOBODY), f"belongs to uid {NOBODY}"),
+    "directory for all": (lambda store: store.chmod(0o777), "can be written by every user (mode 0777)"),
+    "directory for its group": (lambda store: store.chmod(0o770), "can be written by its group (mode 0770)"),
+    "file of another user": (lambda store: os.chown(store / "authority.json", NOBODY, NOBODY),
+                             f"belongs to uid {NOBODY}, another user"),
+    "file for all": (lambda store: (store / "authority.json").chmod(0o666), "other users can write it (mode 0666)"),
+}
+
+
+@pytest.mark.parametrize("how", STORES)
+def test_a_store_of_another_user(agent_factory, how):
+    """It could hold a CA whose key that user has."""
+    authority = Authority(agent_factory(None)).configure()
+    authority.once()
+    change, words = STORES[how]
+    change(authority.store)
+    agent = authority.agent
+    done = agent.run("check")
+    assert done.returncode == 1 and words in done.stdout, done.stdout
+    assert len(doctor(agent, "--offline").all("ca.store", "wrong")) == 1
+    doctor(agent, "--offline").one("ca.store", "wrong", words)
+    done = agent.run("once", "--timeout", "3s")
+    assert words in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda path: os.chown(path, NOBODY, NOBODY), f"belongs to uid {NOBODY}, another user"),
+    (lambda path: path.chmod(0o666), "other users can write it (mode 0666)")], ids=["owner", "mode"])
+def test_a_record_of_another_user(agent, change, words):
+    agent.configure()
+    assert agent.run("once").returncode == 0 and agent.run("check").returncode == 0
+    change(agent.state / "demo.json")
+    done = agent.run("check")
+    assert done.returncode == 1 and f"{agent.state}/demo.json: " in done.stdout and words in done.stdout, done.stdout
+    doctor(agent, "--offline").one("machine.state-dir", "wrong", words)
+    done = agent.run("once")
+    assert done.returncode == 0 and words in done.stderr, done.stderr
+
+
+def test_the_user_of_a_running_agent_counts(agent):
+    """Without one, root may be about to start an agent as the directory's owner."""
+    agent.configure().start().wait_generation(1)
+    os.chown(agent.state, NOBODY, NOBODY)
+    done = agent.run("check")
+    os.chown(agent.state, 0, 0)
+    assert done.returncode == 1 and f"belongs to uid {NOBODY}, and credfresh runs as uid 0" in done.stdout, done.stdout
