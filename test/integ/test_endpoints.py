@@ -220,6 +220,20 @@ def test_the_authorization_file_is_made_kept_and_guarded(agent):
     assert secret_of(agent) != first and path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root, to be others")
+def test_an_authorization_file_of_another_user_is_not_kept(agent):
+    """That user knows what it holds."""
+    path = agent.dir / "authorization"
+    planted = "p" * 43
+    path.write_text(planted)
+    path.chmod(0o600)
+    os.chown(path, NOBODY, NOBODY)
+    at = serve_one(agent)
+    wait_served(agent, at)
+    assert secret_of(agent) != planted and path.stat().st_uid == 0 and path.stat().st_mode & 0o777 == 0o600
+    assert ask(at, "/aws/demo", headers={"Authorization": planted}).status == 403
+
+
 def test_an_authorization_file_of_somebody_else_is_followed(agent):
     at = where()
     proof = agent.dir / "pod-token"
