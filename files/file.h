@@ -33,6 +33,7 @@ struct cfr_file_fingerprint {
 struct cfr_file_origin {
     uid_t owner;
     bool trusted;     /* only root and our user could have written it, and the directory is theirs */
+    bool shared;      /* other users than its owner can write it */
     int64_t mtime_ns; /* before it was read */
     uint64_t size;
 };

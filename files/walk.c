@@ -17,6 +17,7 @@
 #define REST_MAX  ((size_t)2 * PATH_MAX)
 
 #define PASS      (O_PATH | O_CLOEXEC)
+#define MODE_BITS 07777
 
 struct status {
     struct stat st;
@@ -41,9 +42,8 @@ static bool is_trusted(uid_t uid)
 
 bool cfr_walk_is_private(const struct stat *st)
 {
-    bool group = (st->st_mode & S_IWGRP) != 0 && st->st_gid != 0 && st->st_gid != getegid();
-
-    return is_trusted(st->st_uid) && !group && (st->st_mode & S_IWOTH) == 0;
+    /* Whichever group it is: with an ACL the bits of the group are its mask, and show that another user may write. */
+    return is_trusted(st->st_uid) && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 bool cfr_walk_trusts_link(const struct stat *dir, const struct stat *link)
@@ -109,6 +109,20 @@ static int enter_root(struct at *at, bool cached, struct cfr_err *err)
     return 0;
 }
 
+static int refuse_link(const struct at *at, struct cfr_err *err)
+{
+    const struct stat *dir = &at->status.st;
+    char advice[64] = "";
+
+    if (is_trusted(dir->st_uid) && (dir->st_mode & S_ISVTX) == 0)
+        (void)snprintf(advice, sizeof advice, ", or chmod %s that directory (its mode is %04o)",
+                       (dir->st_mode & S_IWOTH) != 0 ? "go-w" : "g-w", (unsigned)dir->st_mode & MODE_BITS);
+    return cfr_err_set(err, CFR_E_PATH,
+                       "%s is a symbolic link in a directory that other users can write to, and is not followed: "
+                       "remove it or name the real path%s",
+                       at->name, advice);
+}
+
 /* The link that FD is takes the place of its name. Consumes FD. */
 static int follow(struct at *at, int fd, const struct stat *link, bool cached, struct cfr_err *err)
 {
@@ -120,10 +134,7 @@ static int follow(struct at *at, int fd, const struct stat *link, bool cached, s
 
     (void)close(fd);
     if (!ours)
-        return cfr_err_set(err, CFR_E_PATH,
-                           "%s is a symbolic link in a directory that other users can write to, and is not followed: "
-                           "remove it or name the real path",
-                           at->name);
+        return refuse_link(at, err);
     if (n < 0)
         return cfr_err_sys(err, failed, "cannot read the link %s", at->name);
     target[n] = '\0';

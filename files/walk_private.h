@@ -21,7 +21,7 @@ struct cfr_walk {
     bool ended;  /* out: ENTER said so */
 };
 
-/* True if a directory of status ST can only be written by root and by our user (or by their groups). */
+/* True if a file or directory of status ST can only be written by root and by our user. */
 bool cfr_walk_is_private(const struct stat *st);
 /* True if only root and our user could have made the link of status LINK in the directory of status DIR. */
 bool cfr_walk_trusts_link(const struct stat *dir, const struct stat *link);

@@ -121,11 +121,17 @@ static int read_pid_file(const char *path, pid_t *pid, struct cfr_file_origin *o
     return rc;
 }
 
-/* A user who can write the file could have us signal any process; its own ones it may signal itself. */
+/* A user who can write the file could have us signal any process; its own ones it may signal itself. Those of root and
+ * of our user it may not. */
 static int check_owner(const char *pid_file, pid_t pid, const struct cfr_file_origin *origin, struct cfr_err *err)
 {
     uid_t uid = owner_of(pid);
 
+    if (origin->shared && (origin->owner == 0 || origin->owner == geteuid()))
+        return cfr_err_set(err, CFR_E_PERM,
+                           "%s belongs to user %u, but other users can write it, so the process that it names is not "
+                           "signalled: chmod go-w %s",
+                           pid_file, (unsigned)origin->owner, pid_file);
     if (origin->trusted || uid == origin->owner)
         return 0;
     return cfr_err_set(

@@ -2,6 +2,7 @@
 """A consumer that means no good: it spoils its own credential at most."""
 import os
 import shutil
+import struct
 import subprocess
 import time
 
@@ -140,6 +141,48 @@ def test_a_link_where_anybody_can_write_is_not_followed(agent):
     assert list(victim.iterdir()) == []
     as_consumer("rm", str(shared / "app"))
     eventually(lambda: agent.status().get("state") == "fresh", lambda: agent.log)
+
+
+def let_consumer_write(path):
+    """Lets the consumer write by an ACL, whose mask is then in the place of the group's permissions (acl(5))."""
+    mode = path.stat().st_mode
+    entries = [(0x01, mode >> 6 & 7, -1), (0x02, 7, CONSUMER), (0x04, mode >> 3 & 7, -1), (0x10, 7, -1), (0x20, mode & 7, -1)]
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    try:
+        os.setxattr(path, "system.posix_acl_access", acl)
+    except OSError as e:
+        lacking(f"no ACL can be set: {e}")
+
+
+@root_only
+@pytest.mark.parametrize("kind", ["directory", "file", "profile"])
+@pytest.mark.parametrize("by", ["acl", "group"])
+def test_a_link_where_a_group_or_an_acl_lets_others_write_is_not_followed(agent, by, kind):
+    """Root's directory of root's group; the consumer is in that group, as all are on OpenShift, or in its ACL."""
+    let_others_in(agent.dir)
+    victim = agent.dir / "victim"
+    victim.mkdir(mode=0o700)
+    (victim / "credentials").write_text("[default]\naws_access_key_id = ROOTS\n")
+    before = untouched(victim)
+    shared = agent.dir / "shared"
+    shared.mkdir()
+    shared.chmod(0o755 if by == "acl" else 0o775)
+    if by == "acl":
+        let_consumer_write(shared)
+    link = ["ln", "-s", str(victim), str(shared / "app")]
+    subprocess.run(["setpriv", f"--reuid={CONSUMER}", f"--regid={CONSUMER if by == 'acl' else 0}", "--clear-groups", *link], check=True)
+    path = shared / "app" / ("creds" if kind == "directory" else "credentials")
+    publish = {"directory": a_directory(path), "file": one_file(path), "profile": {"profile": {"path": str(path)}}}[kind]
+    # Landlock would keep it from the victim's directory, too.
+    agent.configure(agent.credential(publish=publish), sandbox={"landlock": False}).start(wait=False)
+    wait_error(agent, "app is a symbolic link in a directory that other users can write to",
+               "or chmod g-w that directory (its mode is 0775)")
+    assert untouched(victim) == before
+    # What the error asks for makes it root's own link.
+    (shared / "app").unlink()
+    (shared / "app").symlink_to(victim)
+    shared.chmod(0o755)
+    agent.wait_state("fresh")
 
 
 # ---- obstacles ----
@@ -289,6 +332,28 @@ def test_a_pid_file_of_the_consumers_names_only_its_own_processes(agent, home):
         for process in (roots, its):
             process.kill()
             process.wait()
+
+
+@root_only
+@pytest.mark.parametrize("by", ["acl", "group", "all"])
+def test_a_pid_file_of_roots_that_others_can_write_names_no_process(agent, by):
+    let_others_in(agent.dir)
+    pid_file = agent.dir / "app.pid"
+    roots = subprocess.Popen(["sleep", "600"])
+    try:
+        pid_file.write_text(f"{roots.pid}\n")
+        pid_file.chmod({"acl": 0o644, "group": 0o664, "all": 0o646}[by])
+        if by == "acl":
+            let_consumer_write(pid_file)
+        agent.configure(agent.credential(reload=[{"signal": {"pid_file": str(pid_file), "signal": "TERM"}, "on_first": "run"}])).start()
+        eventually(lambda: f"so the process that it names is not signalled: chmod go-w {pid_file}" in agent.log, lambda: agent.log)
+        assert roots.poll() is None
+        os.removexattr(pid_file, "system.posix_acl_access") if by == "acl" else None
+        pid_file.chmod(0o644)
+        eventually(lambda: roots.poll() is not None, lambda: agent.log)
+    finally:
+        roots.kill()
+        roots.wait()
 
 
 def test_sigchld_that_was_ignored_ends_hooks_all_the_same(agent):
