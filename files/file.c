@@ -191,7 +191,7 @@ static int open_to_wipe(int dir_fd, const char *name, struct cfr_err *err)
     return cfr_path_openat(dir_fd, name, flags, 0, err);
 }
 
-static int overwrite_with_zeros(int fd, const char *name, struct cfr_err *err)
+static int overwrite_with_zeros(int fd, const char *name, struct cfr_file_budget *budget, struct cfr_err *err)
 {
     static const char zeros[4096];
     struct stat st;
@@ -200,8 +200,9 @@ static int overwrite_with_zeros(int fd, const char *name, struct cfr_err *err)
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
         return 0;
     /* Nor did we write what is so large; zeros for a sparse file could fill the disk. */
-    if (st.st_size > WIPE_MAX)
+    if (st.st_size > WIPE_MAX || (uint64_t)st.st_size > budget->bytes)
         return 0;
+    budget->bytes -= (uint64_t)st.st_size;
     for (off_t left = st.st_size; left > 0;) {
         size_t n = left < (off_t)sizeof zeros ? (size_t)left : sizeof zeros;
 
@@ -212,17 +213,20 @@ static int overwrite_with_zeros(int fd, const char *name, struct cfr_err *err)
     return cfr_path_sync(fd, name, err);
 }
 
-int cfr_file_wipe(int dir_fd, const char *name, struct cfr_err *err)
+int cfr_file_wipe_within(int dir_fd, const char *name, struct cfr_file_budget *budget, struct cfr_err *err)
 {
     struct stat st;
     int rc = 0;
     int fd;
 
+    if (budget->entries == 0)
+        return 0;
+    budget->entries--;
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot read the status of %s", name);
     if (S_ISREG(st.st_mode)) {
         fd = open_to_wipe(dir_fd, name, err);
-        rc = fd >= 0 ? overwrite_with_zeros(fd, name, err) : fd == CFR_E_MISSING ? 0 : fd;
+        rc = fd >= 0 ? overwrite_with_zeros(fd, name, budget, err) : fd == CFR_E_MISSING ? 0 : fd;
         if (fd >= 0)
             (void)close(fd);
     }
@@ -231,10 +235,18 @@ int cfr_file_wipe(int dir_fd, const char *name, struct cfr_err *err)
     return rc;
 }
 
+int cfr_file_wipe(int dir_fd, const char *name, struct cfr_err *err)
+{
+    struct cfr_file_budget budget = CFR_FILE_BUDGET;
+
+    return cfr_file_wipe_within(dir_fd, name, &budget, err);
+}
+
 int cfr_file_remove_temps(int dir_fd, const char *name, struct cfr_err *err)
 {
     int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    struct cfr_file_budget budget = CFR_FILE_BUDGET;
     struct dirent *entry;
     int rc = 0;
 
@@ -244,11 +256,11 @@ int cfr_file_remove_temps(int dir_fd, const char *name, struct cfr_err *err)
             (void)close(fd);
         return rc;
     }
-    for (int seen = 0; seen < CFR_PATH_ENTRIES_MAX && (entry = readdir(dir)) != NULL; seen++) {
+    for (int seen = 0; seen < CFR_PATH_ENTRIES_MAX && budget.entries != 0 && (entry = readdir(dir)) != NULL; seen++) {
         /* An unfinished directory of ours is empty; one with entries is not ours. */
         if (cfr_path_is_temp(entry->d_name, name) && unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR) != 0 &&
             errno == ENOTDIR && rc == 0)
-            rc = cfr_file_wipe(dir_fd, entry->d_name, err);
+            rc = cfr_file_wipe_within(dir_fd, entry->d_name, &budget, err);
     }
     (void)closedir(dir);
     return rc;

@@ -5,6 +5,20 @@
 
 #include "files/file.h"
 
+/* What is wiped at a time, by however many calls: others may have filled the directory, and the loop waits. More than a
+ * crash leaves; the rest goes the next time. */
+struct cfr_file_budget {
+    unsigned entries; /* to remove; with none left, nothing is done */
+    uint64_t bytes;   /* to overwrite; files beyond it are unlinked only */
+};
+
+#define CFR_FILE_BUDGET                                                                                                \
+    {                                                                                                                  \
+        .entries = 1024, .bytes = 8 << 20                                                                              \
+    }
+
+/* As cfr_file_wipe, within BUDGET. */
+int cfr_file_wipe_within(int dir_fd, const char *name, struct cfr_file_budget *budget, struct cfr_err *err);
 /* Creates FILE->name below DIR_FD, writes it, sets owner and mode on the descriptor, fsyncs and closes.
  * CFR_E_CONFLICT if the name exists. On error nothing is left behind. */
 int cfr_file_create(int dir_fd, const struct cfr_file *file, struct cfr_err *err);

@@ -3,6 +3,7 @@
 #include "files/layout_private.h"
 
 #include "base/time.h"
+#include "files/file_private.h"
 #include "files/path_private.h"
 
 #include <dirent.h>
@@ -81,11 +82,15 @@ int cfr_layout_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *nam
     return rc;
 }
 
-static bool is_dir(int dir_fd, const char *name)
+/* False if there is no directory ONE. */
+static bool find_owner(int dir_fd, struct cfr_layout *one)
 {
     struct stat st;
 
-    return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+    if (fstatat(dir_fd, one->name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
+        return false;
+    one->uid = st.st_uid;
+    return true;
 }
 
 int cfr_layout_current(int dir_fd, struct cfr_layout *out, struct cfr_err *err)
@@ -109,7 +114,7 @@ int cfr_layout_current(int dir_fd, struct cfr_layout *out, struct cfr_err *err)
                            "%s leads to %.80s, which credfresh did not make: remove it or publish "
                            "to another directory",
                            CFR_GENERATION_DATA, target);
-    if (!is_dir(dir_fd, out->name))
+    if (!find_owner(dir_fd, out))
         *out = (struct cfr_layout){0};
     return 0;
 }
@@ -125,7 +130,8 @@ static int find_previous(void *ctx, int dir_fd, const char *name)
     struct cfr_layout one;
 
     if (parse_name(name, &one) && one.number < p->current->number &&
-        (p->best->name[0] == '\0' || one.number > p->best->number) && is_dir(dir_fd, name))
+        (p->best->name[0] == '\0' || one.number > p->best->number) && find_owner(dir_fd, &one) &&
+        (one.uid == p->current->uid || one.uid == 0 || one.uid == geteuid()))
         *p->best = one;
     return 0;
 }
@@ -143,58 +149,69 @@ struct sweep {
     const struct cfr_layout *keep_too;
     int rc;
     struct cfr_err *err;
+    struct cfr_file_budget budget;
 };
 
 static int wipe_entry(void *ctx, int dir_fd, const char *name)
 {
     struct sweep *s = ctx;
-    int rc = cfr_file_wipe(dir_fd, name, s->rc == 0 ? s->err : NULL);
+    int rc = cfr_file_wipe_within(dir_fd, name, &s->budget, s->rc == 0 ? s->err : NULL);
 
     s->rc = s->rc != 0 ? s->rc : rc;
-    return 0;
+    return s->budget.entries == 0;
 }
 
-int cfr_layout_wipe(int dir_fd, const char *name, struct cfr_err *err)
+/* Wipes generation NAME. */
+static void wipe_one(struct sweep *s, int dir_fd, const char *name)
 {
-    struct sweep s = {.err = err};
+    struct cfr_err *err = s->rc == 0 ? s->err : NULL;
     int fd = cfr_path_openat(dir_fd, name, O_RDONLY | O_DIRECTORY, 0, err);
     struct stat st;
     int rc;
 
-    if (fd < 0)
-        return fd == CFR_E_MISSING ? 0 : fd;
+    if (fd < 0) {
+        s->rc = s->rc != 0 || fd == CFR_E_MISSING ? s->rc : fd;
+        return;
+    }
     /* Only the owner needs this; if it fails, the next call reports why. */
     if (fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
         (void)fchmod(fd, 0700);
-    rc = cfr_layout_each(fd, wipe_entry, &s, err);
+    rc = cfr_layout_each(fd, wipe_entry, s, err);
     (void)close(fd);
-    rc = rc != 0 ? rc : s.rc;
-    if (unlinkat(dir_fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT && rc == 0)
-        rc = cfr_err_sys(err, errno, "cannot remove the generation %s", name);
-    return rc;
+    if (s->budget.entries == 0)
+        return;
+    s->budget.entries--;
+    s->rc = s->rc == 0 && rc < 0 ? rc : s->rc;
+    if (unlinkat(dir_fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT && s->rc == 0)
+        s->rc = cfr_err_sys(s->err, errno, "cannot remove the generation %s", name);
+}
+
+int cfr_layout_wipe(int dir_fd, const char *name, struct cfr_err *err)
+{
+    struct sweep s = {.err = err, .budget = CFR_FILE_BUDGET};
+
+    wipe_one(&s, dir_fd, name);
+    return s.rc;
 }
 
 static int wipe_other(void *ctx, int dir_fd, const char *name)
 {
     struct sweep *s = ctx;
     struct cfr_layout one;
-    int rc;
 
-    if (!parse_name(name, &one) || strcmp(name, s->keep->name) == 0 || strcmp(name, s->keep_too->name) == 0 ||
-        !is_dir(dir_fd, name))
-        return 0;
-    rc = cfr_layout_wipe(dir_fd, name, s->rc == 0 ? s->err : NULL);
-    s->rc = s->rc != 0 ? s->rc : rc;
-    return 0;
+    if (parse_name(name, &one) && strcmp(name, s->keep->name) != 0 && strcmp(name, s->keep_too->name) != 0 &&
+        find_owner(dir_fd, &one))
+        wipe_one(s, dir_fd, name);
+    return s->budget.entries == 0;
 }
 
 int cfr_layout_wipe_others(int dir_fd, const struct cfr_layout *keep, const struct cfr_layout *keep_too,
                            struct cfr_err *err)
 {
-    struct sweep s = {keep, keep_too, 0, err};
+    struct sweep s = {.keep = keep, .keep_too = keep_too, .err = err, .budget = CFR_FILE_BUDGET};
     int rc = cfr_layout_each(dir_fd, wipe_other, &s, err);
 
-    return rc != 0 ? rc : s.rc;
+    return rc < 0 ? rc : s.rc;
 }
 
 bool cfr_layout_is_link(int dir_fd, const char *name)
@@ -223,10 +240,10 @@ static int tidy_entry(void *ctx, int dir_fd, const char *name)
 
 int cfr_layout_tidy(int dir_fd, const struct cfr_layout *keep, const struct cfr_layout *keep_too, struct cfr_err *err)
 {
-    struct sweep s = {keep, keep_too, 0, err};
+    struct sweep s = {.keep = keep, .keep_too = keep_too, .err = err, .budget = CFR_FILE_BUDGET};
     int rc = cfr_layout_each(dir_fd, tidy_entry, &s, err);
 
-    return rc != 0 ? rc : s.rc;
+    return rc < 0 ? rc : s.rc;
 }
 
 int cfr_layout_remove_tmp(int dir_fd, struct cfr_err *err)

@@ -206,6 +206,46 @@ def test_a_generation_number_near_the_end_is_not_continued(agent, home):
 
 
 @root_only
+def test_planted_generations_keep_nobody_waiting(agent):
+    """In a volume in memory where everybody can write, such as an emptyDir: sparse files where old generations would be."""
+    let_others_in(agent.dir)
+    out = agent.dir / "memory"
+    out.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0777,size=64m,nr_inodes=0", "none", str(out)], capture_output=True).returncode != 0:
+        lacking("no tmpfs can be mounted")
+    try:
+        (out / "creds").mkdir()
+        (out / "creds").chmod(0o777)
+        agent.configure(agent.credential(publish=[a_directory(out / "creds"), one_file(out / "creds.json")])).start()
+        agent.wait_state("fresh")
+        as_consumer("/usr/bin/python3", "-c", f"""
+import os
+os.chdir({str(out)!r})
+def plant(name):
+    with open(name, 'w') as f:
+        f.truncate(4 << 20)
+    os.chmod(name, 0o666)
+for i in range(4):
+    directory = 'creds/..2026_11_28_00_00_00.%09d' % (i + 1000)
+    os.mkdir(directory)
+    os.chmod(directory, 0o777)
+    for k in range(3000):
+        plant(directory + '/%d' % k)
+for i in range(3000):
+    plant('.creds.json.credfresh-%08x' % i)""")
+        generation = agent.generation()
+        assert agent.request("POST", "/v1/credentials/demo/rotate")[0] < 300
+        assert slowest_answer(agent, lambda: agent.generation() > generation) < HANG_S
+        agent.stop()
+        agent.start(wait=False)
+        eventually(agent.socket.exists, lambda: agent.log)
+        assert slowest_answer(agent, lambda: agent.status().get("state") == "fresh") < HANG_S
+    finally:
+        agent.stop()
+        subprocess.run(["umount", str(out)], check=True)
+
+
+@root_only
 def test_one_target_in_the_way_holds_back_no_other(agent, home, cloud):
     """A directory stands where the link of one target belongs: the other is published, its hook runs once, the pauses
     grow, and no second exchange is made for the first once it is out of the way."""

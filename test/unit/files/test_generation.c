@@ -295,6 +295,68 @@ static void recover_removes_leftovers_only(void **state)
     assert_true(exists(in("pub/..2026_01_02_03_04_05.000000077")));
 }
 
+#define PLANTED   4
+#define IN_EACH   600
+#define SPARSE    (4 << 20)
+#define BYTES_MAX (8 << 20)
+#define ONCE_MAX  1024
+
+/* As many as are left of those that another user has made where old generations would be. */
+static int count_planted(void)
+{
+    char name[64];
+    int count = 0;
+
+    for (int i = 0; i < PLANTED; i++) {
+        (void)snprintf(name, sizeof name, "pub/..2025_01_02_03_04_05.%09d", i + 100);
+        count += exists(in(name)) ? count_entries(in(name), "") : 0;
+    }
+    return count;
+}
+
+static void what_others_plant_is_removed_bit_by_bit(void **state)
+{
+    char name[64];
+    int fds[PLANTED * 2];
+    struct stat st;
+    off_t blocks = 0;
+    int before;
+
+    (void)state;
+    assert_int_equal(publish_token(1, "one"), 0);
+    for (int i = 0; i < PLANTED; i++) {
+        (void)snprintf(name, sizeof name, "pub/..2025_01_02_03_04_05.%09d", i + 100);
+        assert_int_equal(mkdir(in(name), 0755), 0);
+        for (int k = 0; k < IN_EACH; k++) {
+            int fd;
+
+            (void)snprintf(name, sizeof name, "pub/..2025_01_02_03_04_05.%09d/%d", i + 100, k);
+            fd = open(in(name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+            assert_true(fd >= 0);
+            assert_int_equal(ftruncate(fd, SPARSE), 0);
+            if (k < 2)
+                fds[2 * i + k] = fd;
+            else
+                (void)close(fd);
+        }
+    }
+    before = count_planted();
+    assert_int_equal(before, PLANTED * IN_EACH);
+    assert_int_equal(publish_token(2, "two"), 0);
+    assert_string_equal(get(in("pub/token")), "two");
+    assert_in_range(before - count_planted(), ONCE_MAX / 2, ONCE_MAX);
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
+        assert_int_equal(fstat(fds[i], &st), 0);
+        blocks += st.st_blocks;
+        (void)close(fds[i]);
+    }
+    assert_true(blocks * 512 <= BYTES_MAX + PLANTED * 2 * 4096);
+    assert_int_equal(cfr_generation_recover(in("pub"), true, &err), 0);
+    assert_int_equal(cfr_generation_recover(in("pub"), true, &err), 0);
+    assert_int_equal(count_planted(), 0);
+    assert_int_equal(generations(), 2);
+}
+
 static void publish_gets_over_leftovers_by_itself(void **state)
 {
     (void)state;
@@ -392,6 +454,7 @@ int main(void)
         SCRATCH_TEST(foreign_files_are_refused_and_left_alone),
         SCRATCH_TEST(planted_links_are_not_followed),
         SCRATCH_TEST(recover_removes_leftovers_only),
+        SCRATCH_TEST(what_others_plant_is_removed_bit_by_bit),
         SCRATCH_TEST(publish_gets_over_leftovers_by_itself),
         SCRATCH_TEST(removed_directory_is_made_again),
         SCRATCH_TEST(verify_tells_what_is_missing),
