@@ -156,7 +156,8 @@ static bool same_directory(int fd, const struct cfr_generation *g)
     struct stat st;
 
     return fstat(fd, &st) == 0 && (st.st_mode & MODE_BITS) == g->directory_mode &&
-           (g->uid == CFR_FILE_KEEP_ID || st.st_uid == g->uid) && (g->gid == CFR_FILE_KEEP_ID || st.st_gid == g->gid);
+           (g->uid == CFR_FILE_KEEP_ID ? st.st_uid == 0 || st.st_uid == geteuid() : st.st_uid == g->uid) &&
+           (g->gid == CFR_FILE_KEEP_ID || st.st_gid == g->gid);
 }
 
 /* True if the current generation is what is to be published. */
@@ -440,17 +441,20 @@ int cfr_generation_recover(const char *directory, bool recorded, struct cfr_err 
     return rc;
 }
 
-int cfr_generation_current(const char *directory, uint64_t *number, struct cfr_err *err)
+int cfr_generation_current(const char *directory, uid_t owner, uint64_t *number, struct cfr_err *err)
 {
     struct cfr_layout current;
     struct cfr_err local = {0};
+    struct stat st;
     int dir_fd;
     int rc = open_current(directory, &dir_fd, &current, &local);
 
     *number = 0;
     if (rc != 0)
         return rc == CFR_E_MISSING ? 0 : cfr_err_set(err, rc, "%s", local.text);
-    *number = current.number;
+    if (current.uid == 0 || current.uid == geteuid() || current.uid == owner ||
+        (fstat(dir_fd, &st) == 0 && current.uid == st.st_uid))
+        *number = current.number;
     (void)close(dir_fd);
     return 0;
 }

@@ -41,8 +41,9 @@ int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct
  * CFR_E_CONFLICT. RECORDED: the current generation was published to its end, and is not written to; otherwise its files
  * get the times that a crash may have left out. */
 int cfr_generation_recover(const char *directory, bool recorded, struct cfr_err *err);
-/* The number of the current generation, 0 when there is none. CFR_E_CONFLICT if ..data is not ours. */
-int cfr_generation_current(const char *directory, uint64_t *number, struct cfr_err *err);
+/* The number of the current generation, 0 when there is none, or one of another user than root, ours, the owner of
+ * DIRECTORY and OWNER. CFR_E_CONFLICT if ..data is not ours. */
+int cfr_generation_current(const char *directory, uid_t owner, uint64_t *number, struct cfr_err *err);
 /* 0 if NAME can be published in DIRECTORY, which need not exist; CFR_E_CONFLICT if it is taken by an entry that is not
  * ours. */
 int cfr_generation_check_name(const char *directory, const char *name, struct cfr_err *err);

@@ -176,7 +176,7 @@ static void report_generation(struct cfr_doctor *d, const char *directory)
     struct cfr_err err = {0};
     uint64_t number = 0;
 
-    if (cfr_generation_current(directory, &number, &err) == CFR_E_CONFLICT)
+    if (cfr_generation_current(directory, CFR_FILE_KEEP_ID, &number, &err) == CFR_E_CONFLICT)
         cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.foreign", "publish into a directory of its own", "%s",
                           err.text);
     else if (number != 0)

@@ -159,7 +159,13 @@ static int recover_directory(const struct cfr_target *t, bool recorded, struct c
 
 static int find_current(const struct cfr_target *t, uint64_t *number, struct cfr_err *err)
 {
-    return cfr_generation_current(t->config->directory, number, err);
+    struct cfr_err none = {0};
+    uid_t uid;
+    gid_t gid;
+
+    if (cfr_publish_content_ids(t->config->owner, NULL, &uid, &gid, &none) != 0)
+        uid = CFR_FILE_KEEP_ID;
+    return cfr_generation_current(t->config->directory, uid, number, err);
 }
 
 static int retire_previous(const struct cfr_target *t, struct cfr_err *err)

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LESS_LIFE_MS 1000 /* answers are dated in whole seconds */
+#define LESS_LIFE_MS   1000 /* answers are dated in whole seconds */
+#define UNRECORDED_MAX 16   /* generations that crashes have kept from being recorded */
 
 static void finish_rotation(struct cfr_worker *w)
 {
@@ -126,10 +127,20 @@ static enum cfr_event finish_same(struct cfr_worker *w)
     return CFR_EVENT_SAME;
 }
 
+/* The number of what is at the targets, as far as it goes together with the record: others may be able to write there.
+ * Without a directory the record alone knows. */
+static uint64_t find_generation(const struct cfr_worker *w)
+{
+    uint64_t recorded = w->record.generation;
+    uint64_t newest = cfr_publisher_newest(w->targets);
+
+    return newest == 0 || (recorded != 0 && newest > recorded + UNRECORDED_MAX) ? recorded : newest;
+}
+
 /* The number of what is published next. */
 static uint64_t next_generation(const struct cfr_worker *w)
 {
-    uint64_t newest = w->known ? 0 : cfr_publisher_newest(w->targets);
+    uint64_t newest = w->known ? 0 : find_generation(w);
 
     return (newest > w->record.generation ? newest : w->record.generation) + 1;
 }
@@ -398,9 +409,7 @@ static enum cfr_event end_token(struct cfr_worker *w, const struct cfr_publisher
 enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, const struct cfr_publish_minted *minted)
 {
     struct cfr_now now = cfr_clock_now();
-    uint64_t newest = cfr_publisher_newest(w->targets);
-    /* Without a directory the record alone knows. */
-    uint64_t generation = newest != 0 ? newest : w->record.generation;
+    uint64_t generation = find_generation(w);
 
     finish_rotation(w);
     (void)cfr_publish_record_set_key(&w->record, minted, NULL);

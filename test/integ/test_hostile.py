@@ -206,6 +206,33 @@ def test_a_generation_number_near_the_end_is_not_continued(agent, home):
 
 
 @root_only
+@pytest.mark.parametrize("number", [5 * 10**9, 10**10 - 1])
+@pytest.mark.parametrize("where, state", [("shared", "kept"), ("shared", "lost"), ("home", "kept")])
+def test_a_planted_generation_does_not_decide_on_the_number(agent, home, where, state, number):
+    """In a directory where everybody can write, the consumer's generation is not ours; in its own, the record decides."""
+    out = home / "creds"
+    if where == "shared":
+        out = agent.dir / "creds"
+        out.mkdir()
+        out.chmod(0o777)
+    files = [{"name": "token", "format": "token", "mode": "0644"}]
+    agent.configure(agent.credential(publish={"directory": str(out), "files": files})).start()
+    agent.wait_state("fresh")
+    now = os.readlink(out / "..data")
+    agent.stop()
+    evil = f"{now.rsplit('.', 1)[0]}.{number}"
+    as_consumer("mkdir", str(out / evil))
+    as_consumer("cp", str(out / "token"), str(out / evil / "token"))
+    as_consumer("ln", "-s", evil, str(out / "..planted"))
+    as_consumer("mv", "-T", str(out / "..planted"), str(out / "..data"))
+    if state == "lost":
+        shutil.rmtree(agent.state)
+    agent.start()
+    eventually(lambda: os.readlink(out / "..data") != evil, lambda: agent.log)
+    eventually(lambda: 0 < agent.generation() < 10, lambda: agent.log)
+
+
+@root_only
 def test_planted_generations_keep_nobody_waiting(agent):
     """In a volume in memory where everybody can write, such as an emptyDir: sparse files where old generations would be."""
     let_others_in(agent.dir)

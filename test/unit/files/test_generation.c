@@ -4,7 +4,8 @@
 
 #include "files/generation.h"
 
-#define KEEP CFR_FILE_KEEP_ID
+#define KEEP  CFR_FILE_KEEP_ID
+#define OTHER 4321
 
 static struct cfr_err err;
 static bool changed;
@@ -40,7 +41,7 @@ static uint64_t current(void)
 {
     uint64_t number = 99;
 
-    assert_int_equal(cfr_generation_current(in("pub"), &number, &err), 0);
+    assert_int_equal(cfr_generation_current(in("pub"), CFR_FILE_KEEP_ID, &number, &err), 0);
     return number;
 }
 
@@ -295,6 +296,34 @@ static void recover_removes_leftovers_only(void **state)
     assert_true(exists(in("pub/..2026_01_02_03_04_05.000000077")));
 }
 
+static void generations_of_others_do_not_count(void **state)
+{
+    uint64_t number = 99;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(publish_token(5, "one"), 0);
+    assert_int_equal(chown(in("pub/..2026_01_02_03_04_05.000000005"), OTHER, OTHER), 0);
+    assert_int_equal(current(), 0);
+    assert_int_equal(cfr_generation_current(in("pub"), OTHER, &number, &err), 0);
+    assert_int_equal(number, 5);
+    /* Its owner could change it at any time. */
+    assert_int_equal(publish_token(6, "one"), 0);
+    assert_true(changed);
+    assert_int_equal(current(), 6);
+    assert_int_equal(publish_token(8, "two"), 0);
+    assert_int_equal(mkdir(in("pub/..2026_01_02_03_04_05.000000007"), 0755), 0);
+    assert_int_equal(chown(in("pub/..2026_01_02_03_04_05.000000007"), OTHER, OTHER), 0);
+    assert_int_equal(cfr_generation_recover(in("pub"), true, &err), 0);
+    assert_true(exists(in("pub/..2026_01_02_03_04_05.000000006")));
+    assert_false(exists(in("pub/..2026_01_02_03_04_05.000000007")));
+    /* In a directory of that user they do. */
+    assert_int_equal(chown(in("pub"), OTHER, OTHER), 0);
+    assert_int_equal(chown(in("pub/..2026_01_02_03_04_05.000000008"), OTHER, OTHER), 0);
+    assert_int_equal(current(), 8);
+}
+
 #define PLANTED   4
 #define IN_EACH   600
 #define SPARSE    (4 << 20)
@@ -454,6 +483,7 @@ int main(void)
         SCRATCH_TEST(foreign_files_are_refused_and_left_alone),
         SCRATCH_TEST(planted_links_are_not_followed),
         SCRATCH_TEST(recover_removes_leftovers_only),
+        SCRATCH_TEST(generations_of_others_do_not_count),
         SCRATCH_TEST(what_others_plant_is_removed_bit_by_bit),
         SCRATCH_TEST(publish_gets_over_leftovers_by_itself),
         SCRATCH_TEST(removed_directory_is_made_again),
