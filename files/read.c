@@ -171,6 +171,7 @@ static int open_answering_parent(const char *path, const char **name, bool *fore
     const char *last = strrchr(path, '/');
     int fd;
 
+    *foreign = false;
     if (last == NULL || !cfr_path_is_name(last + 1))
         return cfr_err_set(err, CFR_E_PATH, "%s is not an absolute path of a file", path);
     *name = last + 1;

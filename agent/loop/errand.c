@@ -18,6 +18,7 @@
 
 #define GROUPS_MAX 256
 #define LOOK_NS    500000
+#define REFUSED    2 /* exit status of a child that may not take another user's rights */
 #define NO_GROUP                                                                                                       \
     65534 /* of a user that /etc/passwd does not have: a directory's group may be one that is not theirs               \
            */
@@ -161,8 +162,8 @@ void cfr_errand_reap(void)
 
 /* ---- with another user's rights ---- */
 
-/* From root to another user the kernel drops the capabilities. Without the right to it, as in a container that was left
- * none, we are no more than any user. */
+/* From root to another user the kernel drops the capabilities. Without the right to it, another user than root goes on
+ * as itself; root would still own what is root's. */
 static void become(uid_t uid, const struct cfr_errand_gids *more)
 {
     gid_t groups[GROUPS_MAX];
@@ -172,14 +173,15 @@ static void become(uid_t uid, const struct cfr_errand_gids *more)
     for (size_t i = 0; i < more->count && count < GROUPS_MAX; i++)
         groups[count++] = more->gids[i];
     if (setgroups(count, groups) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0) {
-        if (errno != EPERM)
-            _exit(1);
+        if (errno != EPERM || geteuid() == 0)
+            _exit(errno == EPERM ? REFUSED : 1);
         return;
     }
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-bool cfr_errand_as(uid_t uid, const struct cfr_errand_gids *more, cfr_errand_fn *work, void *ctx, void *result)
+int cfr_errand_as(uid_t uid, const struct cfr_errand_gids *more, cfr_errand_fn *work, void *ctx, void *result,
+                  struct cfr_err *err)
 {
     pid_t parent = getpid();
     pid_t pid = fork();
@@ -192,5 +194,13 @@ bool cfr_errand_as(uid_t uid, const struct cfr_errand_gids *more, cfr_errand_fn 
         work(ctx, result);
         _exit(0);
     }
-    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 0;
+    if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == REFUSED)
+        return cfr_err_set(err, CFR_E_PERM,
+                           "root cannot take the rights of user %u: give credfresh the capabilities CAP_SETUID and "
+                           "CAP_SETGID, or run it as that user",
+                           (unsigned)uid);
+    return cfr_err_set(err, CFR_E_INTERNAL, "the process that writes with the rights of user %u broke down",
+                       (unsigned)uid);
 }

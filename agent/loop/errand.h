@@ -48,8 +48,9 @@ struct cfr_errand_gids {
 };
 
 /* In an errand: calls WORK in a child with the rights of UID alone (its groups by /etc/passwd and /etc/group, and MORE;
- * no capabilities) and waits for its end. Where we may not take another user's rights, it is called with ours. False if
- * it broke down. */
-bool cfr_errand_as(uid_t uid, const struct cfr_errand_gids *more, cfr_errand_fn *work, void *ctx, void *result);
+ * no capabilities) and waits for its end. CFR_E_PERM if we are root, but may not take another user's rights; a process
+ * of another user then calls it with its own. CFR_E_INTERNAL if it broke down. */
+int cfr_errand_as(uid_t uid, const struct cfr_errand_gids *more, cfr_errand_fn *work, void *ctx, void *result,
+                  struct cfr_err *err);
 
 #endif

@@ -261,9 +261,7 @@ static void run_errand(void *ctx, void *result)
         return;
     }
     find_gids(&e->target, &gids);
-    if (!cfr_errand_as(route.uid, &gids, work_as_told, ctx, result))
-        (void)cfr_err_set(&seen->err, CFR_E_INTERNAL, "the process that writes with the rights of user %u broke down",
-                          (unsigned)route.uid);
+    (void)cfr_errand_as(route.uid, &gids, work_as_told, ctx, result, &seen->err);
     if (seen->err.code == CFR_E_PERM)
         (void)cfr_err_prefix(
             &seen->err, "the path leads through a directory of user %u, so that only what this user may do is done",

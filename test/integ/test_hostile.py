@@ -185,6 +185,23 @@ def test_a_link_where_a_group_or_an_acl_lets_others_write_is_not_followed(agent,
     agent.wait_state("fresh")
 
 
+@root_only
+def test_root_that_may_not_take_a_users_rights_writes_nothing(agent, home):
+    """Without CAP_SETUID and CAP_SETGID, what the consumer's links lead to would be written with root's own rights."""
+    as_consumer("mkdir", str(home / "app"))
+    victim = agent.dir / "victim"
+    victim.mkdir(mode=0o700)
+    as_consumer("ln", "-s", str(victim), str(home / "app" / "link"))
+    agent.configure(agent.credential(publish=one_file(home / "app" / "link" / "creds.json")),
+                    agent.credential("own", publish=one_file(home / "app" / "creds.json")),
+                    agent.credential("other"), sandbox={"landlock": False})
+    agent.start(wrapper=["setpriv", "--bounding-set=-setuid,-setgid", "--inh-caps=-setuid,-setgid"])
+    agent.wait_state("fresh", "other")
+    wait_error(agent, "CAP_SETUID and CAP_SETGID", name="own")
+    assert list(victim.iterdir()) == []
+    assert [p.name for p in (home / "app").iterdir()] == ["link"]
+
+
 # ---- obstacles ----
 
 @root_only
