@@ -32,8 +32,9 @@ struct cfr_file_fingerprint {
 /* What cfr_file_read_foreign has read. */
 struct cfr_file_origin {
     uid_t owner;
-    bool trusted;     /* only root and our user could have written it, and the directory is theirs */
-    bool shared;      /* other users than its owner can write it */
+    bool trusted; /* only root and our user could have written it, and the directory is theirs */
+    mode_t mode;  /* its permission bits */
+    gid_t group;
     int64_t mtime_ns; /* before it was read */
     uint64_t size;
 };

@@ -3,10 +3,12 @@
 #include "agent/daemon/client_secret_file_private.h"
 
 #include "agent/loop/clock.h"
+#include "agent/loop/errand.h"
 #include "agent/loop/sandbox.h"
 #include "base/base64.h"
 #include "base/log.h"
 #include "files/path.h"
+#include "files/route.h"
 #include "files/single.h"
 
 #include <errno.h>
@@ -19,6 +21,10 @@
 #define CONTENT_MAX  16384 /* a service-account token is the longest of them */
 #define MODE         0600
 #define REREAD_MS    1000
+#define WAIT_MS      50 /* for a child that writes, in all */
+#define SILENT_MS    10000
+
+#define UNDER_WAY    1
 
 struct client_secret {
     char *path;
@@ -26,7 +32,10 @@ struct client_secret {
     mode_t mode; /* of our own */
     uid_t uid;
     gid_t gid;
-    struct cfr_secret content; /* of our own: empty until the file was made */
+    struct cfr_secret content; /* of our own: empty until it is to be written */
+    bool made;                 /* it was at the path */
+    struct cfr_errand *errand; /* that writes it; NULL: none */
+    int64_t since_boot_ms;     /* with it */
     int64_t read_boot_ms;
     bool good;     /* the file held it at the last look */
     bool reported; /* that it did not */
@@ -79,11 +88,88 @@ static int make_content(struct cfr_secret *to, struct cfr_err *err)
     return rc;
 }
 
-static int write_client_secret(const struct client_secret *p, bool *changed, struct cfr_err *err)
-{
-    struct cfr_file file = {.content = cfr_secret_view(&p->content), .mode = p->mode, .uid = p->uid, .gid = p->gid};
+/* ---- writing ---- */
 
-    return cfr_single_publish(p->path, &file, false, changed, err);
+static void write_there(void *ctx, void *result)
+{
+    const struct client_secret *p = ctx;
+    struct cfr_file file = {.content = cfr_secret_view(&p->content), .mode = p->mode, .uid = p->uid, .gid = p->gid};
+    struct cfr_err *err = result;
+    bool changed;
+
+    err->code = cfr_single_publish(p->path, &file, false, &changed, err);
+}
+
+static bool is_foreign(const struct cfr_route *route)
+{
+    return route->foreign && geteuid() == 0;
+}
+
+/* As other files in a directory of another user: with that user's rights. */
+static void write_in_child(void *ctx, void *result)
+{
+    const struct client_secret *p = ctx;
+    const struct cfr_errand_gids none = {.count = 0};
+    struct cfr_err *err = result;
+    struct cfr_route route;
+
+    cfr_route_find(p->path, false, true, &route);
+    if (!is_foreign(&route)) {
+        write_there(ctx, result);
+        return;
+    }
+    (void)cfr_errand_as(route.uid, &none, write_there, ctx, result, err);
+    if (err->code == CFR_E_PERM)
+        (void)cfr_err_prefix(
+            err, "the path leads through a directory of user %u, so that only what this user may do is done",
+            (unsigned)route.uid);
+}
+
+/* What it was to write is there. */
+static int end_child(struct client_secret *p)
+{
+    if (p->errand != NULL && cfr_errand_look(p->errand) != CFR_ERRAND_RUNNING) {
+        cfr_errand_close(p->errand);
+        p->errand = NULL;
+    }
+    return 0;
+}
+
+/* UNDER_WAY: it is to be called again. A frozen disk shows only when it is written to. */
+static int write_client_secret(struct client_secret *p, const struct cfr_route *route, int64_t wait_ms,
+                               struct cfr_err *err)
+{
+    struct cfr_err here = {0};
+    enum cfr_errand_state state;
+    int rc = 0;
+
+    if (p->errand == NULL && route->storage == CFR_ROUTE_MEMORY && !is_foreign(route)) {
+        write_there(p, &here);
+        return here.code == 0 ? 0 : cfr_err_set(err, here.code, "%s", here.text);
+    }
+    if (p->errand == NULL) {
+        p->since_boot_ms = cfr_clock_now().boot_ms;
+        rc = cfr_errand_start(write_in_child, p, sizeof here, &p->errand, err);
+        if (rc != 0)
+            return rc;
+        state = cfr_errand_wait(p->errand, wait_ms);
+    } else {
+        state = cfr_errand_look(p->errand);
+    }
+    if (state == CFR_ERRAND_RUNNING && cfr_clock_now().boot_ms - p->since_boot_ms < SILENT_MS)
+        return UNDER_WAY;
+    /* It may go on: consumers that wait for the file make no request that would begin another. */
+    if (state == CFR_ERRAND_RUNNING)
+        return cfr_err_set(err, CFR_E_TIMEOUT,
+                           "%s: its file system has not answered for %d s: look at the mount (frozen, or its server "
+                           "gone), or name another path",
+                           p->path, SILENT_MS / 1000);
+    here = *(const struct cfr_err *)cfr_errand_result(p->errand);
+    cfr_errand_close(p->errand);
+    p->errand = NULL;
+    if (state != CFR_ERRAND_DONE)
+        return cfr_err_set(err, CFR_E_INTERNAL, "%s: the process that writes it was killed", p->path);
+    return here.code == 0 ? 0 : cfr_err_set(err, here.code, "%s", here.text);
 }
 
 static int resolve_owner(const struct cfr_sdk_client_secret *c, struct client_secret *p, struct cfr_err *err)
@@ -101,55 +187,48 @@ static int resolve_owner(const struct cfr_sdk_client_secret *c, struct client_se
     return rc;
 }
 
-/* What is there is kept if only those who may read it from now on can know it. */
-static int make_client_secret(struct client_secret *p, struct cfr_secret *found, bool keeps, struct cfr_err *err)
+/* True if only those who may read it from now on can know what the file of ORIGIN holds. */
+static bool is_kept(const struct client_secret *p, const struct cfr_route *route, const struct cfr_file_origin *origin)
 {
-    bool changed = false;
-    int rc = 0;
+    uid_t owner = p->uid != CFR_FILE_KEEP_ID ? p->uid : is_foreign(route) ? route->uid : geteuid();
 
-    if (keeps)
-        cfr_secret_move(&p->content, found);
-    else
-        rc = make_content(&p->content, err);
-    if (rc == 0)
-        rc = write_client_secret(p, &changed, err);
-    /* Others may have seen what it held. */
-    if (rc == 0 && keeps && changed) {
-        rc = make_content(&p->content, err);
-        if (rc == 0)
-            rc = write_client_secret(p, &changed, err);
-    }
-    /* What did not get there is not kept: the next look begins again. */
-    if (rc != 0)
-        cfr_secret_clear(&p->content);
-    else if (changed)
-        cfr_log(CFR_LOG_INFO, NULL, NULL, "made %s, which clients of an endpoint must show the content of", p->path);
-    return rc;
+    return origin->owner == owner && origin->mode == p->mode && (p->gid == CFR_FILE_KEEP_ID || origin->group == p->gid);
 }
 
 /* Once made, a file that holds something else is written again with the content that clients know. */
-static int look_at_ours(struct client_secret *p, struct cfr_secret *found, struct cfr_err *err)
+static int look_at_ours(struct client_secret *p, struct cfr_secret *found, int64_t wait_ms, struct cfr_err *err)
 {
     struct cfr_file_origin origin = {.size = 0};
-    bool changed;
+    struct cfr_route route;
+    bool there;
     int rc = cfr_file_read_foreign(p->path, found, &origin, err);
-    bool keeps = rc == 0 && origin.owner == (p->uid != CFR_FILE_KEEP_ID ? p->uid : geteuid()) &&
-                 is_well_formed(cfr_secret_view(found));
 
     if (rc != 0 && rc != CFR_E_MISSING && rc != CFR_E_LIMIT)
         return rc;
-    if (p->content.len == 0)
-        return make_client_secret(p, found, keeps, err);
-    return rc == 0 && cfr_secret_equal(cfr_secret_view(found), cfr_secret_view(&p->content))
-               ? 0
-               : write_client_secret(p, &changed, err);
+    cfr_route_find(p->path, false, false, &route);
+    there = p->content.len != 0 ? rc == 0 && cfr_secret_equal(cfr_secret_view(found), cfr_secret_view(&p->content))
+                                : rc == 0 && is_kept(p, &route, &origin) && is_well_formed(cfr_secret_view(found));
+    if (p->content.len == 0 && there) {
+        cfr_secret_move(&p->content, found);
+        p->made = true;
+    } else if (p->content.len == 0 && (rc = make_content(&p->content, err)) != 0) {
+        return rc;
+    }
+    rc = there ? end_child(p) : write_client_secret(p, &route, wait_ms, err);
+    if (rc == 0 && !p->made)
+        cfr_log(CFR_LOG_INFO, NULL, NULL, "made %s, which clients of an endpoint must show the content of", p->path);
+    p->made = p->made || rc == 0;
+    /* What did not get there is not kept: the next look begins again. */
+    if (rc < 0 && !p->made && p->errand == NULL)
+        cfr_secret_clear(&p->content);
+    return rc;
 }
 
-static void look_at(struct client_secret *p)
+static void look_at(struct client_secret *p, int64_t wait_ms)
 {
     struct cfr_secret found = {.limit = CONTENT_MAX};
     struct cfr_err err = {0};
-    int rc = p->ours ? look_at_ours(p, &found, &err) : cfr_file_read_linked(p->path, &found, &err);
+    int rc = p->ours ? look_at_ours(p, &found, wait_ms, &err) : cfr_file_read_linked(p->path, &found, &err);
 
     p->read_boot_ms = cfr_clock_now().boot_ms;
     if (!p->ours)
@@ -157,12 +236,12 @@ static void look_at(struct client_secret *p)
     cfr_secret_free(&found);
     p->good = rc == 0;
     cfr_sandbox_explain(p->path, &err);
-    if (rc != 0 && !p->reported)
+    if (rc < 0 && !p->reported)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "clients that must show the content of %s are not served: %s", p->path,
                 err.text);
     else if (rc == 0 && p->reported)
         cfr_log(CFR_LOG_INFO, NULL, NULL, "clients that show the content of %s are served again", p->path);
-    p->reported = rc != 0;
+    p->reported = rc < 0 || (rc == UNDER_WAY && p->reported);
 }
 
 static struct client_secret *find(const struct cfr_daemon_client_secrets *p, const char *path)
@@ -220,8 +299,13 @@ int cfr_daemon_client_secret_open(const struct cfr_config *config, struct cfr_da
 
 void cfr_daemon_client_secret_make(struct cfr_daemon_client_secrets *p)
 {
-    for (size_t i = 0; i < p->count; i++)
-        look_at(&p->items[i]);
+    int64_t end_boot_ms = cfr_clock_now().boot_ms + WAIT_MS;
+
+    for (size_t i = 0; i < p->count; i++) {
+        int64_t left_ms = end_boot_ms - cfr_clock_now().boot_ms;
+
+        look_at(&p->items[i], left_ms > 0 ? left_ms : 0);
+    }
 }
 
 void cfr_daemon_client_secret_close(struct cfr_daemon_client_secrets *p)
@@ -229,6 +313,7 @@ void cfr_daemon_client_secret_close(struct cfr_daemon_client_secrets *p)
     if (p == NULL)
         return;
     for (size_t i = 0; i < p->count; i++) {
+        cfr_errand_close(p->items[i].errand);
         cfr_secret_free(&p->items[i].content);
         free(p->items[i].path);
     }
@@ -243,8 +328,8 @@ struct cfr_view cfr_daemon_client_secret_get(struct cfr_daemon_client_secrets *p
 
     if (one == NULL)
         return (struct cfr_view){NULL, 0};
-    if (cfr_clock_now().boot_ms - one->read_boot_ms >= REREAD_MS)
-        look_at(one);
+    if (one->errand != NULL || cfr_clock_now().boot_ms - one->read_boot_ms >= REREAD_MS)
+        look_at(one, WAIT_MS);
     content = cfr_view_trim(cfr_secret_view(&one->content));
     return one->good && content.n != 0 ? content : (struct cfr_view){NULL, 0};
 }

@@ -13,7 +13,9 @@ int cfr_daemon_client_secret_open(const struct cfr_config *config, struct cfr_da
                                   struct cfr_err *err);
 /* Makes the files that are not there, or not as they are wanted, each with 32 random bytes in base64url; reads the
  * others. They lie where consumers can write, so a file that cannot be made or read is no error: it is logged, and
- * tried again. A file system that may not answer is not asked. Blocks on disk. */
+ * tried again. A file system that may not answer is not asked. In a directory of another user they are made with that
+ * user's rights. Those on a disk are written by a child, which is waited for 50 ms in all: what takes longer is looked
+ * at again with the next request. Blocks on disk to read. */
 void cfr_daemon_client_secret_make(struct cfr_daemon_client_secrets *p);
 /* Wipes; the files stay. NULL is allowed. */
 void cfr_daemon_client_secret_close(struct cfr_daemon_client_secrets *p);

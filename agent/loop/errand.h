@@ -30,6 +30,8 @@ enum cfr_errand_state {
 int cfr_errand_start(cfr_errand_fn *work, void *ctx, size_t result_bytes, struct cfr_errand **out, struct cfr_err *err);
 /* What became of it so far. Reaps the child. */
 enum cfr_errand_state cfr_errand_look(struct cfr_errand *e);
+/* As cfr_errand_look, after it has ended, or after MS. Blocks. */
+enum cfr_errand_state cfr_errand_wait(struct cfr_errand *e, int64_t ms);
 /* What it left; whole once it is DONE. Lives as long as E. */
 void *cfr_errand_result(const struct cfr_errand *e);
 /* SIGKILL. A child that hangs in the kernel ends when it gets out of there. */

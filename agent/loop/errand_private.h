@@ -12,8 +12,6 @@
 /* As cfr_errand_start, for work in the directory DIR_FD, which is CFR_ERRAND_DIR_FD in the child. */
 int cfr_errand_start_in(int dir_fd, cfr_errand_fn *work, void *ctx, size_t result_bytes, struct cfr_errand **out,
                         struct cfr_err *err);
-/* As cfr_errand_look, after it has ended, or after MS. Blocks. */
-enum cfr_errand_state cfr_errand_wait(struct cfr_errand *e, int64_t ms);
 /* True after cfr_slow_file_guard. */
 bool cfr_slow_file_guarded(void);
 

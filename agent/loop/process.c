@@ -127,7 +127,7 @@ static int check_owner(const char *pid_file, pid_t pid, const struct cfr_file_or
 {
     uid_t uid = owner_of(pid);
 
-    if (origin->shared && (origin->owner == 0 || origin->owner == geteuid()))
+    if ((origin->mode & (S_IWGRP | S_IWOTH)) != 0 && (origin->owner == 0 || origin->owner == geteuid()))
         return cfr_err_set(err, CFR_E_PERM,
                            "%s belongs to user %u, but other users can write it, so the process that it names is not "
                            "signalled: chmod go-w %s",

@@ -131,9 +131,7 @@ static void read_elsewhere(void *ctx, void *result)
         return;
     }
     r->reach = CFR_FILE_ANYWHERE;
-    if (!cfr_errand_as(route.uid, &none, read_it, ctx, result))
-        (void)cfr_err_set(&found->err, CFR_E_INTERNAL, "the process that reads with the rights of user %u broke down",
-                          (unsigned)route.uid);
+    (void)cfr_errand_as(route.uid, &none, read_it, ctx, result, &found->err);
     if (found->err.code == CFR_E_PERM)
         (void)cfr_err_prefix(&found->err,
                              "the path leads through a directory of user %u, and is read with the rights of this user",

@@ -361,6 +361,40 @@ def test_an_authorization_file_in_the_way_stops_only_its_endpoint(agent, home, k
 
 
 @root_only
+@pytest.mark.parametrize("where", ["disk", "memory"])
+def test_an_authorization_file_in_a_consumers_directory_is_made_with_its_rights(agent, home, where):
+    if where == "memory":
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"uid={CONSUMER},gid={CONSUMER}", "none", str(home)], capture_output=True).returncode != 0:
+            lacking("no tmpfs can be mounted")
+    try:
+        path = home / "auth"
+        at, endpoints = served_by(path)
+        agent.configure(agent.credential(), endpoints=endpoints).start()
+        agent.wait_state("fresh")
+        eventually(path.exists, lambda: agent.log)
+        status = path.stat()
+        assert (status.st_uid, status.st_mode & 0o777) == (CONSUMER, 0o600)
+        secret = path.read_text()
+        eventually(lambda: ask(at, "/aws/demo", headers={"Authorization": secret}).status == 200, lambda: agent.log)
+        agent.stop()
+        agent.start()
+        agent.wait_state("fresh")
+        eventually(lambda: ask(at, "/aws/demo", headers={"Authorization": secret}).status == 200, lambda: agent.log)
+        # It cannot be given to root there.
+        agent.stop()
+        path.unlink()
+        at, endpoints = served_by(path, owner="root", group="0")
+        agent.configure(agent.credential(), endpoints=endpoints).start()
+        agent.wait_state("fresh")
+        eventually(lambda: ask(at, "/aws/demo", headers={"Authorization": secret}).status == 503, lambda: agent.log)
+        eventually(lambda: f"the path leads through a directory of user {CONSUMER}" in agent.log, lambda: agent.log)
+    finally:
+        agent.stop()
+        if where == "memory":
+            subprocess.run(["umount", str(home)], check=True)
+
+
+@root_only
 def test_a_held_lock_and_a_sparse_file_keep_nobody_waiting(agent, home):
     as_consumer("mkdir", str(home / ".aws"))
     holder = subprocess.Popen(["setpriv", f"--reuid={CONSUMER}", f"--regid={CONSUMER}", "--clear-groups", "/usr/bin/python3", "-c", f"""

@@ -151,6 +151,37 @@ def test_an_authorization_file_on_a_hung_file_system_keeps_nobody_waiting(agent,
 
 
 @root_only
+@pytest.mark.parametrize("when", ["start", "request"])
+def test_an_authorization_file_on_a_frozen_file_system_keeps_nobody_waiting(agent, frozen, when):
+    """It is to be made at the start, or again after it was removed: a frozen disk is noticed by who writes."""
+    path = frozen / "auth"
+    at, endpoints = served_by(path)
+    agent.configure(agent.credential(), agent.credential("other"), endpoints=endpoints)
+    secret = "x"
+    if when == "request":
+        agent.start()
+        agent.wait_state("fresh")
+        eventually(path.exists, lambda: agent.log)
+        secret = path.read_text()
+        path.unlink()
+    subprocess.run(["fsfreeze", "-f", str(frozen)], check=True)
+    if when == "start":
+        agent.start(wait=False)
+        eventually(agent.socket.exists, lambda: agent.log)
+    answers = []
+    ended = lambda: "its file system has not answered for 10 s" in agent.log  # noqa: E731
+    assert slowest_answer(agent, lambda: answers.append(ask(at, "/aws/demo", headers={"Authorization": secret}).status) or ended()) < HANG_S
+    agent.wait_state("fresh", "other")
+    # A second is what a file that was read holds.
+    assert set(answers) <= ({503} if when == "start" else {200, 503}) and answers[-1] == 503
+    assert len(children(agent)) <= 2, children(agent)
+    subprocess.run(["fsfreeze", "-u", str(frozen)], check=True)
+    eventually(lambda: path.exists() and ask(at, "/aws/demo", headers={"Authorization": path.read_text()}).status == 200,
+               lambda: agent.log)
+    assert when == "start" or path.read_text() == secret
+
+
+@root_only
 def test_a_directory_that_becomes_such_a_link_keeps_nobody_waiting(agent, home, hung):
     """After the publish, and watched: the watch moves to what is there now."""
     out = home / "creds"
