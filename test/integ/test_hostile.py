@@ -12,6 +12,7 @@ from conftest import CREDFRESH, eventually, let_others_in
 from endpoint_client import ask, free_port
 
 CONSUMER = 1234
+GROUP = 4321  # the consumer is not in it
 SANITIZED = b"__asan_init" in open(CREDFRESH, "rb").read()
 HANG_S = 0.3 if SANITIZED else 0.1  # what an answer may take, see slowest_answer
 TURNS = 4     # of a processor that an answer needs
@@ -141,6 +142,21 @@ def test_a_link_where_anybody_can_write_is_not_followed(agent):
     assert list(victim.iterdir()) == []
     as_consumer("rm", str(shared / "app"))
     eventually(lambda: agent.status().get("state") == "fresh", lambda: agent.log)
+
+
+@root_only
+def test_the_group_of_files_does_not_help_a_consumers_link(agent, home):
+    """The child may set the group that the configuration names only where the consumer cannot lead it elsewhere."""
+    victim = agent.dir / "victim"
+    victim.mkdir()
+    os.chown(victim, 0, GROUP)
+    victim.chmod(0o770)
+    as_consumer("ln", "-s", str(victim), str(home / "link"))
+    publish = {**a_directory(home / "link" / "creds"), "owner": str(CONSUMER), "group": str(GROUP)}
+    agent.configure(agent.credential(publish=publish), agent.credential("other"), sandbox={"landlock": False}).start()
+    agent.wait_state("fresh", "other")
+    wait_error(agent, f"user {CONSUMER}")
+    assert list(victim.iterdir()) == []
 
 
 def let_consumer_write(path):

@@ -297,7 +297,10 @@ def test_a_reload_opens_and_closes(agent, wire):
         kept.kill()
         kept.wait()
         kept.stdout.close()
+    # The kernel refuses it: the address is bound to lo again, and the agent sees no connection that it would count.
+    counted = refused_connections(agent, LINK)
     check_refused(there.ask(LINK, secret=secret))
+    assert refused_connections(agent, LINK) == counted
     check_served(here.ask(LINK, secret=secret))
 
 

@@ -3,12 +3,17 @@
 #include "files_scratch.h"
 
 #include "files/file_private.h"
+#include "files/layout_private.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#define KEEP CFR_FILE_KEEP_ID
+#define KEEP      CFR_FILE_KEEP_ID
+#define OTHER     4321
+#define ENTRIES   10000
+#define LOOKS_MAX 4097 /* the last one is not used */
 
 static struct cfr_err err;
 static int dir_fd = -1;
@@ -310,6 +315,88 @@ static void a_refused_owner_is_named_and_what_it_takes(void **state)
     assert_false(exists(in("f")));
 }
 
+/* As for a pid file: who could have written what was read? */
+static void foreign_files_are_trusted_by_owner_mode_and_place(void **state)
+{
+    struct cfr_secret text = {.limit = 64};
+    struct cfr_file_origin origin;
+    char path[PATH_MAX];
+
+    (void)state;
+    assert_int_equal(mkdir(in("d"), 0755), 0);
+    assert_int_equal(mkdir(in("d/e"), 0755), 0);
+    put(in("d/e/f"), "7");
+    (void)snprintf(path, sizeof path, "%s", in("d/e/f"));
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_int_equal(cfr_file_read_foreign(path, &text, &origin, &err), 0);
+    assert_true(origin.trusted);
+    assert_int_equal(origin.mode, 0644);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(chmod(path, i == 0 ? 0664 : 0646), 0);
+        assert_int_equal(cfr_file_read_foreign(path, &text, &origin, &err), 0);
+        assert_false(origin.trusted);
+    }
+    assert_int_equal(chmod(path, 0644), 0);
+    if (geteuid() == 0) {
+        /* In a directory of another user, */
+        assert_int_equal(chown(in("d/e"), OTHER, OTHER), 0);
+        assert_int_equal(cfr_file_read_foreign(path, &text, &origin, &err), 0);
+        assert_false(origin.trusted);
+        /* in ours below one of another user, who can put another in its place, */
+        assert_int_equal(chown(in("d/e"), 0, 0), 0);
+        assert_int_equal(chown(in("d"), OTHER, OTHER), 0);
+        assert_int_equal(cfr_file_read_foreign(path, &text, &origin, &err), 0);
+        assert_false(origin.trusted);
+        /* and of another user. */
+        assert_int_equal(chown(in("d"), 0, 0), 0);
+        assert_int_equal(chown(path, OTHER, OTHER), 0);
+        assert_int_equal(cfr_file_read_foreign(path, &text, &origin, &err), 0);
+        assert_false(origin.trusted);
+        assert_int_equal(origin.owner, OTHER);
+    }
+    cfr_secret_free(&text);
+}
+
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+
+static int looks;
+
+struct dirent *__wrap_readdir(DIR *dir)
+{
+    looks++;
+    return __real_readdir(dir);
+}
+
+static int see_entry(void *ctx, int at, const char *name)
+{
+    (void)ctx;
+    (void)at;
+    (void)name;
+    return 0;
+}
+
+/* Others may have filled it. */
+static void of_a_full_directory_a_part_is_looked_at(void **state)
+{
+    char name[32];
+    int fd;
+
+    (void)state;
+    for (int i = 0; i < ENTRIES; i++) {
+        (void)snprintf(name, sizeof name, "%d", i);
+        fd = open(in(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_true(fd >= 0);
+        (void)close(fd);
+    }
+    looks = 0;
+    assert_int_equal(cfr_file_remove_temps(dir_fd, NULL, &err), 0);
+    assert_in_range(looks, LOOKS_MAX / 2, LOOKS_MAX);
+    looks = 0;
+    assert_int_equal(cfr_layout_each(dir_fd, see_entry, NULL, &err), 0);
+    assert_in_range(looks, LOOKS_MAX / 2, LOOKS_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +413,8 @@ int main(void)
         SCRATCH_TEST(overwrite_keeps_the_inode),
         SCRATCH_TEST(overwrite_that_may_not_set_the_mode_changes_nothing),
         SCRATCH_TEST(a_refused_owner_is_named_and_what_it_takes),
+        SCRATCH_TEST(foreign_files_are_trusted_by_owner_mode_and_place),
+        SCRATCH_TEST(of_a_full_directory_a_part_is_looked_at),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -410,6 +410,18 @@ static void a_removed_secret(void **state)
 }
 
 /* As network file systems do. */
+/* As of state_dir, before anything is in it. */
+static void a_made_directory(void **state)
+{
+    int fd;
+
+    (void)state;
+    begin();
+    fd = cfr_path_open_dir(in("made/deep/down"), true, 0700, &err);
+    end(fd < 0 ? fd : 0, 3);
+    (void)close(fd);
+}
+
 static void an_interrupted_sync_is_repeated(void **state)
 {
     (void)state;
@@ -425,13 +437,10 @@ static void an_interrupted_sync_is_repeated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(a_generation),
-        SCRATCH_TEST(a_single_file),
-        SCRATCH_TEST(a_file_in_place),
-        SCRATCH_TEST(a_profile),
-        SCRATCH_TEST(the_state),
-        SCRATCH_TEST(a_removed_secret),
-        SCRATCH_TEST(an_interrupted_sync_is_repeated),
+        SCRATCH_TEST(a_generation),     SCRATCH_TEST(a_single_file),
+        SCRATCH_TEST(a_file_in_place),  SCRATCH_TEST(a_profile),
+        SCRATCH_TEST(the_state),        SCRATCH_TEST(a_removed_secret),
+        SCRATCH_TEST(a_made_directory), SCRATCH_TEST(an_interrupted_sync_is_repeated),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
