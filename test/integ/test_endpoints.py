@@ -43,11 +43,11 @@ def aws(agent, at, path="/aws/demo", headers=None, **how):
 
 
 def wait_served(agent, at, path="/aws/demo"):
-    """The first answer with credentials; an agent that was killed may not listen again yet."""
+    """The first answer with credentials; an agent that was killed may not listen again yet, or be writing the secret."""
     def served():
         try:
             answer = aws(agent, at, path)
-        except ConnectionError:
+        except (ConnectionError, FileNotFoundError):
             return None
         return answer if answer.status == 200 else None
 
