@@ -4,6 +4,7 @@
 
 #include "agent/loop/launcher.h"
 #include "agent/loop/sandbox.h"
+#include "agent/loop/slow_write.h"
 #include "agent/publish/targets.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -15,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BIT(cap) (UINT64_C(1) << (cap))
@@ -22,7 +25,9 @@
 #define ALWAYS                                                                                                         \
     (BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FOWNER) | BIT(CAP_FSETID) | BIT(CAP_SETUID) | BIT(CAP_SETGID) |  \
      BIT(CAP_KILL))
-#define LOW_PORT 1024
+#define LOW_PORT   1024
+#define MAKE_MS    500
+#define MAKE_LOOKS 10
 
 static const char *const names[CFR_PARTS] = {"no_new_privs", "capabilities", "seccomp", "landlock"};
 
@@ -88,7 +93,19 @@ static void give_client_secret(void *ctx, const struct cfr_config_endpoint *endp
     give_parent(ctx, secret->file);
 }
 
-/* Where C has files made: a directory's parent, too, because it is made and replaced there. */
+/* The parent of a directory, too, because it is made there; but for one in /, which is there already. */
+static void give_target(const struct directories *d, const struct cfr_config_publish *p)
+{
+    const char *path = cfr_publish_path(p);
+    struct stat st;
+
+    if (p->directory != NULL && strrchr(path, '/') == path && lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        d->fn(d->ctx, path);
+    else
+        give_parent(d, path);
+}
+
+/* Where C has files made. */
 static void each_directory(const struct cfr_config *c, struct directories *d)
 {
     d->fn(d->ctx, c->state_dir);
@@ -101,53 +118,89 @@ static void each_directory(const struct cfr_config *c, struct directories *d)
         const struct cfr_config_credential *one = cfr_config_at(c, i);
 
         for (size_t k = 0; k < one->publish.count; k++)
-            give_parent(d, cfr_publish_path((const struct cfr_config_publish *)one->publish.items + k));
+            give_target(d, (const struct cfr_config_publish *)one->publish.items + k);
     }
 }
 
 /* ---- giving up ---- */
 
-static bool is_covered(const struct cfr_daemon_sandbox *s, const char *directory)
+/* NAME: a path in the directory to make. */
+static int make_parents(int dir_fd, const char *name, struct cfr_view content, struct cfr_err *err)
+{
+    const char *last;
+    int fd = cfr_path_open_parent(name, true, &last, err);
+
+    (void)dir_fd;
+    (void)content;
+    if (fd < 0)
+        return fd;
+    (void)close(fd);
+    return 0;
+}
+
+/* Makes DIRECTORY, as a publish would, below NEAREST. A disk that is frozen is not waited for. */
+static int make_directory(const char *directory, const char *nearest, struct cfr_err *err)
+{
+    const struct timespec pause = {.tv_nsec = MAKE_MS * 1000000 / MAKE_LOOKS};
+    struct cfr_slow_write write = {.next = NULL};
+    char inside[PATH_MAX + 2];
+    const char *name;
+    int rc = CFR_SLOW_WRITE_UNDER_WAY;
+    int fd;
+
+    (void)snprintf(inside, sizeof inside, "%s/x", nearest[1] != '\0' ? nearest : "");
+    fd = cfr_path_open_parent(inside, false, &name, err);
+    if (fd < 0)
+        return fd;
+    (void)snprintf(inside, sizeof inside, "%s/x", directory);
+    for (int i = 0; i < MAKE_LOOKS && rc == CFR_SLOW_WRITE_UNDER_WAY; i++) {
+        if (i != 0)
+            (void)nanosleep(&pause, NULL);
+        rc = cfr_slow_write(&write, fd, make_parents, inside, (struct cfr_view){NULL, 0}, err);
+    }
+    cfr_slow_write_close(&write);
+    (void)close(fd);
+    return rc == CFR_SLOW_WRITE_UNDER_WAY ? cfr_err_set(err, CFR_E_TIMEOUT, "the file system does not answer") : rc;
+}
+
+static bool is_given(const struct cfr_daemon_sandbox *s, const char *directory)
 {
     for (size_t i = 0; i < s->directory_count; i++) {
-        if (cfr_sandbox_covers(s->directories[i], directory))
+        if (strcmp(s->directories[i], directory) == 0)
             return true;
     }
     return false;
 }
 
-/* False also where a link of another user's would have to be followed, or a file system asked that may not answer: its
- * mount point's parent is good for what is beneath. */
-static bool is_there(const char *path)
-{
-    char inside[PATH_MAX + 2];
-    struct cfr_route route;
-    const char *name;
-    int fd;
-
-    cfr_route_find(path, true, false, &route);
-    (void)snprintf(inside, sizeof inside, "%s/x", path);
-    fd = route.storage != CFR_ROUTE_REMOTE ? cfr_path_open_parent(inside, false, &name, NULL) : -1;
-    if (fd < 0)
-        return false;
-    (void)close(fd);
-    return true;
-}
-
-/* What does not exist yet is made in the nearest directory that does. */
+/* What does not exist yet is made, because nothing narrower than the nearest directory that does could be allowed.
+ * Where a publish makes it with another user's rights, that directory is this user's, or below one. */
 static void add_directory(void *ctx, const char *directory)
 {
     struct cfr_daemon_sandbox *s = ctx;
+    struct cfr_err err = {0};
+    struct cfr_route route;
     char path[PATH_MAX];
     char **more;
+    int rc = CFR_E_PATH;
 
     (void)snprintf(path, sizeof path, "%s", directory);
-    while (path[1] != '\0' && !is_there(path)) {
-        char *slash = strrchr(path, '/');
-
-        slash[slash == path ? 1 : 0] = '\0';
+    cfr_sandbox_nearest(path);
+    cfr_route_find(directory, true, false, &route);
+    if (strcmp(path, directory) != 0 && route.storage != CFR_ROUTE_REMOTE && !route.blocked &&
+        (!route.foreign || geteuid() != 0)) {
+        rc = make_directory(directory, path, &err);
+        if (rc == 0)
+            (void)snprintf(path, sizeof path, "%s", directory);
+        else
+            cfr_log(CFR_LOG_WARN, NULL, NULL, "cannot make %s: %s%s", directory, err.text,
+                    path[1] == '\0' ? "; make it, and restart the agent, which may not make it later (landlock)" : "");
     }
-    if (is_covered(s, path))
+    if (path[1] == '\0') {
+        if (rc == CFR_E_PATH)
+            (void)snprintf(s->in_root, sizeof s->in_root, "%s", directory);
+        return;
+    }
+    if (is_given(s, path))
         return;
     more = realloc(s->directories, (s->directory_count + 1) * sizeof *more);
     if (more == NULL)
@@ -173,6 +226,10 @@ static int confine_part(struct cfr_daemon_sandbox *s, enum cfr_daemon_part part,
         return cfr_sandbox_seccomp(err);
     default:
         each_directory(config, &d);
+        if (s->in_root[0] != '\0')
+            return cfr_err_set(err, CFR_E_PATH,
+                               "it would allow to write everywhere, for %s: use paths that are not directly in /",
+                               s->in_root);
         return cfr_sandbox_landlock((const char *const *)s->directories, s->directory_count, err);
     }
 }
@@ -261,12 +318,14 @@ static void check_directory(void *ctx, const char *directory)
 {
     struct check *check = ctx;
 
-    if (check->rc == 0 && cfr_sandbox_has_lost(directory) && is_new(check, directory))
+    if (check->rc != 0 || !is_new(check, directory))
+        return;
+    if (cfr_sandbox_has_lost(directory))
         check->rc = cfr_err_set(check->err, CFR_E_CONFIG,
                                 "%s, or a directory above, was removed or made again since the agent started, and its "
                                 "sandbox (landlock) lets it write to the old one only: restart it",
                                 directory);
-    if (check->rc == 0 && !is_covered(check->s, directory))
+    else if (!cfr_sandbox_allows(directory))
         check->rc = cfr_err_set(check->err, CFR_E_CONFIG,
                                 "%s is outside of the directories that the agent may write to since its start: restart "
                                 "it (or run it with sandbox.landlock: false)",

@@ -18,6 +18,7 @@ struct cfr_daemon_sandbox {
     uint64_t kept;
     char **directories; /* that may be written to; heap */
     size_t directory_count;
+    char in_root[CFR_ERR_TEXT_MAX / 4]; /* what only the right to write everywhere would allow; empty: nothing */
 };
 
 /* Gives up what CONFIG does not need, and appends to SUMMARY what is in force. What this machine

@@ -241,14 +241,33 @@ static void remember(const char *directory, int fd)
         free(one.path);
 }
 
+/* Follows no link of another user. */
+static int open_directory(const char *path, struct cfr_err *err)
+{
+    char inside[PATH_MAX + 2];
+    const char *name;
+
+    (void)snprintf(inside, sizeof inside, "%s/x", path[1] != '\0' ? path : "");
+    return cfr_path_open_parent(inside, false, &name, err);
+}
+
+/* The same where no file system has to be asked that may not answer; else CFR_E_PATH. */
+static int open_answering(const char *path)
+{
+    struct cfr_route route;
+
+    cfr_route_find(path, true, false, &route);
+    return route.storage != CFR_ROUTE_REMOTE ? open_directory(path, NULL) : CFR_E_PATH;
+}
+
 static int add_directory(int ruleset, const char *directory, uint64_t allowed, struct cfr_err *err)
 {
     struct landlock_path_beneath_attr rule = {.allowed_access = allowed};
     int rc = 0;
 
-    rule.parent_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    rule.parent_fd = open_directory(directory, err);
     if (rule.parent_fd < 0)
-        return cfr_err_sys(err, errno, "cannot open the directory %s", directory);
+        return rule.parent_fd;
     if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)
         rc = cfr_err_sys(err, errno, "cannot leave %s writable", directory);
     else
@@ -283,7 +302,8 @@ int cfr_sandbox_landlock(const char *const *directories, size_t count, struct cf
     return rc;
 }
 
-bool cfr_sandbox_covers(const char *directory, const char *path)
+/* By their texts. */
+static bool is_beneath(const char *directory, const char *path)
 {
     size_t n = strlen(directory);
 
@@ -293,16 +313,10 @@ bool cfr_sandbox_covers(const char *directory, const char *path)
 /* False also where it cannot be told. */
 static bool is_lost(const struct granted *g)
 {
-    char inside[PATH_MAX + 2];
-    struct cfr_route route;
     struct statx now;
-    const char *name;
-    int fd;
+    int fd = open_answering(g->path);
     bool lost;
 
-    cfr_route_find(g->path, true, false, &route);
-    (void)snprintf(inside, sizeof inside, "%s/x", g->path);
-    fd = route.storage != CFR_ROUTE_REMOTE ? cfr_path_open_parent(inside, false, &name, NULL) : CFR_E_PATH;
     if (fd < 0)
         return fd == CFR_E_MISSING;
     lost = read_identity(fd, &now) && !is_same_directory(&now, &g->identity);
@@ -315,13 +329,63 @@ bool cfr_sandbox_has_lost(const char *path)
     bool lost = false;
 
     for (size_t i = 0; i < granted.count; i++) {
-        if (!cfr_sandbox_covers(granted.items[i].path, path))
+        if (!is_beneath(granted.items[i].path, path))
             continue;
         if (!is_lost(&granted.items[i]))
             return false;
         lost = true;
     }
     return lost;
+}
+
+void cfr_sandbox_nearest(char *path)
+{
+    int fd = open_answering(path);
+
+    while (fd < 0 && path[1] != '\0') {
+        char *slash = strrchr(path, '/');
+
+        slash[slash == path ? 1 : 0] = '\0';
+        fd = open_answering(path);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static bool is_granted(const struct statx *directory)
+{
+    for (size_t i = 0; i < granted.count; i++) {
+        if (is_same_directory(&granted.items[i].identity, directory))
+            return true;
+    }
+    return false;
+}
+
+bool cfr_sandbox_allows(const char *path)
+{
+    struct statx before = {.stx_mask = 0};
+    struct statx now;
+    char nearest[PATH_MAX];
+    bool found = false;
+    int fd;
+
+    (void)snprintf(nearest, sizeof nearest, "%s", path);
+    cfr_sandbox_nearest(nearest);
+    fd = open_answering(nearest);
+    /* The root is above itself. */
+    while (!found && fd >= 0 && read_identity(fd, &now) &&
+           (before.stx_mask == 0 || !is_same_directory(&before, &now))) {
+        int above = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        (void)close(fd);
+        fd = above;
+        before = now;
+        found = is_granted(&now);
+    }
+    if (fd < 0)
+        return true;
+    (void)close(fd);
+    return found;
 }
 
 void cfr_sandbox_explain(const char *path, struct cfr_err *err)
@@ -332,5 +396,10 @@ void cfr_sandbox_explain(const char *path, struct cfr_err *err)
         (void)cfr_err_set(err, why.code,
                           "%s; a directory above was removed or made again since the agent started, and its sandbox "
                           "(landlock) lets it write to the old one only: restart it",
+                          why.text);
+    else if (why.code == CFR_E_PERM && granted.count != 0 && !cfr_sandbox_allows(path))
+        (void)cfr_err_set(err, why.code,
+                          "%s; a link leads outside of the directories that the agent may write to since its start "
+                          "(landlock): restart it",
                           why.text);
 }

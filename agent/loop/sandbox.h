@@ -25,8 +25,12 @@ int cfr_sandbox_seccomp(struct cfr_err *err);
 /* Nothing is made, changed or removed but beneath the COUNT directories, which exist, and no program is run. Needs the
  * same. CFR_E_MISSING where the kernel has no Landlock. */
 int cfr_sandbox_landlock(const char *const *directories, size_t count, struct cfr_err *err);
-/* True if PATH is DIRECTORY or lies beneath it, by their texts. */
-bool cfr_sandbox_covers(const char *directory, const char *path);
+/* Shortens PATH (absolute) to the nearest directory that exists. Behind a link of another user, or in a file system
+ * that may not answer, none does. */
+void cfr_sandbox_nearest(char *path);
+/* False if PATH (absolute) is made or changed outside of these directories. Links are followed; true where this cannot
+ * be told. */
+bool cfr_sandbox_allows(const char *path);
 /* True if PATH (absolute) lies beneath one of these directories that was removed or made again since: Landlock knows
  * the old one, so nothing can be made there. Asks no file system that may not answer. */
 bool cfr_sandbox_has_lost(const char *path);

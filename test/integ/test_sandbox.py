@@ -2,6 +2,7 @@
 """The agent's sandbox: what is in force, what each key turns off, and what a reload may not ask for any more."""
 import json
 import os
+import pathlib
 import re
 import shutil
 
@@ -100,6 +101,53 @@ def test_a_reload_cannot_ask_for_what_was_given_up(agent, tmp_path):
     agent.configure(agent.credential(), sandbox={"landlock": False})
     code, answer = agent.request("POST", "/v1/reload")
     assert code == 400 and "sandbox.landlock cannot be turned off while the agent runs" in json.dumps(answer)
+
+
+def test_what_is_missing_opens_nothing_above(agent, tmp_path):
+    """The directories of a target are made at the start: Landlock would else have to allow the nearest one that is there."""
+    top = tmp_path / "top"
+    top.mkdir()
+    (top / "beside").mkdir()
+    path = top / "missing/deep/er/creds.json"
+    agent.configure(agent.credential(publish={"file": {"path": str(path), "format": "json"}})).start()
+    if not parts(agent)["landlock"]["on"]:
+        pytest.skip("the kernel has no Landlock")
+    eventually(path.exists, lambda: agent.log)
+    for other in (top / "beside/creds.json", top / "missing/creds.json"):
+        agent.configure(agent.credential(publish={"file": {"path": str(other), "format": "json"}}))
+        code, answer = agent.request("POST", "/v1/reload")
+        assert code == 400 and "is outside of the directories" in json.dumps(answer) and "restart it" in json.dumps(answer)
+
+
+def test_a_target_in_the_root_is_told(agent):
+    """Nothing but the right to write everywhere would allow it."""
+    agent.configure(agent.credential(publish={"file": {"path": f"/credfresh-test-{os.getpid()}.json", "format": "json"}})).start()
+    try:
+        state = parts(agent)["landlock"]
+        assert not state["on"]
+        if "it would allow to write everywhere" not in state["why_not"]:
+            pytest.skip("the kernel has no Landlock")
+        assert "use paths that are not directly in /" in agent.run("status").stdout
+    finally:
+        agent.stop()
+        pathlib.Path(f"/credfresh-test-{os.getpid()}.json").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_a_reload_behind_a_link_that_leads_elsewhere(agent, tmp_path, kind):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (agent.dir / "link").symlink_to(elsewhere)
+    agent.configure().start()
+    agent.wait_state("fresh")
+    if not parts(agent)["landlock"]["on"]:
+        pytest.skip("the kernel has no Landlock")
+    path = str(agent.dir / "link/creds")
+    publish = ({"file": {"path": path, "format": "json"}} if kind == "file" else
+               {"directory": path, "files": [{"name": "j", "format": "json"}]})
+    agent.configure(agent.credential(publish=publish))
+    code, answer = agent.request("POST", "/v1/reload")
+    assert code == 400 and "restart it" in json.dumps(answer)
 
 
 @pytest.mark.parametrize("next_sandbox", [{"seccomp": True, "landlock": False}, {"landlock": False}])
