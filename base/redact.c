@@ -45,7 +45,7 @@ static size_t begins(struct cfr_view text, struct cfr_view secret)
 {
     size_t n = secret.n < SHARED ? secret.n : SHARED;
 
-    return n <= text.n && memmem(secret.p, secret.n, text.p, n) != NULL ? n : 0;
+    return n != 0 && n <= text.n && memmem(secret.p, secret.n, text.p, n) != NULL ? n : 0;
 }
 
 static bool is_alnum(char c)

@@ -235,9 +235,13 @@ static bool wait_once(const struct cfr_cli_options *o, const char *socket, int64
 {
     struct cfr_cli_answer answer;
     const struct cfr_json *list;
-    int rc = cfr_cli_list_within(cfr_cli_limit_ms(end_ms), socket, &answer, &list, err);
+    struct cfr_err why = {0};
+    int rc = cfr_cli_list_within(cfr_cli_limit_ms(end_ms), socket, &answer, &list, &why);
     bool good = false;
 
+    /* The last request may be cut off by the time limit: what was answered before says more. */
+    if (rc != 0 && (rc != CFR_E_TIMEOUT || err->code == 0))
+        *err = why;
     w->refused = rc == CFR_E_REJECTED && answer.status < 500;
     if (rc == 0) {
         *err = (struct cfr_err){0};
