@@ -286,7 +286,6 @@ void cfr_daemon_confine_free(struct cfr_daemon_sandbox *s)
 /* ---- a new configuration ---- */
 
 struct check {
-    const struct cfr_daemon_sandbox *s;
     const struct cfr_config *now;
     struct cfr_err *err;
     int rc;
@@ -335,7 +334,7 @@ static void check_directory(void *ctx, const char *directory)
 int cfr_daemon_confine_check(const struct cfr_daemon_sandbox *s, const struct cfr_config *now,
                              const struct cfr_config *next, struct cfr_err *err)
 {
-    struct check check = {.s = s, .now = now, .err = err};
+    struct check check = {.now = now, .err = err};
     struct directories d = {check_directory, &check};
     uint64_t missing = capabilities_for(next) & s->had & ~s->kept;
 

@@ -103,53 +103,6 @@ def test_a_reload_cannot_ask_for_what_was_given_up(agent, tmp_path):
     assert code == 400 and "sandbox.landlock cannot be turned off while the agent runs" in json.dumps(answer)
 
 
-def test_what_is_missing_opens_nothing_above(agent, tmp_path):
-    """The directories of a target are made at the start: Landlock would else have to allow the nearest one that is there."""
-    top = tmp_path / "top"
-    top.mkdir()
-    (top / "beside").mkdir()
-    path = top / "missing/deep/er/creds.json"
-    agent.configure(agent.credential(publish={"file": {"path": str(path), "format": "json"}})).start()
-    if not parts(agent)["landlock"]["on"]:
-        pytest.skip("the kernel has no Landlock")
-    eventually(path.exists, lambda: agent.log)
-    for other in (top / "beside/creds.json", top / "missing/creds.json"):
-        agent.configure(agent.credential(publish={"file": {"path": str(other), "format": "json"}}))
-        code, answer = agent.request("POST", "/v1/reload")
-        assert code == 400 and "is outside of the directories" in json.dumps(answer) and "restart it" in json.dumps(answer)
-
-
-def test_a_target_in_the_root_is_told(agent):
-    """Nothing but the right to write everywhere would allow it."""
-    agent.configure(agent.credential(publish={"file": {"path": f"/credfresh-test-{os.getpid()}.json", "format": "json"}})).start()
-    try:
-        state = parts(agent)["landlock"]
-        assert not state["on"]
-        if "it would allow to write everywhere" not in state["why_not"]:
-            pytest.skip("the kernel has no Landlock")
-        assert "use paths that are not directly in /" in agent.run("status").stdout
-    finally:
-        agent.stop()
-        pathlib.Path(f"/credfresh-test-{os.getpid()}.json").unlink(missing_ok=True)
-
-
-@pytest.mark.parametrize("kind", ["file", "directory"])
-def test_a_reload_behind_a_link_that_leads_elsewhere(agent, tmp_path, kind):
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (agent.dir / "link").symlink_to(elsewhere)
-    agent.configure().start()
-    agent.wait_state("fresh")
-    if not parts(agent)["landlock"]["on"]:
-        pytest.skip("the kernel has no Landlock")
-    path = str(agent.dir / "link/creds")
-    publish = ({"file": {"path": path, "format": "json"}} if kind == "file" else
-               {"directory": path, "files": [{"name": "j", "format": "json"}]})
-    agent.configure(agent.credential(publish=publish))
-    code, answer = agent.request("POST", "/v1/reload")
-    assert code == 400 and "restart it" in json.dumps(answer)
-
-
 @pytest.mark.parametrize("next_sandbox", [{"seccomp": True, "landlock": False}, {"landlock": False}])
 def test_a_reload_cannot_turn_a_part_on(agent, next_sandbox):
     """It would be believed to be on."""
@@ -197,3 +150,85 @@ def test_a_directory_that_was_made_again_takes_a_restart(agent, tmp_path, again)
     agent.start()
     agent.wait_state("fresh", "third")
     agent.wait_state("fresh")
+
+
+def one_file(path):
+    return {"file": {"path": str(path), "format": "json"}}
+
+
+def start(agent, *credentials):
+    agent.configure(*credentials).start()
+    agent.wait_state("fresh")
+    if not parts(agent)["landlock"]["on"]:
+        pytest.skip("the kernel has no Landlock")
+
+
+def reload_refused(agent, *credentials):
+    agent.configure(*credentials)
+    code, answer = agent.request("POST", "/v1/reload")
+    answer = json.dumps(answer)
+    assert code == 400 and "is outside of the directories" in answer and "restart it" in answer, answer
+
+
+def test_missing_directories_open_nothing_above_them(agent, tmp_path):
+    """The nearest directory that exists may be /run, or /."""
+    demo = agent.credential(publish=one_file(tmp_path / "missing" / "deep" / "creds.json"))
+    start(agent, demo)
+    assert (tmp_path / "missing" / "deep").stat().st_mode & 0o777 == 0o755
+    assert (tmp_path / "missing" / "deep" / "creds.json").exists()
+    reload_refused(agent, demo, agent.credential("other", publish=one_file(tmp_path / "else" / "creds.json")))
+    agent.configure(demo, agent.credential("other", publish=one_file(tmp_path / "missing" / "deep" / "more" / "creds.json")))
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    agent.wait_state("fresh", "other")
+
+
+@pytest.mark.skipif(not os.access("/", os.W_OK), reason="writes in /")
+def test_a_file_in_the_root_directory_leaves_landlock_out(agent):
+    """It would allow to write everywhere, and still be reported as on."""
+    path = pathlib.Path(f"/credfresh-test-{os.getpid()}.json")
+    try:
+        agent.configure(agent.credential(publish=one_file(path))).start()
+        agent.wait_state("fresh")
+        landlock = parts(agent)["landlock"]
+        assert not landlock["on"] and "it would allow to write everywhere" in landlock["why_not"], landlock
+        assert metrics_of(agent)["landlock"] == "0"
+        line = next(line for line in agent.log.splitlines() if " sandbox: " in line)
+        assert "without landlock (it would allow to write everywhere" in line
+        assert "sandbox without landlock: it would allow to write everywhere" in agent.run("status").stdout
+        assert "it would allow to write everywhere" in agent.run("doctor", "--offline", "-v").stdout
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@pytest.mark.skipif(not os.access("/", os.W_OK), reason="writes in /")
+def test_a_directory_in_the_root_directory_is_allowed_by_itself(agent, tmp_path):
+    path = pathlib.Path(f"/credfresh-test-{os.getpid()}")
+    path.mkdir()
+    try:
+        demo = agent.credential(publish={"directory": str(path), "files": [{"name": "token", "format": "token"}]})
+        start(agent, demo)
+        assert (path / "token").exists()
+        reload_refused(agent, demo, agent.credential("other", publish=one_file(tmp_path / "creds.json")))
+    finally:
+        agent.stop()
+        shutil.rmtree(path)
+
+
+def test_a_link_below_an_allowed_directory(agent, tmp_path):
+    """What its path seems to allow, the kernel refuses."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (agent.dir / "link").symlink_to(elsewhere)
+    other = agent.credential("other", publish=one_file(agent.dir / "link" / "creds.json"))
+    start(agent, agent.credential())
+    reload_refused(agent, agent.credential(), other)
+    agent.stop()
+    start(agent, agent.credential(), other)
+    agent.wait_state("fresh", "other")
+    # Later the link leads to yet another place.
+    (tmp_path / "third").mkdir()
+    (agent.dir / "link").unlink()
+    (agent.dir / "link").symlink_to(tmp_path / "third")
+    words = "a link leads outside of the directories that the agent may write to since its start (landlock): restart it"
+    assert agent.request("POST", "/v1/credentials/other/rotate")[0] == 202
+    eventually(lambda: words in ((agent.status("other").get("last_error") or {}).get("message", "")), lambda: agent.log)
