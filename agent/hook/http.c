@@ -62,7 +62,8 @@ static int check_request(const void *node, struct cfr_err *err)
 #define AT(member) offsetof(struct config, member)
 static const struct cfr_field fields[] = {
     {FIELD(url, STRING), .flags = CFR_FIELD_REQUIRED, .min = 8, .max = 2048,
-     .doc = CFR_DOC("https, or http to a literal loopback address (127.0.0.0/8, [::1]). Redirects are not followed.")},
+     .doc = CFR_DOC("https, or http to a literal loopback address (127.0.0.0/8, [::1]). Redirects are not followed. "
+                    "The query is not shown in the log, status and metrics; the path is.")},
     {FIELD(method, ENUM), .fallback = "POST", .choices = methods, .doc = CFR_DOC("The request has no body.")},
     {FIELD(expect, INT), .min = 200, .max = 599,
      .doc = CFR_DOC("The status that means success. Default: any from 200 to 299.")},
@@ -84,11 +85,12 @@ static const struct cfr_table table = {
     .doc = CFR_DOC("An HTTP request."),
 };
 
+/* The query may be a secret, such as ?token=. */
 static void describe_http(const void *config, char text[CFR_HOOK_NAME_MAX])
 {
     const struct config *c = config;
 
-    (void)snprintf(text, CFR_HOOK_NAME_MAX, "http %s %s", methods[c->method], c->url);
+    (void)snprintf(text, CFR_HOOK_NAME_MAX, "http %s %.*s", methods[c->method], (int)strcspn(c->url, "?"), c->url);
 }
 
 static const char *acknowledge_header(const void *config)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Hooks: signals, commands and requests to consumers, successful and failing."""
+import json
 import http.server
 import os
 import shutil
@@ -374,11 +375,25 @@ def test_a_request(hooked, receiver, method):
     agent = hooked({"http": {"url": receiver.url + "/-/reload?now=1", "method": method}})
     agent.start()
     told = wait_hook(agent, "ok")
-    assert told["name"] == f"http {method} {receiver.url}/-/reload?now=1"
+    assert told["name"] == f"http {method} {receiver.url}/-/reload"
     (verb, path, headers, body), = receiver.requests
     assert (verb, path, body) == (method, "/-/reload?now=1", b"")
     assert headers["X-Credfresh-Credential"] == "demo" and headers["X-Credfresh-Generation"] == "1"
     assert "Authorization" not in headers and "Expect" not in headers
+
+
+def test_the_query_of_a_url_is_shown_nowhere(hooked, receiver):
+    receiver.status = 503
+    agent = hooked({"http": {"url": receiver.url + "/?token=hook-secret"}}, {"http": {"url": "http://127.0.0.1:1/?token=hook-secret"}})
+    agent.start()
+    wait_hook(agent, "failed")
+    wait_hook(agent, "failed", 1)
+    shown = agent.log + agent.request("GET", "/metrics")[1] + json.dumps(agent.request("GET", "/v1/credentials")[1])
+    for argv in (("status",), ("check",), ("doctor", "--timeout", "5s")):
+        done = agent.run(*argv)
+        shown += done.stdout + done.stderr
+    assert receiver.url + "/" in shown and "hook-secret" not in shown and "token=" not in shown
+    assert receiver.requests[0][1] == "/?token=hook-secret"
 
 
 def test_the_status_that_is_expected(hooked, receiver):
