@@ -35,8 +35,9 @@ static bool has_ended(int fd)
     int64_t pid;
 
     read_holder(fd, text);
-    return cfr_view_int(cfr_view_of(text), &pid) && pid > 0 && pid <= INT_MAX && kill((pid_t)pid, 0) != 0 &&
-           errno == ESRCH;
+    /* Or it was us, who let go of it: a child that has just begun still has it. */
+    return cfr_view_int(cfr_view_of(text), &pid) && pid > 0 && pid <= INT_MAX &&
+           (pid == getpid() || (kill((pid_t)pid, 0) != 0 && errno == ESRCH));
 }
 
 /* An agent that was killed may have left a child that still writes a file, and has the lock until then. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The real binaries, the local cloud, and helpers that wait for conditions: what the integration tests share with the benchmarks,
 which do without pytest."""
+import atexit
 import http.client
 import itertools
 import json
@@ -120,6 +121,19 @@ class LocalCloud:
         self.log.close()
 
 
+MEMORY = pathlib.Path("/dev/shm")
+numbers = itertools.count(1)
+
+
+def state_of(directory):
+    """In memory, where a record is written before anything else is done; test_frozen_state.py is about disks."""
+    if MEMORY in directory.parents or not os.access(MEMORY, os.W_OK):
+        return directory / "state"
+    made = MEMORY / f"credfresh-state-{os.getpid()}-{next(numbers)}"
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
 class Agent:
     """A configuration, and a running `credfresh run` with it."""
 
@@ -128,7 +142,7 @@ class Agent:
         self.dir.mkdir(parents=True, exist_ok=True)
         self.cloud = cloud
         self.config_path = self.dir / "credfresh.yaml"
-        self.state = self.dir / "state"
+        self.state = state_of(self.dir)
         self.socket = self.state / "control.sock"
         self.log_path = self.dir / "agent.log"
         self.out = self.dir / "out"
@@ -171,6 +185,12 @@ class Agent:
         """A subcommand with this configuration, to its end."""
         return subprocess.run([CREDFRESH, argv[0], "-c", str(self.config_path), *argv[1:]], capture_output=True,
                               text=True, timeout=timeout, env={**os.environ, **(env or {})}, cwd=self.dir)
+
+    def keep_state_in(self, directory):
+        """Before it is configured."""
+        self.state = directory
+        self.socket = directory / "control.sock"
+        return self
 
     def kill(self):
         self.process.kill()

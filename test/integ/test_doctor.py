@@ -212,7 +212,7 @@ def test_link_that_leads_nowhere(sick):
 def test_token_that_is_not_ours_to_read(sick):
     token = token_file(sick)
     os.chmod(token["file"], 0o600)
-    sick.configure(token_only(sick, token=token))
+    sick.keep_state_in(sick.dir / "state").configure(token_only(sick, token=token))
     let_others_in(sick.dir)
     report = doctor(sick, "--offline", wrapper=AS_NOBODY)
     found = report.one("volume.rights", "wrong", "uid 65534 gid 65534 may not read", "mode 0600, owner 0:0")

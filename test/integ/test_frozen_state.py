@@ -25,15 +25,10 @@ def freezer(frozen):  # noqa: F811
     return lambda on: subprocess.run(["fsfreeze", "-f" if on else "-u", str(frozen)], check=True)
 
 
-def keep_state_in(agent, directory):
-    agent.state = directory
-    agent.socket = directory / "control.sock"
-
-
 @pytest.fixture
 def agent(agent_factory, cloud, frozen):  # noqa: F811
     made = agent_factory(cloud)
-    keep_state_in(made, frozen / "state")
+    made.keep_state_in(frozen / "state")
     yield made
     subprocess.run(["fsfreeze", "-u", str(frozen)], capture_output=True)
     made.stop()

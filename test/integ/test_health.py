@@ -357,7 +357,7 @@ def test_many_connections_at_once(agent):
 
 @root_only
 def test_another_user_is_refused(agent):
-    agent.start()
+    agent.keep_state_in(agent.dir / "state").configure().start()
     agent.wait_generation(1)
     code = """
 import http.client, socket, sys

@@ -270,16 +270,15 @@ def test_a_terminal_is_safe_from_a_socket_that_lies(tmp_path, argv):
     (200, b'{"credentials": null}', "has no list of credentials"), (200, b'{"credentials": {}}', "has no list of credentials")])
 def test_an_error_is_no_success(tmp_path, status, body, says):
     """`wait` is a readiness probe: an answer without the list says nothing good."""
-    path = str(tmp_path / "sock")
-    with Liar(path, status, body) as liar:
-        for argv in (("wait",), ("wait", "demo"), ("rotate", "--all"), ("rotate", "demo"), ("status", "--exit-code")):
+    for i, argv in enumerate((("wait",), ("wait", "demo"), ("rotate", "--all"), ("rotate", "demo"), ("status", "--exit-code"))):
+        path = str(tmp_path / f"sock-{i}")
+        with Liar(path, status, body) as liar:
             limit = ["--timeout", "2s"] if argv[0] == "wait" else []
-            before = liar.requests
             done = subprocess.run([CREDFRESH, *argv, *limit, "-s", path], capture_output=True, text=True, timeout=20)
             assert (done.returncode, done.stdout) == (6, "") and says in done.stderr, (argv, done)
             # Only an error of the agent itself can pass.
-            assert (liar.requests - before > 1) == (argv[0] == "wait" and status == 500), argv
-        liar.shutdown()
+            assert (liar.requests > 1) == (argv[0] == "wait" and status == 500), argv
+            liar.shutdown()
 
 
 def outputs(agent):

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from conftest import Mounted, eventually, read_text
+from conftest import Mounted, eventually
 from mint_kinds import iam
 from minting import (ADMIN, IAM, admin, call, cloud, configured, iam_cloud, keys_of, minted, mint_of, published_key,  # noqa: F401
                      rotate, wait_complete)
@@ -136,7 +136,6 @@ def test_it_follows_the_secret_in_an_outage(configured):
 
 def test_it_is_killed_and_goes_on(configured):
     agent = start_passed_on(configured)
-    eventually(lambda: json.loads(read_text(agent.state / "robot.json"))["generation"] == "1", lambda: agent.log)
     agent.kill()
     agent.start()
     eventually(lambda: mint_of(agent).get("passed_on") == "admin", lambda: agent.log)
