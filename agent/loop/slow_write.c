@@ -182,8 +182,10 @@ int cfr_slow_write(struct cfr_slow_write *s, int dir_fd, cfr_slow_write_fn *work
     if (is_busy(s->mount))
         return report_under_way(s, err);
     rc = start(s, dir_fd, &job, err);
-    if (rc != 0)
+    if (rc != 0) {
+        s->since_boot_ms = 0;
         return rc;
+    }
     state = wait_for(s->errand);
     if (state == CFR_ERRAND_RUNNING)
         return report_under_way(s, err);

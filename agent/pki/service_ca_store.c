@@ -65,7 +65,7 @@ int cfr_service_ca_store_follow(struct cfr_service_ca_store *s, const char *dire
     struct cfr_ca found = {.number = 0};
     int rc;
 
-    if (cfr_service_ca_store_is_writing(s))
+    if (a->count != 0 && cfr_service_ca_store_is_writing(s))
         return cfr_service_ca_store_write(s, directory, a, err);
     if (is_unchanged(s, directory))
         return 0;
