@@ -201,6 +201,5 @@ int cfr_errand_as(uid_t uid, const struct cfr_errand_gids *more, cfr_errand_fn *
                            "root cannot take the rights of user %u: give credfresh the capabilities CAP_SETUID and "
                            "CAP_SETGID, or run it as that user",
                            (unsigned)uid);
-    return cfr_err_set(err, CFR_E_INTERNAL, "the process with the rights of user %u broke down",
-                       (unsigned)uid);
+    return cfr_err_set(err, CFR_E_INTERNAL, "the process with the rights of user %u broke down", (unsigned)uid);
 }
