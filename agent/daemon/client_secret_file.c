@@ -119,10 +119,6 @@ static void write_in_child(void *ctx, void *result)
         return;
     }
     (void)cfr_errand_as(route.uid, &none, write_there, ctx, result, err);
-    if (err->code == CFR_E_PERM)
-        (void)cfr_err_prefix(
-            err, "the path leads through a directory of user %u, so that only what this user may do is done",
-            (unsigned)route.uid);
 }
 
 /* What it was to write is there. */

@@ -180,6 +180,16 @@ static void become(uid_t uid, const struct cfr_errand_gids *more)
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
+/* ERR of the work, which was refused: the file's own owner and mode do not show why. */
+static int explain(uid_t uid, int rc, struct cfr_err *err)
+{
+    if (err->code == CFR_E_PERM)
+        (void)cfr_err_prefix(
+            err, "the path leads through a directory of user %u, so that only what this user may do is done",
+            (unsigned)uid);
+    return rc;
+}
+
 int cfr_errand_as(uid_t uid, const struct cfr_errand_gids *more, cfr_errand_fn *work, void *ctx, void *result,
                   struct cfr_err *err)
 {
@@ -195,11 +205,14 @@ int cfr_errand_as(uid_t uid, const struct cfr_errand_gids *more, cfr_errand_fn *
         _exit(0);
     }
     if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return 0;
+        return explain(uid, 0, err);
     if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == REFUSED)
-        return cfr_err_set(err, CFR_E_PERM,
-                           "root cannot take the rights of user %u: give credfresh the capabilities CAP_SETUID and "
-                           "CAP_SETGID, or run it as that user",
-                           (unsigned)uid);
+        return explain(
+            uid,
+            cfr_err_set(err, CFR_E_PERM,
+                        "root cannot take the rights of user %u: give credfresh the capabilities CAP_SETUID and "
+                        "CAP_SETGID, or run it as that user",
+                        (unsigned)uid),
+            err);
     return cfr_err_set(err, CFR_E_INTERNAL, "the process with the rights of user %u broke down", (unsigned)uid);
 }

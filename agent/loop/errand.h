@@ -51,7 +51,8 @@ struct cfr_errand_gids {
 
 /* In an errand: calls WORK in a child with the rights of UID alone (its groups by /etc/passwd and /etc/group, and MORE;
  * no capabilities) and waits for its end. CFR_E_PERM if we are root, but may not take another user's rights; a process
- * of another user then calls it with its own. CFR_E_INTERNAL if it broke down. */
+ * of another user then calls it with its own. CFR_E_INTERNAL if it broke down. ERR is where WORK leaves its error, in
+ * the shared memory: a CFR_E_PERM there gets the reason before it. */
 int cfr_errand_as(uid_t uid, const struct cfr_errand_gids *more, cfr_errand_fn *work, void *ctx, void *result,
                   struct cfr_err *err);
 

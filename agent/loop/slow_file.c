@@ -132,10 +132,6 @@ static void read_elsewhere(void *ctx, void *result)
     }
     r->reach = CFR_FILE_ANYWHERE;
     (void)cfr_errand_as(route.uid, &none, read_it, ctx, result, &found->err);
-    if (found->err.code == CFR_E_PERM)
-        (void)cfr_err_prefix(&found->err,
-                             "the path leads through a directory of user %u, and is read with the rights of this user",
-                             (unsigned)route.uid);
 }
 
 /* ---- */

@@ -262,10 +262,6 @@ static void run_errand(void *ctx, void *result)
     }
     find_gids(&e->target, &gids);
     (void)cfr_errand_as(route.uid, &gids, work_as_told, ctx, result, &seen->err);
-    if (seen->err.code == CFR_E_PERM)
-        (void)cfr_err_prefix(
-            &seen->err, "the path leads through a directory of user %u, so that only what this user may do is done",
-            (unsigned)route.uid);
 }
 
 static bool needs_child(const struct cfr_target *t, unsigned what)

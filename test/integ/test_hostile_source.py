@@ -51,7 +51,7 @@ def test_a_token_behind_a_link_of_the_consumers(agent, home, victim, kind):  # n
     demo["publish"]["files"] = [{"name": "t", "format": "token"}]
     agent.configure(demo, agent.credential("other")).start()
     agent.wait_state("fresh", "other")
-    assert "with the rights of this user" in error_of(agent) and f"user {CONSUMER}" in error_of(agent)
+    assert "only what this user may do is done" in error_of(agent) and f"user {CONSUMER}" in error_of(agent)
     assert MINE not in consumer_reads(home / "out/c") and MINE not in agent.log
 
 
@@ -65,7 +65,7 @@ def test_a_secret_behind_a_link_of_the_authors(agent, home, victim, kind):  # no
     demo = passed_on(agent, home, secret={"directory": str(home / "secret"), "pass_on": True})
     agent.configure(demo, agent.credential("other")).start()
     agent.wait_state("fresh", "other")
-    assert ("with the rights of this user" if kind == "the directory" else "not a directory next to it") in error_of(agent)
+    assert ("only what this user may do is done" if kind == "the directory" else "not a directory next to it") in error_of(agent)
     assert MINE not in consumer_reads(home / "out/c") and MINE not in agent.log
 
 
