@@ -30,6 +30,10 @@ void cfr_file_stamp(int dir_fd, const char *name);
 int cfr_file_overwrite(int dir_fd, const struct cfr_file *file, struct cfr_err *err);
 /* True if the file below DIR_FD has FILE's content, mode and (unless CFR_FILE_KEEP_ID) owner. */
 bool cfr_file_same(int dir_fd, const struct cfr_file *file);
+/* Opens the directory of the first N bytes of PATH for passing through, as far as REACH goes; a link that is not
+ * followed is CFR_E_PATH. FOREIGN: it leads through a directory of a user who is neither root nor ours. */
+int cfr_file_open_above(const char *path, size_t n, enum cfr_file_reach reach, bool *foreign, int *out,
+                        struct cfr_err *err);
 /* As cfr_file_open, for NAME in DIR_FD, which is no link (CFR_E_PATH). */
 int cfr_file_open_at(int dir_fd, const char *name, int flags, enum cfr_file_reach reach, int *out, struct cfr_err *err);
 /* Removes the temporary files and directories of NAME (of any name if NULL) that a crash left below DIR_FD. */

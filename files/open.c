@@ -17,27 +17,27 @@
 
 struct passage {
     bool may_wait;
-    bool remote; /* the last directory may not answer */
+    bool foreign;
 };
 
 static bool pass(void *ctx, int dir_fd, const struct stat *st, unsigned mount)
 {
     struct passage *p = ctx;
 
-    (void)st;
-    p->remote = cfr_mount_storage(dir_fd, mount) == CFR_ROUTE_REMOTE;
-    return p->may_wait || !p->remote;
+    p->foreign = p->foreign || (st->st_uid != 0 && st->st_uid != geteuid());
+    return p->may_wait || cfr_mount_storage(dir_fd, mount) != CFR_ROUTE_REMOTE;
 }
 
-/* Opens the directory of the first N bytes of PATH for passing through. */
-static int open_above(const char *path, size_t n, enum cfr_file_reach reach, int *out, struct cfr_err *err)
+int cfr_file_open_above(const char *path, size_t n, enum cfr_file_reach reach, bool *foreign, int *out,
+                        struct cfr_err *err)
 {
     struct passage p = {.may_wait = reach != CFR_FILE_ANSWERING};
     struct cfr_walk walk = {.enter = pass, .ctx = &p, .cached = !p.may_wait};
-    int fd = cfr_walk_open(path, n, &walk, err);
+    int fd;
 
-    if (fd == CFR_E_PATH && reach == CFR_FILE_ANSWERING)
-        return CFR_FILE_ELSEWHERE;
+    cfr_mount_refresh();
+    fd = cfr_walk_open(path, n, &walk, err);
+    *foreign = p.foreign;
     if (fd < 0)
         return fd;
     if (walk.ended) {
@@ -121,9 +121,12 @@ static int open_step(char path[PATH_MAX], int flags, enum cfr_file_reach reach, 
 {
     char *name = strrchr(path, '/');
     int dir_fd;
-    int rc = open_above(path, (size_t)(name - path), reach, &dir_fd, err);
+    bool foreign;
+    int rc = cfr_file_open_above(path, (size_t)(name - path), reach, &foreign, &dir_fd, err);
 
     name++;
+    if (rc == CFR_E_PATH && reach == CFR_FILE_ANSWERING)
+        return CFR_FILE_ELSEWHERE;
     if (rc != 0)
         return rc == CFR_E_MISSING ? cfr_err_sys(err, ENOENT, "cannot open %s", path)
                : rc < 0            ? cfr_err_prefix(err, "%s", path)
@@ -153,7 +156,6 @@ int cfr_file_open(const char *path, int flags, enum cfr_file_reach reach, int *o
     memcpy(at, path, n + 1);
     while (n > 1 && at[n - 1] == '/')
         at[--n] = '\0';
-    cfr_mount_refresh();
     for (int links = 0; rc == 0 && again; links++)
         rc = links > LINKS_MAX ? cfr_err_sys(err, ELOOP, "cannot follow %s", path)
                                : open_step(at, flags, reach, &again, out, err);

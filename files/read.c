@@ -2,7 +2,6 @@
 /* Reading and comparing single files, and finding mount points. */
 #include "files/file_private.h"
 
-#include "files/mount_private.h"
 #include "files/path_private.h"
 #include "files/walk_private.h"
 
@@ -149,44 +148,24 @@ int cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *err)
     return rc;
 }
 
-struct way {
-    bool foreign; /* it leads through a directory of a user who is neither root nor ours */
-    bool remote;
-};
-
-static bool look(void *ctx, int dir_fd, const struct stat *st, unsigned mount)
-{
-    struct way *way = ctx;
-
-    way->foreign = way->foreign || (st->st_uid != 0 && st->st_uid != geteuid());
-    way->remote = cfr_mount_storage(dir_fd, mount) == CFR_ROUTE_REMOTE;
-    return !way->remote;
-}
-
 /* Opens the directory that PATH is in, for passing through, where its file system answers. */
 static int open_answering_parent(const char *path, const char **name, bool *foreign, struct cfr_err *err)
 {
-    struct way way = {.foreign = false};
-    struct cfr_walk walk = {.enter = look, .ctx = &way, .cached = true};
     const char *last = strrchr(path, '/');
     int fd;
+    int rc;
 
     *foreign = false;
     if (last == NULL || !cfr_path_is_name(last + 1))
         return cfr_err_set(err, CFR_E_PATH, "%s is not an absolute path of a file", path);
     *name = last + 1;
-    cfr_mount_refresh();
-    fd = cfr_walk_open(path, (size_t)(last - path), &walk, err);
-    *foreign = way.foreign;
-    if (fd < 0)
-        return cfr_err_prefix(err, "%s", path);
-    if (!way.remote)
-        return fd;
-    (void)close(fd);
-    return cfr_err_set(err, CFR_E_PATH,
-                       "%s lies on a network or FUSE file system, which may not answer, and is not read: move it to "
-                       "a file system of this machine",
-                       path);
+    rc = cfr_file_open_above(path, (size_t)(last - path), CFR_FILE_ANSWERING, foreign, &fd, err);
+    if (rc == CFR_FILE_ELSEWHERE)
+        return cfr_err_set(err, CFR_E_PATH,
+                           "%s lies on a network or FUSE file system, which may not answer, and is not read: move it "
+                           "to a file system of this machine",
+                           path);
+    return rc != 0 ? cfr_err_prefix(err, "%s", path) : fd;
 }
 
 int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_file_origin *origin, struct cfr_err *err)
