@@ -73,14 +73,17 @@ static int read_file(const char *path, struct cfr_rotation_found *found, struct 
 
 static int read_path(const char *path, struct cfr_rotation_found *found, struct cfr_err *err)
 {
-    struct cfr_route route;
     struct stat st;
+    int rc = cfr_slow_file_status(path, &st, err);
 
-    cfr_route_find(path, true, false, &route);
-    if (route.storage == CFR_ROUTE_REMOTE)
-        return cfr_err_set(err, CFR_E_PATH, "%s is on a file system that may not answer; copy the key to another one",
+    if (rc == CFR_FILE_ELSEWHERE)
+        return cfr_err_set(err, CFR_E_PATH,
+                           "%s is on a file system that may not answer, or behind a link that another user could have "
+                           "made; copy the key to another place",
                            path);
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? read_mounted(path, found, err) : read_file(path, found, err);
+    if (rc != 0)
+        return rc;
+    return S_ISDIR(st.st_mode) ? read_mounted(path, found, err) : read_file(path, found, err);
 }
 
 /* NAME of the target's directory, as credfresh or another program has put it there. */
