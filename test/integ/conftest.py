@@ -11,7 +11,7 @@ import tempfile
 import pytest
 
 from processes import (CREDFRESH, LIMIT_S, LOCALCLOUD, REPO, ROLE, WITNESS, Agent, LocalCloud, binary, eventually,  # noqa: F401
-                       read_text)
+                       keep_states_in_memory, read_text)
 
 FAILED = []
 
@@ -23,6 +23,7 @@ def pytest_configure():
     root.mkdir(exist_ok=True)
     root.chmod(0o755)
     os.environ["PYTEST_DEBUG_TEMPROOT"] = str(root)
+    keep_states_in_memory()
     # pytest looks at it once more at the very end.
     atexit.register(lambda: FAILED or shutil.rmtree(root, ignore_errors=True))
 

@@ -123,12 +123,17 @@ class LocalCloud:
 
 MEMORY = pathlib.Path("/dev/shm")
 numbers = itertools.count(1)
+in_memory = False  # until conftest.py, which test/fault does without, says so
+
+
+def keep_states_in_memory():
+    """There a record is written before anything else is done; test_frozen_state.py is about disks."""
+    global in_memory
+    in_memory = os.access(MEMORY, os.W_OK)
 
 
 def state_of(directory):
-    """In memory, where a record is written before anything else is done; test_frozen_state.py is about disks."""
-    # test/fault says itself where its files lie.
-    if "PYTEST_DEBUG_TEMPROOT" in os.environ or not os.access(MEMORY, os.W_OK):
+    if not in_memory:
         return directory / "state"
     made = MEMORY / f"credfresh-state-{os.getpid()}-{next(numbers)}"
     atexit.register(shutil.rmtree, made, ignore_errors=True)
