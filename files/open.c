@@ -95,20 +95,25 @@ int cfr_file_open_at(int dir_fd, const char *name, int flags, enum cfr_file_reac
     return open_in(dir_fd, name, name, flags, reach, 0, out, err);
 }
 
-/* True if NAME, at the end of PATH, is a link that only root and our user could have made: PATH becomes where it leads.
- * False also where that is too long to be opened. */
+/* True if NAME, at the end of PATH, is a link that may be followed: PATH becomes where it leads. False also where that
+ * is too long to be opened. */
 static bool follow_link(int dir_fd, const char *name, char path[PATH_MAX])
 {
+    int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     char target[PATH_MAX];
     char next[2 * PATH_MAX];
     struct stat dir;
     struct stat link;
-    ssize_t n = readlinkat(dir_fd, name, target, sizeof target - 1);
+    ssize_t n = fd >= 0 ? readlinkat(fd, "", target, sizeof target - 1) : -1;
+    bool judged = n > 0 && fstat(dir_fd, &dir) == 0 && fstat(fd, &link) == 0 && S_ISLNK(link.st_mode);
 
-    if (n <= 0 || fstat(dir_fd, &dir) != 0 || fstatat(dir_fd, name, &link, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISLNK(link.st_mode) || !cfr_walk_trusts_link(&dir, &link))
+    if (fd >= 0)
+        (void)close(fd);
+    if (!judged)
         return false;
     target[n] = '\0';
+    if (!cfr_walk_trusts_link(&dir, &link, target))
+        return false;
     (void)snprintf(next, sizeof next, "%.*s%s", target[0] != '/' ? (int)(name - path) : 0, path, target);
     if (strlen(next) >= PATH_MAX)
         return false;

@@ -46,10 +46,24 @@ bool cfr_walk_is_private(const struct stat *st)
     return is_trusted(st->st_uid) && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-bool cfr_walk_trusts_link(const struct stat *dir, const struct stat *link)
+static bool stays_beneath(const char *target)
 {
-    return cfr_walk_is_private(dir) ||
-           ((dir->st_mode & S_ISVTX) != 0 && is_trusted(dir->st_uid) && is_trusted(link->st_uid));
+    if (target[0] == '/')
+        return false;
+    for (const char *p = target; *p != '\0'; p += strspn(p, "/")) {
+        size_t n = strcspn(p, "/");
+
+        if (n == 2 && memcmp(p, "..", n) == 0)
+            return false;
+        p += n;
+    }
+    return true;
+}
+
+bool cfr_walk_trusts_link(const struct stat *dir, const struct stat *link, const char *target)
+{
+    return cfr_walk_is_private(dir) || (is_trusted(dir->st_uid) && is_trusted(link->st_uid) &&
+                                        ((dir->st_mode & S_ISVTX) != 0 || stays_beneath(target)));
 }
 
 /* As fstat(2). A network or FUSE file system is not asked with CACHED. */
@@ -126,18 +140,17 @@ static int refuse_link(const struct at *at, struct cfr_err *err)
 /* The link that FD is takes the place of its name. Consumes FD. */
 static int follow(struct at *at, int fd, const struct stat *link, bool cached, struct cfr_err *err)
 {
-    bool ours = cfr_walk_trusts_link(&at->status.st, link);
     char target[PATH_MAX];
     char rest[REST_MAX];
     ssize_t n = readlinkat(fd, "", target, sizeof target - 1);
     int failed = errno;
 
     (void)close(fd);
-    if (!ours)
-        return refuse_link(at, err);
     if (n < 0)
         return cfr_err_sys(err, failed, "cannot read the link %s", at->name);
     target[n] = '\0';
+    if (!cfr_walk_trusts_link(&at->status.st, link, target))
+        return refuse_link(at, err);
     if (!at->borrowed)
         at->own = strlen(at->rest);
     if (++at->links > LINKS_MAX)

@@ -23,11 +23,13 @@ struct cfr_walk {
 
 /* True if a file or directory of status ST can only be written by root and by our user. */
 bool cfr_walk_is_private(const struct stat *st);
-/* True if only root and our user could have made the link of status LINK in the directory of status DIR. */
-bool cfr_walk_trusts_link(const struct stat *dir, const struct stat *link);
+/* True if the link of status LINK, which leads to TARGET, may be followed from the directory of status DIR: only root
+ * and our user could have made it there, or one of these made it and it leads to what is beneath the directory, as
+ * those of the kubelet's volumes do, which everybody may write where they are not mounted read-only. */
+bool cfr_walk_trusts_link(const struct stat *dir, const struct stat *link, const char *target);
 /* Opens the directory whose absolute path is the first N bytes of PATH (none: the root); the descriptor can be used
- * for passing through only (O_PATH). A link is followed where only root and our user could have made it, in a directory
- * that nobody else writes to, or in a sticky one; another one is CFR_E_PATH. Where ENTER says so, the directory that it
+ * for passing through only (O_PATH). A link is followed where cfr_walk_trusts_link says so; another one is
+ * CFR_E_PATH. Where ENTER says so, the directory that it
  * was called with last is what is returned. Errors name the directory that could not be opened. */
 int cfr_walk_open(const char *path, size_t n, struct cfr_walk *walk, struct cfr_err *err);
 

@@ -3,6 +3,7 @@
 #include "files/watch.h"
 
 #include "base/hash.h"
+#include "files/file.h"
 #include "files/generation.h"
 #include "files/walk_private.h"
 
@@ -312,15 +313,15 @@ static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
 }
 
 /* As stat(2), but a link that others could have made is read itself. */
-static bool read_status(int dir_fd, const char *name, struct stat *st)
+static bool read_status(int dir_fd, const struct entry *e, struct stat *st)
 {
-    struct stat dir;
+    struct stat behind;
 
-    if (fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW) != 0 || fstat(dir_fd, &dir) != 0)
+    if (fstatat(dir_fd, e->path + e->name_at, st, AT_SYMLINK_NOFOLLOW) != 0)
         return false;
-    if (!S_ISLNK(st->st_mode) || !cfr_walk_trusts_link(&dir, st))
-        return true;
-    return fstatat(dir_fd, name, st, 0) == 0;
+    if (S_ISLNK(st->st_mode) && cfr_file_status(e->path, &behind, NULL) == 0)
+        *st = behind;
+    return true;
 }
 
 static struct identity read_identity(const struct entry *e)
@@ -333,7 +334,7 @@ static struct identity read_identity(const struct entry *e)
 
     if (dir_fd < 0)
         return id;
-    if (read_status(dir_fd, e->path + e->name_at, &st) || (is_whole_directory(e) && fstat(dir_fd, &st) == 0)) {
+    if (read_status(dir_fd, e, &st) || (is_whole_directory(e) && fstat(dir_fd, &st) == 0)) {
         id.device = st.st_dev;
         id.inode = st.st_ino;
     }

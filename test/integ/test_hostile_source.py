@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import Mounted
+from conftest import AS_NOBODY, Mounted, let_others_in, read_text
 from test_hostile import CONSUMER, HANG_S, as_consumer, cloud, error_of, home, root_only, slowest_answer  # noqa: F401
 from test_hung_disk import hang, hung  # noqa: F401
 
@@ -36,6 +36,27 @@ def consumer_reads(directory):
 def passed_on(agent, home, **source):  # noqa: F811
     as_consumer("mkdir", "-p", str(home / "out"))
     return agent.credential(exchange=None, publish={"directory": str(home / "out/c")}, **{"token": None, **source})
+
+
+@pytest.mark.parametrize("wrapper", [(), AS_NOBODY], ids=["root", "another user"])
+def test_a_volume_that_everybody_may_write(agent, wrapper):
+    """As the kubelet makes one for a ConfigMap, and mounts it read-only: its links lead to what is beneath."""
+    agent.keep_state_in(agent.dir / "state")
+    volume = Mounted(agent.dir / "volume").put({"ca.pem": read_text(agent.cloud.ca), "token": agent.cloud.token()})
+    volume.dir.chmod(0o777)
+    let_others_in(agent.dir)
+    agent.dir.chmod(0o755)
+    for directory in (agent.state, agent.out):
+        directory.mkdir(mode=0o700)
+        os.chown(directory, *(65534, 65534) if wrapper else (0, 0))
+    demo = agent.credential(token={"file": str(volume.dir / "token")})
+    demo["exchange"]["aws"]["ca_file"] = str(volume.dir / "ca.pem")
+    demo["publish"] = {"directory": str(agent.out / "c"), "files": demo["publish"]["files"]}
+    agent.configure(demo).start(wrapper=wrapper)
+    agent.wait_state("fresh")
+    # A new version is noticed.
+    volume.put({"ca.pem": read_text(agent.cloud.ca), "token": agent.cloud.token()})
+    agent.wait_generation(2)
 
 
 @pytest.mark.parametrize("kind", ["the file", "its directory"])

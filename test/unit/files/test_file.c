@@ -121,6 +121,42 @@ static void read_by_path_follows_links_and_below_a_directory_does_not(void **sta
     cfr_secret_free(&out);
 }
 
+/* The links of a directory that everybody may write, as the kubelet makes one for a ConfigMap. */
+static void read_linked_stays_beneath_a_directory_of_everybodys(void **state)
+{
+    static const char *const outside[] = {"", "../f", "..data/../../f", "..data/.."};
+    struct cfr_secret out;
+
+    (void)state;
+    cfr_secret_init(&out, 100);
+    put(in("f"), "content");
+    assert_int_equal(mkdir(in("volume"), 0755), 0);
+    assert_int_equal(mkdir(in("volume/..1"), 0755), 0);
+    put(in("volume/..1/token"), "content");
+    assert_int_equal(symlink("..1", in("volume/..data")), 0);
+    assert_int_equal(symlink("..data//token", in("volume/token")), 0);
+    assert_int_equal(chmod(in("volume"), 0777), 0);
+    assert_int_equal(cfr_file_read_linked(in("volume/token"), &out, &err), 0);
+    assert_true(cfr_view_is(cfr_secret_view(&out), "content"));
+    for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
+        assert_int_equal(symlink(outside[i][0] != '\0' ? outside[i] : in("f"), in("volume/leads")), 0);
+        assert_int_equal(cfr_file_read_linked(in("volume/leads"), &out, &err), CFR_E_PATH);
+        assert_int_equal(unlink(in("volume/leads")), 0);
+    }
+    /* Others make links of their own there. */
+    if (geteuid() == 0) {
+        assert_int_equal(lchown(in("volume/..data"), OTHER, OTHER), 0);
+        assert_int_equal(cfr_file_read_linked(in("volume/token"), &out, &err), CFR_E_PATH);
+        assert_int_equal(lchown(in("volume/..data"), 0, 0), 0);
+        assert_int_equal(lchown(in("volume/token"), OTHER, OTHER), 0);
+        assert_int_equal(cfr_file_read_linked(in("volume/token"), &out, &err), CFR_E_PATH);
+        assert_int_equal(lchown(in("volume/token"), 0, 0), 0);
+        assert_int_equal(chown(in("volume"), OTHER, OTHER), 0);
+        assert_int_equal(cfr_file_read_linked(in("volume/token"), &out, &err), CFR_E_PATH);
+    }
+    cfr_secret_free(&out);
+}
+
 static void read_linked_follows_only_links_that_nobody_else_could_make(void **state)
 {
     struct cfr_secret out;
@@ -140,8 +176,10 @@ static void read_linked_follows_only_links_that_nobody_else_could_make(void **st
     assert_true(cfr_view_is(cfr_secret_view(&out), "content"));
     assert_int_equal(chmod(in("volume"), 01777), 0);
     assert_int_equal(cfr_file_read_linked(in("link"), &out, &err), 0);
+    assert_int_equal(rename(in("link"), in("volume/link")), 0);
+    assert_int_equal(cfr_file_read_linked(in("volume/link"), &out, &err), 0);
     assert_int_equal(chmod(in("volume"), 0777), 0);
-    assert_int_equal(cfr_file_read_linked(in("link"), &out, &err), CFR_E_PATH);
+    assert_int_equal(cfr_file_read_linked(in("volume/link"), &out, &err), CFR_E_PATH);
     assert_int_equal(symlink("loop", in("loop")), 0);
     assert_int_equal(cfr_file_read_linked(in("loop"), &out, &err), CFR_E_PATH);
     assert_int_equal(cfr_file_read_linked(in("none"), &out, &err), CFR_E_MISSING);
@@ -404,6 +442,7 @@ int main(void)
         SCRATCH_TEST(failed_write_leaves_nothing),
         SCRATCH_TEST(read_has_a_limit_and_takes_regular_files_only),
         SCRATCH_TEST(read_by_path_follows_links_and_below_a_directory_does_not),
+        SCRATCH_TEST(read_linked_stays_beneath_a_directory_of_everybodys),
         SCRATCH_TEST(read_linked_follows_only_links_that_nobody_else_could_make),
         SCRATCH_TEST(same_compares_content_mode_and_owner),
         SCRATCH_TEST(same_reads_long_files),
