@@ -166,3 +166,18 @@ int cfr_file_open(const char *path, int flags, enum cfr_file_reach reach, int *o
                                : open_step(at, flags, reach, &again, out, err);
     return rc;
 }
+
+bool cfr_file_leads_to(const char *path, char *out)
+{
+    char link[32];
+    ssize_t n;
+    int fd;
+
+    if (cfr_file_open(path, O_PATH, CFR_FILE_ANSWERING, &fd, NULL) != 0)
+        return false;
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    n = readlink(link, out, PATH_MAX - 1);
+    (void)close(fd);
+    out[n > 0 ? n : 0] = '\0';
+    return n > 0 && out[0] == '/';
+}

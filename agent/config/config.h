@@ -321,6 +321,7 @@ struct cfr_config_sandbox {
     bool capabilities;
     bool seccomp;
     bool landlock;
+    bool landlock_read;
 };
 
 struct cfr_config {

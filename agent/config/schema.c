@@ -183,6 +183,10 @@ static const struct cfr_field sandbox_fields[] = {
     {FIELD(landlock, BOOL), .fallback = "true",
      .doc = CFR_DOC("The agent can write only in `state_dir` and where it publishes, and run no program. A new "
                     "configuration that publishes elsewhere needs a restart.")},
+    {FIELD(landlock_read, BOOL), .fallback = "true",
+     .doc = CFR_DOC("The agent can read only the files that its configuration names, by the directories above those "
+                    "that they are in, and `/etc`, `/usr` and `/proc`. A new configuration that reads elsewhere "
+                    "needs a restart.")},
     {.key = NULL},
 };
 #undef AT

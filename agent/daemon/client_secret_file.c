@@ -231,7 +231,7 @@ static void look_at(struct client_secret *p, int64_t wait_ms)
         cfr_secret_move(&p->content, &found); /* empty after an error */
     cfr_secret_free(&found);
     p->good = rc == 0;
-    cfr_sandbox_explain(p->path, &err);
+    cfr_sandbox_explain(CFR_SANDBOX_WRITE, p->path, &err);
     if (rc < 0 && !p->reported)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "clients that must show the content of %s are not served: %s", p->path,
                 err.text);

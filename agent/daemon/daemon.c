@@ -462,7 +462,7 @@ static void confine(struct cfr_daemon *a)
     const char *path = a->options.config_path;
     struct cfr_str summary = {.limit = 4096};
 
-    cfr_daemon_confine(&a->sandbox, a->config, &summary);
+    cfr_daemon_confine(&a->sandbox, a->config, path, &summary);
     cfr_log(CFR_LOG_INFO, NULL, NULL, "credfresh " CFR_VERSION " with %zu credential%s of %s; %s",
             a->config->credentials.count, a->config->credentials.count == 1 ? "" : "s",
             path != NULL ? path : "the environment", summary.p != NULL ? summary.p : "");

@@ -27,9 +27,6 @@ struct cfr_http_trust {
     size_t count;
 };
 
-/* The system's bundle: $SSL_CERT_FILE if set, else the first existing one of the distributions' paths. NULL when there
- * is none. */
-const char *cfr_http_trust_system(void);
 /* Reads the regular file at PATH (links followed) into memory of this process, unless that was done and the file is the
  * same, and fills COPY. *CHANGED is true if the file is another than in the last call, or was written since: what was
  * verified with its former bytes must be forgotten. The former copy stays until cfr_http_trust_close_retired.

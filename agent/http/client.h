@@ -94,5 +94,8 @@ bool cfr_http_crypto_wipe(void);
 /* The versions of libcurl and of OpenSSL, as in "7.88.1" and "3.0.17". */
 const char *cfr_http_library(void);
 const char *cfr_http_crypto_library(void);
+/* The system's bundle: $SSL_CERT_FILE if set, else the first existing one of the distributions' paths. NULL when there
+ * is none. */
+const char *cfr_http_trust_system(void);
 
 #endif

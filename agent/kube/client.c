@@ -3,6 +3,7 @@
 #include "agent/kube/client.h"
 
 #include "agent/kube/client_private.h"
+#include "agent/loop/slow_file.h"
 #include "base/str.h"
 
 #include <poll.h>
@@ -95,6 +96,25 @@ int cfr_kube_check(const struct cfr_kube_where *where, struct cfr_err *err)
         rc = check_plugin(p, &own);
     cfr_kube_context_destroy(p);
     return rc == 0 ? 0 : cfr_err_set(err, rc, "%s", own.text);
+}
+
+void cfr_kube_each_file(const struct cfr_kube_where *where, void (*each)(void *ctx, const char *path), void *ctx)
+{
+    struct cfr_kube_config c;
+    struct cfr_secret text;
+
+    cfr_secret_init(&text, CFR_KUBE_CONFIG_MAX);
+    if (cfr_slow_file_read(where->kubeconfig, &text, NULL, NULL) == 0 &&
+        cfr_kube_config_parse(cfr_secret_view(&text), where->kubeconfig, where->context, &c, NULL) == 0) {
+        const char *const files[] = {c.ca_file, c.cert_file, c.key_file, c.token_file};
+
+        for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+            if (files[i] != NULL)
+                each(ctx, files[i]);
+        }
+        cfr_kube_config_free(&c);
+    }
+    cfr_secret_free(&text);
 }
 
 /* ---- plugins ---- */

@@ -77,6 +77,8 @@ const char *cfr_kube_namespace(struct cfr_kube *k, const struct cfr_kube_where *
  * the system's. Borrowed until the next call. */
 int cfr_kube_server(struct cfr_kube *k, const struct cfr_kube_where *where, const char **url, struct cfr_view *ca,
                     struct cfr_err *err);
+/* Calls EACH for every file (absolute paths) that the kubeconfig of WHERE names; for none while it cannot be read. */
+void cfr_kube_each_file(const struct cfr_kube_where *where, void (*each)(void *ctx, const char *path), void *ctx);
 /* Reads and checks everything that WHERE names without sending anything: for `credfresh check`. */
 int cfr_kube_check(const struct cfr_kube_where *where, struct cfr_err *err);
 

@@ -209,10 +209,12 @@ int cfr_errand_as(uid_t uid, const struct cfr_errand_gids *more, cfr_errand_fn *
     if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == REFUSED)
         return explain(
             uid,
-            cfr_err_set(err, CFR_E_PERM,
-                        "root cannot take the rights of user %u: give credfresh the capabilities CAP_SETUID and "
-                        "CAP_SETGID, or run it as that user",
-                        (unsigned)uid),
+            cfr_err_set(
+                err, CFR_E_PERM,
+                "root cannot take the rights of user %u: restart credfresh, which gives up at its start what it "
+                "does not need then, give it the capabilities CAP_SETUID and CAP_SETGID, or run it as that "
+                "user",
+                (unsigned)uid),
             err);
     return cfr_err_set(err, CFR_E_INTERNAL, "the process with the rights of user %u broke down", (unsigned)uid);
 }

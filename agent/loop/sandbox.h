@@ -22,19 +22,25 @@ uint64_t cfr_sandbox_capabilities_now(void);
  * mounts; any other fails with ENOSYS, and sockets of other families than Unix, IP and netlink with EAFNOSUPPORT. Needs
  * no_new_privs or CAP_SYS_ADMIN. CFR_E_MISSING where the kernel or this build has no such filter. */
 int cfr_sandbox_seccomp(struct cfr_err *err);
-/* Nothing is made, changed or removed but beneath the COUNT directories, which exist, and no program is run. Needs the
- * same. CFR_E_MISSING where the kernel has no Landlock. */
-int cfr_sandbox_landlock(const char *const *directories, size_t count, struct cfr_err *err);
+/* What Landlock limits. */
+enum cfr_sandbox_access { CFR_SANDBOX_WRITE, CFR_SANDBOX_READ };
+/* WRITE: nothing is made, changed or removed but beneath the COUNT directories, which exist, and no program is run.
+ * READ: no file is read but beneath these; directories can be listed. Needs the same as seccomp. CFR_E_MISSING where
+ * the kernel has no Landlock. */
+int cfr_sandbox_landlock(enum cfr_sandbox_access access, const char *const *directories, size_t count,
+                         struct cfr_err *err);
+/* The key of `sandbox` that turns it off. */
+const char *cfr_sandbox_landlock_key(enum cfr_sandbox_access access);
 /* Shortens PATH (absolute) to the nearest directory that exists. Behind a link of another user, or in a file system
  * that may not answer, none does. */
 void cfr_sandbox_nearest(char *path);
-/* False if PATH (absolute) is made or changed outside of these directories. Links are followed; true where this cannot
- * be told. */
-bool cfr_sandbox_allows(const char *path);
+/* False if what is at PATH (absolute) is outside of the directories of ACCESS. Links of directories are followed; true
+ * where this cannot be told. */
+bool cfr_sandbox_allows(enum cfr_sandbox_access access, const char *path);
 /* True if PATH (absolute) lies beneath one of these directories that was removed or made again since: Landlock knows
- * the old one, so nothing can be made there. Asks no file system that may not answer. */
-bool cfr_sandbox_has_lost(const char *path);
+ * the old one. Asks no file system that may not answer. */
+bool cfr_sandbox_has_lost(enum cfr_sandbox_access access, const char *path);
 /* Appends this, and what to do, to ERR, if it is a CFR_E_PERM about PATH. */
-void cfr_sandbox_explain(const char *path, struct cfr_err *err);
+void cfr_sandbox_explain(enum cfr_sandbox_access access, const char *path, struct cfr_err *err);
 
 #endif

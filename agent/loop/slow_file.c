@@ -4,6 +4,7 @@
 
 #include "agent/loop/clock.h"
 #include "agent/loop/errand_private.h"
+#include "agent/loop/sandbox.h"
 #include "files/route.h"
 
 #include <errno.h>
@@ -252,10 +253,13 @@ int cfr_slow_file_read_by(const struct cfr_slow_read *what, struct cfr_secret *o
     forget_unasked();
     cfr_secret_clear(out);
     rc = what->read(what, reach_here(what->path), out, status, err);
-    if (rc != CFR_FILE_ELSEWHERE)
-        return rc;
-    cfr_secret_clear(out);
-    return read_by_child(what, out, status, err);
+    if (rc == CFR_FILE_ELSEWHERE) {
+        cfr_secret_clear(out);
+        rc = read_by_child(what, out, status, err);
+    }
+    if (rc != 0 && err != NULL)
+        cfr_sandbox_explain(CFR_SANDBOX_READ, what->path, err);
+    return rc;
 }
 
 /* ---- a file ---- */

@@ -173,7 +173,7 @@ static void work_at(const struct cfr_target *t, const struct cfr_publish_work *w
     /* What failed first may have been made good. */
     seen->err.code = rc;
     if (rc != 0 && !t->ops->is_remote)
-        cfr_sandbox_explain(cfr_publish_path(t->config), &seen->err);
+        cfr_sandbox_explain(CFR_SANDBOX_WRITE, cfr_publish_path(t->config), &seen->err);
     if (!t->ops->is_remote)
         cfr_publish_look_at(t, seen);
 }

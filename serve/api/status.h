@@ -152,7 +152,7 @@ struct cfr_api_status_sandbox {
     const char *why; /* it is not in force; NULL if it is */
 };
 
-#define CFR_API_SANDBOX_PARTS 4
+#define CFR_API_SANDBOX_PARTS 5
 
 /* Long-lived keys of a credential that is not in the configuration any more. */
 struct cfr_api_status_forgotten {

@@ -1,22 +1,40 @@
 # SPDX-License-Identifier: MIT
 """The agent's sandbox: what is in force, what each key turns off, and what a reload may not ask for any more."""
+import base64
 import json
 import os
 import pathlib
 import re
 import shutil
+import tempfile
 
 import pytest
+import yaml
 
-from conftest import eventually
+from conftest import eventually, let_others_in
 from endpoint_client import ask, free_port
 
-PARTS = ["no_new_privs", "capabilities", "seccomp", "landlock"]
+PARTS = ["no_new_privs", "capabilities", "seccomp", "landlock", "landlock_read"]
+# The numbers of linux/capability.h.
+CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, BIND = 0, 1, 3, 4, 5, 6, 7, 10
 
 
 @pytest.fixture
 def cloud(shared_cloud):
     return shared_cloud
+
+
+def mask(*capabilities):
+    return sum(1 << one for one in capabilities)
+
+
+@pytest.fixture
+def outside():
+    """A directory that nothing else of a test is in or next to."""
+    path = pathlib.Path(tempfile.mkdtemp(dir="/var/tmp")) / "deep"
+    path.mkdir()
+    yield path
+    shutil.rmtree(path.parent)
 
 
 def of_process(agent):
@@ -57,14 +75,15 @@ def test_all_of_it_is_on(agent):
     assert now["NoNewPrivs"] == "1"
     if "seccomp" not in missing:
         assert now["Seccomp"] == "2"
-    # chown, dac_override, fowner, fsetid, kill, setgid, setuid
-    assert int(now["CapEff"], 16) & ~0xfb == 0 and int(now["CapBnd"], 16) & ~0xfb == (0 if os.geteuid() == 0 else int(
-        now["CapBnd"], 16) & ~0xfb)
+    # The hook is to be ended, whoever it is by then.
+    kept = mask(DAC_OVERRIDE, KILL)
+    assert int(now["CapEff"], 16) & ~kept == 0
+    assert os.geteuid() != 0 or int(now["CapBnd"], 16) & ~kept == 0
     seen = seen_by_hook(agent)
     assert seen["NoNewPrivs"] == "1"
     assert seen["Seccomp"] == re.search(r"^Seccomp:\s+(\d)", open("/proc/self/status").read(), re.M)[1]
     if os.geteuid() == 0:
-        assert int(seen["CapEff"], 16) & ~0xfb != 0 or int(now["CapEff"], 16) == int(seen["CapEff"], 16)
+        assert int(seen["CapEff"], 16) & ~kept != 0 or int(now["CapEff"], 16) == int(seen["CapEff"], 16)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -232,3 +251,172 @@ def test_a_link_below_an_allowed_directory(agent, tmp_path):
     words = "a link leads outside of the directories that the agent may write to since its start (landlock): restart it"
     assert agent.request("POST", "/v1/credentials/other/rotate")[0] == 202
     eventually(lambda: words in ((agent.status("other").get("last_error") or {}).get("message", "")), lambda: agent.log)
+
+
+# ---- capabilities ----
+
+def given(agent, **over):
+    return agent.credential(publish={"file": {"path": str(agent.dir / "creds.json"), "format": "json", **over}})
+
+
+NEEDS = {
+    "nothing": (lambda agent, path: agent.credential(), []),
+    "a group": (lambda agent, path: given(agent, group="65534"), [CHOWN, FOWNER, FSETID]),
+    "an owner": (lambda agent, path: given(agent, owner="65534"), [CHOWN, FOWNER, FSETID, SETUID, SETGID, KILL]),
+    "a directory of another user": (lambda agent, path: agent.credential(publish=one_file(path / "creds.json")),
+                                    [SETUID, SETGID, KILL]),
+    "a signal": (lambda agent, path: agent.credential(reload=[{"signal": {"signal": "HUP", "pid_file": str(agent.dir / "p")}}]),
+                 [KILL]),
+    "a program": (lambda agent, path: agent.credential(reload=[{"exec": ["/bin/true"]}]), [KILL]),
+    "a request": (lambda agent, path: agent.credential(reload=[{"http": {"url": "http://127.0.0.1:1/"}}]),
+                  []),
+}
+WORDS = {
+    "a group": "it gives files to an owner or a group now",
+    "an owner": "it gives files to an owner or a group now",
+    "a directory of another user": "it has files in directories of other users now",
+    "a signal": "it signals processes or runs programs now",
+    "a program": "it signals processes or runs programs now",
+}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root's capabilities")
+@pytest.mark.parametrize("what", NEEDS)
+def test_only_the_capabilities_that_the_configuration_needs(agent, what):
+    """And a reload that needs another one is refused, because it would not work."""
+    make, needed = NEEDS[what]
+    path = agent.dir / "theirs"
+    path.mkdir()
+    let_others_in(path)
+    os.chown(path, 65534, 65534)
+    agent.configure().start()
+    agent.wait_state("fresh")
+    assert int(of_process(agent)["CapEff"], 16) == mask(DAC_OVERRIDE)
+    agent.configure(make(agent, path))
+    code, answer = agent.request("POST", "/v1/reload")
+    if what in WORDS:
+        assert code == 400 and WORDS[what] in json.dumps(answer) and "restart it" in json.dumps(answer), answer
+    else:
+        assert code == 200, answer
+    agent.stop()
+    agent.start()
+    agent.wait_state("fresh")
+    assert int(of_process(agent)["CapEff"], 16) == mask(DAC_OVERRIDE, *needed)
+
+
+# ---- reading ----
+
+def start_reading(agent, *credentials):
+    agent.configure(*credentials).start()
+    if not parts(agent)["landlock_read"]["on"]:
+        pytest.skip("the kernel has no Landlock")
+
+
+def message(agent, name="demo"):
+    return (agent.status(name).get("last_error") or {}).get("message", "")
+
+
+def with_token(agent, path, name="demo"):
+    return agent.credential(name, token={"file": str(path)})
+
+
+def copy_token(agent, path):
+    shutil.copy(agent.cloud.volumes["demo"] / "token", path)
+
+
+def test_a_reload_that_reads_elsewhere(agent, outside):
+    copy_token(agent, outside / "token")
+    start_reading(agent, agent.credential())
+    agent.wait_state("fresh")
+    agent.configure(agent.credential(), with_token(agent, outside / "token", "other"))
+    code, answer = agent.request("POST", "/v1/reload")
+    assert code == 400 and f"{outside}/token is outside of the directories that the agent may read" in json.dumps(answer)
+    assert "sandbox.landlock_read: false" in json.dumps(answer)
+    agent.stop()
+    agent.start()
+    agent.wait_state("fresh", "other")
+
+
+def test_a_link_that_leads_elsewhere_later(agent, outside):
+    """Where it led at the start can be read; by another path nothing can, not even by root."""
+    private = outside / "private"
+    private.mkdir()
+    (private / "one").mkdir()
+    copy_token(agent, private / "one" / "token")
+    link = agent.dir / "token"
+    link.symlink_to(private / "one" / "token")
+    start_reading(agent, with_token(agent, link))
+    agent.wait_state("fresh")
+    other = outside / "other"
+    other.mkdir()
+    copy_token(agent, other / "token")
+    link.unlink()
+    link.symlink_to(other / "token")
+    words = "it is or leads outside of the directories that the agent may read since its start (landlock_read): restart it"
+    eventually(lambda: words in message(agent), lambda: agent.log)
+    agent.stop()
+    agent.start()
+    agent.wait_state("fresh")
+    eventually(lambda: not message(agent), lambda: agent.log)
+
+
+def test_a_directory_of_a_source_may_be_made_again(agent, outside):
+    """As one that is mounted later. One above it may not: that takes a restart, and the error says so."""
+    directory = outside / "source" / "tokens"
+    directory.mkdir(parents=True)
+    copy_token(agent, directory / "token")
+    start_reading(agent, with_token(agent, directory / "token"))
+    agent.wait_state("fresh")
+    generation = agent.generation()
+
+    def make_again(path):
+        path.rename(outside / "gone")
+        shutil.rmtree(outside / "gone")
+        directory.mkdir(parents=True)
+        (directory / "token").write_text(agent.cloud.token())
+
+    make_again(directory)
+    agent.wait_generation(generation + 1)
+    make_again(outside / "source")
+    eventually(lambda: "removed or made again since the agent started" in message(agent), lambda: agent.log)
+    assert "(landlock_read) lets it read the old one only: restart it" in message(agent)
+    agent.stop()
+    agent.start()
+    agent.wait_state("fresh")
+    eventually(lambda: not message(agent), lambda: agent.log)
+
+
+def test_what_a_kubeconfig_names_can_be_read(agent, outside):
+    """At the start; names of later ones only below what could be read before."""
+    (outside / "ca").mkdir()
+    kubeconfig = json.loads(json.dumps(yaml.safe_load(pathlib.Path(agent.cloud.ready["kubeconfig"]).read_text())))
+    cluster = kubeconfig["clusters"][0]["cluster"]
+    pem = base64.b64decode(cluster.pop("certificate-authority-data")) if "certificate-authority-data" in cluster else (
+        pathlib.Path(cluster["certificate-authority"]).read_bytes())
+    (outside / "ca" / "ca.crt").write_bytes(pem)
+    cluster["certificate-authority"] = str(outside / "ca" / "ca.crt")
+    mine = agent.dir / "kubeconfig"
+    mine.write_text(json.dumps(kubeconfig))
+    start_reading(agent, agent.credential(publish={"secret": {"name": "sandbox", "namespace": "default",
+                                                              "kubeconfig": str(mine), "keys": [{"name": "token", "format": "token"}]}}))
+    agent.wait_state("fresh")
+    eventually(lambda: "holds generation" in agent.log, lambda: agent.log)
+
+
+@pytest.mark.skipif(not os.access("/", os.W_OK), reason="writes in /")
+def test_a_source_without_a_directory_leaves_reading_as_it_was(agent):
+    """Nothing less than everything would let it be read once it is there."""
+    directory = pathlib.Path(f"/credfresh-source-{os.getpid()}")
+    try:
+        agent.configure(agent.credential(), with_token(agent, directory / "deep" / "token", "other")).start()
+        agent.wait_state("fresh")
+        part = parts(agent)["landlock_read"]
+        assert not part["on"] and f"it would allow to read everywhere, for {directory}/deep/token" in part["why_not"], part
+        assert f"sandbox without landlock_read: it would allow to read everywhere, for {directory}" in agent.run("status").stdout
+        assert parts(agent)["landlock"]["on"] or "kernel" in parts(agent)["landlock"]["why_not"]
+        (directory / "deep").mkdir(parents=True)
+        copy_token(agent, directory / "deep" / "token")
+        agent.wait_state("fresh", "other", limit_s=90)
+    finally:
+        agent.stop()
+        shutil.rmtree(directory, ignore_errors=True)

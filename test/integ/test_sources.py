@@ -292,7 +292,8 @@ def test_nothing_to_rotate(agent, secret):
     agent.configure(
         agent.credential("keys", token=None, exchange=None, secret={"directory": str(secret.dir), "pass_on": True},
                          publish={"directory": str(agent.out)}),
-        agent.credential("token", exchange=None, publish=token))
+        agent.credential("token", exchange=None, publish=token),
+        agent.credential("other"))  # what these read is read from the start
     agent.start().wait_generation(1, "keys")
     agent.wait_generation(1, "token")
     for name, words in (("keys", "passes a mounted Secret on"), ("token", "which another program renews")):

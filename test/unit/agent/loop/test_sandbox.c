@@ -185,8 +185,10 @@ static int calls(void)
 
 /* ---- Landlock ---- */
 
-static char dir[] = "/tmp/cfr-sandbox-XXXXXX";
-static char other[] = "/tmp/cfr-sandbox-XXXXXX";
+#define TEMPORARY "/tmp/cfr-sandbox-XXXXXX"
+
+static char dir[sizeof TEMPORARY];
+static char other[sizeof TEMPORARY];
 
 static int make_file(const char *path)
 {
@@ -307,7 +309,7 @@ static int writes(void)
     int rc;
 
     CHECK(cfr_sandbox_no_new_privs(&err) == 0);
-    rc = cfr_sandbox_landlock(allowed, 1, &err);
+    rc = cfr_sandbox_landlock(CFR_SANDBOX_WRITE, allowed, 1, &err);
     if (rc == CFR_E_MISSING)
         return NOT_HERE;
     CHECK(rc == 0);
@@ -329,6 +331,40 @@ static int writes(void)
     CHECK(open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0);
     CHECK(open("/etc/passwd", O_WRONLY | O_CLOEXEC) == -1 && errno == EACCES);
     CHECK(!runs_a_program());
+    return 0;
+}
+
+static int reads(void)
+{
+    const char *const allowed[] = {dir};
+    char here[64];
+    char there[64];
+    char link[64];
+    struct cfr_err err = {0};
+    int rc;
+
+    (void)snprintf(here, sizeof here, "%s/file", dir);
+    (void)snprintf(there, sizeof there, "%s/file", other);
+    (void)snprintf(link, sizeof link, "%s/new", dir);
+    CHECK(symlink(there, link) == 0);
+    CHECK(cfr_sandbox_no_new_privs(&err) == 0);
+    rc = cfr_sandbox_landlock(CFR_SANDBOX_READ, allowed, 1, &err);
+    if (rc == CFR_E_MISSING)
+        return NOT_HERE;
+    CHECK(rc == 0);
+    CHECK(open(here, O_RDONLY | O_CLOEXEC) >= 0);
+    CHECK(open(there, O_RDONLY | O_CLOEXEC) == -1 && errno == EACCES);
+    CHECK(open(there, O_RDWR | O_CLOEXEC) == -1 && errno == EACCES);
+    CHECK(open(link, O_RDONLY | O_CLOEXEC) == -1 && errno == EACCES);
+    CHECK(cfr_sandbox_allows(CFR_SANDBOX_READ, here) && !cfr_sandbox_allows(CFR_SANDBOX_READ, there));
+    CHECK(!cfr_sandbox_allows(CFR_SANDBOX_READ, link));
+    /* Names, and all that is not reading, are as they were: files move between directories, too. */
+    CHECK(open(other, O_RDONLY | O_DIRECTORY | O_CLOEXEC) >= 0);
+    CHECK(open(there, O_WRONLY | O_CLOEXEC) >= 0);
+    CHECK(unlink(link) == 0 && snprintf(link, sizeof link, "%s/directory/file", dir) > 0);
+    CHECK(rename(here, link) == 0 && rename(link, here) == 0);
+    /* But not so that more could be read of them. */
+    CHECK(rename(there, link) == -1);
     return 0;
 }
 
@@ -380,21 +416,34 @@ static void takes_no_other_numbers(void **state)
     assert_int_equal(rc, 0);
 }
 
-static void writes_only_where_it_may(void **state)
+static void with_directories(int (*fn)(void))
 {
     int rc;
 
-    (void)state;
+    (void)snprintf(dir, sizeof dir, TEMPORARY);
+    (void)snprintf(other, sizeof other, TEMPORARY);
     assert_non_null(mkdtemp(dir));
     assert_non_null(mkdtemp(other));
     fill(dir);
     fill(other);
-    rc = in_child(writes);
+    rc = in_child(fn);
     clear(dir);
     clear(other);
     if (rc == NOT_HERE)
         skip();
     assert_int_equal(rc, 0);
+}
+
+static void writes_only_where_it_may(void **state)
+{
+    (void)state;
+    with_directories(writes);
+}
+
+static void reads_only_where_it_may(void **state)
+{
+    (void)state;
+    with_directories(reads);
 }
 
 static void has_only_the_capabilities_that_it_keeps(void **state)
@@ -409,6 +458,7 @@ int main(void)
         cmocka_unit_test(has_only_the_calls_that_it_needs),
         cmocka_unit_test(takes_no_other_numbers),
         cmocka_unit_test(writes_only_where_it_may),
+        cmocka_unit_test(reads_only_where_it_may),
         cmocka_unit_test(has_only_the_capabilities_that_it_keeps),
     };
 

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* What a configuration needs of the machine. */
+#include "agent/daemon/needs_private.h"
+
+#include "agent/http/client.h"
+#include "agent/kube/client.h"
+#include "agent/publish/targets.h"
+#include "files/file.h"
+#include "files/path.h"
+#include "files/route.h"
+#include "wire/aws.h"
+
+#include <limits.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define BIT(cap) (UINT64_C(1) << (cap))
+/* To read what others own, as tokens that were made for another user are, whoever owns them next. */
+#define ALWAYS BIT(CAP_DAC_OVERRIDE)
+/* To write and read with the rights of other users, and to end what hangs there. */
+#define AS_OTHERS (BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_KILL))
+/* To give files to others. */
+#define GIVING   (BIT(CAP_CHOWN) | BIT(CAP_FOWNER) | BIT(CAP_FSETID))
+#define LOW_PORT 1024
+#define POD      "/var/run/secrets" /* where Kubernetes mounts a pod's own token */
+
+/* ---- capabilities ---- */
+
+static bool has_low_port(const char *address)
+{
+    const char *colon = address != NULL ? strrchr(address, ':') : NULL;
+
+    return colon != NULL && strtol(colon + 1, NULL, 10) < LOW_PORT;
+}
+
+static uint64_t for_hook(const struct cfr_config_hook *hook)
+{
+    const void *own;
+    const struct cfr_config_hook_kind *kind = cfr_config_hook_kind(hook, &own);
+    uint64_t needed = 0;
+
+    /* A program may go on as another user, and is to be ended all the same. */
+    if (kind->runs_program || kind->finds_process != NULL)
+        needed |= BIT(CAP_KILL);
+    /* The executables of other users' processes are shown to those who could trace them. */
+    if (kind->finds_process != NULL && kind->finds_process(own))
+        needed |= BIT(CAP_SYS_PTRACE);
+    return needed;
+}
+
+static void add_owner(void *ctx, const char *owner, const char *group)
+{
+    uint64_t *needed = ctx;
+    struct cfr_err none = {0};
+    uid_t uid;
+
+    if (owner != NULL || group != NULL)
+        *needed |= GIVING;
+    /* A directory with an owner is written as that user. */
+    if (owner != NULL && (cfr_path_uid(owner, &uid, &none) != 0 || uid != 0))
+        *needed |= AS_OTHERS;
+}
+
+static void skip_path(void *ctx, const char *path)
+{
+    (void)ctx;
+    (void)path;
+}
+
+static void skip_file(void *ctx, const char *path, bool in_place)
+{
+    (void)ctx;
+    (void)path;
+    (void)in_place;
+}
+
+static void skip_cluster(void *ctx, const struct cfr_kube_where *where)
+{
+    (void)ctx;
+    (void)where;
+}
+
+static void skip_secret_file(void *ctx, const char *path, mode_t mode)
+{
+    (void)ctx;
+    (void)path;
+    (void)mode;
+}
+
+static uint64_t for_credential(const struct cfr_config_credential *c)
+{
+    uint64_t needed = 0;
+    const struct cfr_publish_inspection i = {&needed,   add_owner,    skip_path,       skip_file,
+                                             skip_path, skip_cluster, skip_secret_file};
+
+    for (size_t k = 0; k < c->publish.count; k++)
+        cfr_publish_inspect(c, k, &i);
+    for (size_t k = 0; k < c->reload.count; k++)
+        needed |= for_hook((const struct cfr_config_hook *)c->reload.items + k);
+    return needed;
+}
+
+static void add_client_secret(void *ctx, const struct cfr_config_endpoint *endpoint,
+                              const struct cfr_sdk_client_secret *secret)
+{
+    (void)endpoint;
+    add_owner(ctx, secret->owner, secret->group);
+}
+
+struct search {
+    const char *path;
+    bool found;
+};
+
+static void compare_path(void *ctx, const struct cfr_daemon_path *p)
+{
+    struct search *s = ctx;
+
+    s->found = s->found || strcmp(p->path, s->path) == 0;
+}
+
+struct paths {
+    const struct cfr_config *now;
+    uint64_t needed;
+};
+
+/* Refused by themselves in a directory of another user. */
+static bool is_own(const char *key)
+{
+    static const char *const keys[] = {"state_dir", "control_socket", "token_socket", "store"};
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_path(void *ctx, const struct cfr_daemon_path *p)
+{
+    struct paths *paths = ctx;
+    struct search s = {.path = p->path};
+    struct cfr_route route;
+
+    if ((paths->needed & AS_OTHERS) == AS_OTHERS || is_own(p->key))
+        return;
+    cfr_route_find(p->path, false, false, &route);
+    if (!route.foreign && !route.blocked && route.storage != CFR_ROUTE_REMOTE)
+        return;
+    /* One that is in use already is no reason to refuse a reload: whose it is may have changed since. */
+    if (paths->now != NULL)
+        cfr_daemon_each_path(paths->now, compare_path, &s);
+    if (!s.found)
+        paths->needed |= AS_OTHERS;
+}
+
+uint64_t cfr_daemon_needs_capabilities(const struct cfr_config *c, const struct cfr_config *now)
+{
+    struct paths paths = {now, ALWAYS};
+    bool low = has_low_port(c->listen);
+
+    for (size_t i = 0; i < c->endpoints.count; i++)
+        low = low || has_low_port(cfr_config_endpoint_at(c, i)->listen);
+    if (low)
+        paths.needed |= BIT(CAP_NET_BIND_SERVICE);
+    if (c->exit_with != NULL && c->exit_with->process != NULL)
+        paths.needed |= BIT(CAP_SYS_PTRACE);
+    for (size_t i = 0; i < c->credentials.count; i++)
+        paths.needed |= for_credential(cfr_config_at(c, i));
+    cfr_config_each_client_secret(c, add_client_secret, &paths.needed);
+    cfr_daemon_each_path(c, add_path, &paths);
+    return paths.needed;
+}
+
+const char *cfr_daemon_needs_explain(uint64_t missing)
+{
+    return (missing & BIT(CAP_NET_BIND_SERVICE)) != 0 ? "it listens on a port below 1024"
+           : (missing & BIT(CAP_SYS_PTRACE)) != 0     ? "it looks for processes by their executables"
+           : (missing & GIVING) != 0                  ? "it gives files to an owner or a group"
+           : (missing & BIT(CAP_SETUID)) != 0         ? "it has files in directories of other users"
+                                                      : "it signals processes or runs programs";
+}
+
+/* ---- directories ---- */
+
+struct directories {
+    cfr_daemon_directory_fn *fn;
+    void *ctx;
+};
+
+static bool write_parent(const char *path, char out[PATH_MAX])
+{
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+
+    if (slash == NULL || (size_t)(slash - path) >= PATH_MAX)
+        return false;
+    (void)snprintf(out, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return true;
+}
+
+static void give_parent(const struct directories *d, const char *path)
+{
+    char parent[PATH_MAX];
+
+    if (write_parent(path, parent))
+        d->fn(d->ctx, parent, path);
+}
+
+static void give_client_secret(void *ctx, const struct cfr_config_endpoint *endpoint,
+                               const struct cfr_sdk_client_secret *secret)
+{
+    (void)endpoint;
+    give_parent(ctx, secret->file);
+}
+
+/* The parent of a directory, too, because it is made there; but for one in /, which is there already. */
+static void give_target(const struct directories *d, const struct cfr_config_publish *p)
+{
+    const char *path = cfr_publish_path(p);
+    struct stat st;
+
+    if (p->directory != NULL && strrchr(path, '/') == path && lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        d->fn(d->ctx, path, path);
+    else
+        give_parent(d, path);
+}
+
+void cfr_daemon_needs_written(const struct cfr_config *c, cfr_daemon_directory_fn *each, void *ctx)
+{
+    struct directories d = {each, ctx};
+
+    each(ctx, c->state_dir, c->state_dir);
+    give_parent(&d, c->control_socket);
+    give_parent(&d, c->token_socket);
+    if (c->service_ca != NULL)
+        give_parent(&d, c->service_ca->store);
+    cfr_config_each_client_secret(c, give_client_secret, &d);
+    for (size_t i = 0; i < c->credentials.count; i++) {
+        const struct cfr_config_credential *one = cfr_config_at(c, i);
+
+        for (size_t k = 0; k < one->publish.count; k++)
+            give_target(&d, (const struct cfr_config_publish *)one->publish.items + k);
+    }
+}
+
+static void give_above(const struct directories *d, const char *path)
+{
+    char parent[PATH_MAX];
+    char above[PATH_MAX];
+
+    if (!write_parent(path, parent) || !write_parent(parent, above))
+        return;
+    d->fn(d->ctx, above[1] != '\0' ? above : parent, path);
+}
+
+static void give_path(void *ctx, const struct cfr_daemon_path *p)
+{
+    give_above(ctx, p->path);
+}
+
+void cfr_daemon_needs_read(const struct cfr_config *c, cfr_daemon_directory_fn *each, void *ctx)
+{
+    struct directories d = {each, ctx};
+
+    cfr_daemon_each_path(c, give_path, &d);
+}
+
+static void give_link(const struct directories *d, const char *path)
+{
+    char real[PATH_MAX];
+
+    if (cfr_file_leads_to(path, real) && strcmp(real, path) != 0)
+        give_above(d, real);
+}
+
+static void give_named(void *ctx, const char *path)
+{
+    give_above(ctx, path);
+    give_link(ctx, path);
+}
+
+static void give_named_by(void *ctx, const struct cfr_daemon_path *p)
+{
+    const struct cfr_kube_where where = {p->path, p->context};
+
+    give_link(ctx, p->path);
+    if (strcmp(p->key, "kubeconfig") == 0)
+        cfr_kube_each_file(&where, give_named, ctx);
+}
+
+void cfr_daemon_needs_read_besides(const struct cfr_config *c, const char *config_path, cfr_daemon_directory_fn *each,
+                                   void *ctx)
+{
+    /* Name services of glibc have libraries and files of their own; `resolv.conf` is replaced, so that its directory
+     * counts. */
+    static const char *const directories[] = {
+        "/etc", "/usr",       "/lib",       "/lib64",    "/proc",       "/run/systemd/resolve",
+        POD,    "/nix/store", "/gnu/store", "/run/nscd", "/var/lib/sss"};
+    static const char *const links[] = {"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/localtime"};
+    struct directories d = {each, ctx};
+    const char *const trust[] = {cfr_http_trust_system(), getenv(CFR_WIRE_AWS_CA_VARIABLE)};
+    char *config = config_path != NULL ? realpath(config_path, NULL) : NULL;
+    struct stat st;
+
+    for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
+        if (stat(directories[i], &st) == 0 && S_ISDIR(st.st_mode))
+            each(ctx, directories[i], NULL);
+    }
+    for (size_t i = 0; i < sizeof links / sizeof links[0]; i++)
+        give_link(&d, links[i]);
+    for (size_t i = 0; i < sizeof trust / sizeof trust[0]; i++) {
+        if (trust[i] != NULL && trust[i][0] == '/')
+            give_named(&d, trust[i]);
+    }
+    if (config != NULL)
+        give_above(&d, config);
+    if (config_path != NULL && config_path[0] == '/')
+        give_above(&d, config_path);
+    free(config);
+    cfr_daemon_each_path(c, give_named_by, &d);
+}

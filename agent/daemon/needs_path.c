@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* The paths in a configuration. */
+#include "agent/daemon/needs_private.h"
+
+#include <string.h>
+
+struct visit {
+    cfr_daemon_path_fn *each;
+    void *ctx;
+};
+
+/* The text under KEY in NODE; NULL if there is none. */
+static const char *text_of(const struct cfr_table *table, const void *node, const char *key)
+{
+    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
+        if (f->type == CFR_FIELD_STRING && strcmp(f->key, key) == 0)
+            return *(char *const *)((const char *)node + f->offset);
+    }
+    return NULL;
+}
+
+static void visit_node(const struct visit *v, const struct cfr_table *table, const void *node);
+
+static void visit_list(const struct visit *v, const struct cfr_table *table, const struct cfr_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        visit_node(v, table, (const char *)list->items + i * table->size);
+}
+
+static void visit_one_of(const struct visit *v, const struct cfr_one_of *one)
+{
+    if (one->config != NULL)
+        visit_node(v, one->variant.table, one->config);
+}
+
+/* A content may also be `env:NAME`, which is no path. */
+static void visit_string(const struct visit *v, const struct cfr_table *table, const void *node,
+                         const struct cfr_field *f, const char *text)
+{
+    if ((f->flags & CFR_FIELD_PATH) != 0 && text != NULL && text[0] == '/')
+        v->each(v->ctx, &(struct cfr_daemon_path){f->key, text, text_of(table, node, "context")});
+}
+
+static void visit_node(const struct visit *v, const struct cfr_table *table, const void *node)
+{
+    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
+        const void *value = (const char *)node + f->offset;
+        const struct cfr_list *list = value;
+
+        switch (f->type) {
+        case CFR_FIELD_STRING:
+            visit_string(v, table, node, f, *(char *const *)value);
+            break;
+        case CFR_FIELD_MAP:
+            if (*(void *const *)value != NULL)
+                visit_node(v, f->table, *(void *const *)value);
+            break;
+        case CFR_FIELD_LIST:
+        case CFR_FIELD_ONE_OR_LIST:
+            visit_list(v, f->table, list);
+            break;
+        case CFR_FIELD_ONE_OF:
+            visit_one_of(v, value);
+            break;
+        case CFR_FIELD_ANY_OF:
+            for (size_t i = 0; i < list->count; i++)
+                visit_one_of(v, (const struct cfr_one_of *)list->items + i);
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+void cfr_daemon_each_path(const struct cfr_config *c, cfr_daemon_path_fn *each, void *ctx)
+{
+    const struct visit v = {each, ctx};
+
+    visit_node(&v, &cfr_config_table, c);
+}
