@@ -13,8 +13,10 @@ struct visit {
 static const char *text_of(const struct cfr_table *table, const void *node, const char *key)
 {
     for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
+        const void *value = (const char *)node + f->offset;
+
         if (f->type == CFR_FIELD_STRING && strcmp(f->key, key) == 0)
-            return *(char *const *)((const char *)node + f->offset);
+            return *(char *const *)value;
     }
     return NULL;
 }
