@@ -5,6 +5,8 @@
 #include "base/base64.h"
 
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/decoder.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -13,7 +15,8 @@
 #include <string.h>
 
 #define RSA_BITS_MIN 2048
-#define RSA_BITS_MAX 16384
+#define RSA_BITS_MAX 4096 /* a larger key takes too long: the agent does nothing else meanwhile */
+#define RSA_E_BYTES  8
 #define P256_BYTES   32
 #define PEM_MAX      262144
 #define CHAIN_MAX    10 /* certificates */
@@ -52,28 +55,56 @@ static BIO *open_pem(struct cfr_view pem, struct cfr_err *err)
     return bio;
 }
 
+/* The first key of the type NAME, or NULL. */
+static EVP_PKEY *read_key_as(const char *name, BIO *bio, bool *encrypted)
+{
+    EVP_PKEY *key = NULL;
+    OSSL_DECODER_CTX *ctx = OSSL_DECODER_CTX_new_for_pkey(&key, "PEM", NULL, name, EVP_PKEY_KEYPAIR, NULL, NULL);
+    bool good = ctx != NULL && OSSL_DECODER_CTX_set_pem_password_cb(ctx, no_passphrase, encrypted) == 1;
+    int before = -1;
+
+    /* Each call reads one block of PEM, or nothing. */
+    while (good && key == NULL && !*encrypted && BIO_eof(bio) == 0 && BIO_tell(bio) > before) {
+        before = BIO_tell(bio);
+        (void)OSSL_DECODER_from_bio(ctx, bio);
+    }
+    OSSL_DECODER_CTX_free(ctx);
+    return key;
+}
+
+/* Only types that can sign here: the library computes the public half of a DSA or DH key while it reads it, which takes
+ * minutes if the numbers are large. */
 static int read_key(struct cfr_view pem, EVP_PKEY **out, struct cfr_err *err)
 {
+    static const char *const types[] = {"RSA", "EC", "RSA-PSS"};
     struct cfr_err local = {0};
     bool encrypted = false;
-    BIO *bio;
+    bool memory = false;
 
+    *out = NULL;
     if (err == NULL)
         err = &local;
-    bio = open_pem(pem, err);
-    if (bio == NULL)
-        return err->code;
-    *out = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, &encrypted);
-    BIO_free(bio);
-    if (*out != NULL)
+    for (size_t i = 0; i < sizeof types / sizeof types[0] && *out == NULL && !encrypted; i++) {
+        BIO *bio = open_pem(pem, err);
+
+        if (bio == NULL)
+            return err->code;
+        *out = read_key_as(types[i], bio, &encrypted);
+        memory = memory || ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE;
+        BIO_free(bio);
+    }
+    if (*out != NULL) {
+        ERR_clear_error();
         return 0;
-    if (ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE)
+    }
+    if (memory)
         return library_failed("", err);
     ERR_clear_error();
     if (encrypted)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "the private key is encrypted; give it without a passphrase (openssl pkey)");
-    return cfr_err_set(err, CFR_E_CONFIG, "it holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)");
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "it holds no private key in PEM form (-----BEGIN PRIVATE KEY-----) of type RSA or EC");
 }
 
 static bool is_p256(const EVP_PKEY *key)
@@ -83,6 +114,38 @@ static bool is_p256(const EVP_PKEY *key)
     return EVP_PKEY_is_a(key, "EC") &&
            EVP_PKEY_get_utf8_string_param(key, OSSL_PKEY_PARAM_GROUP_NAME, group, sizeof group, NULL) == 1 &&
            (strcmp(group, "prime256v1") == 0 || strcmp(group, "P-256") == 0);
+}
+
+/* True if no number of an RSA key of BITS is longer than it has to be. Signing with factors or exponents of its
+ * author's choice could take minutes, and the library limits none of them. */
+static bool has_usual_numbers(const EVP_PKEY *key, int bits)
+{
+    const size_t whole = (size_t)(bits + 7) / 8;
+    const size_t half = whole / 2 + 1;
+    const struct {
+        const char *name;
+        size_t max;
+    } numbers[] = {
+        {OSSL_PKEY_PARAM_RSA_E, RSA_E_BYTES},     {OSSL_PKEY_PARAM_RSA_D, whole},
+        {OSSL_PKEY_PARAM_RSA_FACTOR1, half},      {OSSL_PKEY_PARAM_RSA_FACTOR2, half},
+        {OSSL_PKEY_PARAM_RSA_EXPONENT1, half},    {OSSL_PKEY_PARAM_RSA_EXPONENT2, half},
+        {OSSL_PKEY_PARAM_RSA_COEFFICIENT1, half},
+    };
+    unsigned char bytes[RSA_BITS_MAX / 8];
+    OSSL_PARAM third[] = {OSSL_PARAM_construct_BN(OSSL_PKEY_PARAM_RSA_FACTOR3, bytes, sizeof bytes),
+                          OSSL_PARAM_construct_end()};
+    bool good = true;
+
+    for (size_t i = 0; good && i < sizeof numbers / sizeof numbers[0]; i++) {
+        OSSL_PARAM one[] = {OSSL_PARAM_construct_BN(numbers[i].name, bytes, numbers[i].max),
+                            OSSL_PARAM_construct_end()};
+
+        good = EVP_PKEY_get_params(key, one) == 1 && OSSL_PARAM_modified(one) != 0;
+    }
+    good = good && EVP_PKEY_get_params(key, third) == 1 && OSSL_PARAM_modified(third) == 0;
+    OPENSSL_cleanse(bytes, sizeof bytes);
+    ERR_clear_error();
+    return good;
 }
 
 static int check_type(const EVP_PKEY *key, enum cfr_jwt_alg alg, struct cfr_err *err)
@@ -101,7 +164,9 @@ static int check_type(const EVP_PKEY *key, enum cfr_jwt_alg alg, struct cfr_err 
     if (bits < RSA_BITS_MIN || bits > RSA_BITS_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "the RSA key has %d bits; from %d to %d are taken", bits, RSA_BITS_MIN,
                            RSA_BITS_MAX);
-    return 0;
+    return has_usual_numbers(key, bits)
+               ? 0
+               : cfr_err_set(err, CFR_E_CONFIG, "the numbers of the RSA key do not belong together; is it damaged?");
 }
 
 /* RFC 7518, 3.4: the two numbers one after the other, each of the curve's length, not the library's DER. */

@@ -13,7 +13,7 @@ enum cfr_jwt_alg { CFR_JWT_RS256, CFR_JWT_PS256, CFR_JWT_ES256 };
 
 /* Appends header.claims.signature to OUT. HEADER and CLAIMS are JSON objects; HEADER gets no member added, so it names
  * the `alg` itself. KEY is PEM (PKCS#8, or the older forms of its type), not encrypted. CFR_E_CONFIG: no such key, or
- * not of ALG's type (RSA of at least 2048 bits, or P-256); CFR_E_NOMEM, CFR_E_LIMIT, CFR_E_INTERNAL. */
+ * not of ALG's type (RSA of 2048 to 4096 bits, or P-256); CFR_E_NOMEM, CFR_E_LIMIT, CFR_E_INTERNAL. */
 int cfr_jwt_sign(enum cfr_jwt_alg alg, struct cfr_view header, struct cfr_view claims, struct cfr_view key,
                  struct cfr_secret *out, struct cfr_err *err);
 /* The algorithm that fits KEY: ES256 for P-256, else RS256. CFR_E_CONFIG if it is neither. */

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The author of a mounted Secret attacks: files without an end, tokens of this machine, hosts of their own."""
+"""The author of a mounted Secret attacks: files and work without an end, tokens of this machine, hosts of their own."""
+import base64
 import http.server
 import json
 import os
+import random
 import ssl
 import subprocess
 import threading
@@ -198,6 +200,66 @@ def test_the_secrets_certificates_are_its_own(agent, secret, collector):
     eventually(lambda: "not signed by a CA in" in (agent.status("other").get("last_error") or {}).get("message", ""),
                lambda: agent.log)
     assert agent.generation("other") == 0
+
+
+# ---- work without an end ----
+
+def slowest_until(agent, words):
+    """The longest that the agent took to answer, in milliseconds, until the Secret is refused with WORDS."""
+    slowest, end = 0.0, time.monotonic() + 20
+    while words not in last_error_of(agent):
+        assert time.monotonic() < end, agent.log
+        slowest = max(slowest, slowest_ms(agent, 0.1))
+    return slowest
+
+
+def der(tag, *parts):
+    body = b"".join(parts)
+    n = len(body)
+    size = n.to_bytes((n.bit_length() + 7) // 8 or 1, "big")
+    return bytes([tag]) + (size if n < 128 else bytes([0x80 | len(size)]) + size) + body
+
+
+def number(n):
+    return der(2, n.to_bytes(n.bit_length() // 8 + 1, "big"))
+
+
+def pem(label, data):
+    text = base64.b64encode(data).decode()
+    lines = "\n".join(text[i:i + 64] for i in range(0, len(text), 64))
+    return f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----\n"
+
+
+def large(bits):
+    return random.Random(bits).getrandbits(bits) | 1 << (bits - 1) | 1
+
+
+def rsa_key(bits, d, factor):
+    """Nothing in it fits but its form, which is all that a reader checks."""
+    numbers = [0, large(bits), 65537, large(d), *[large(factor)] * 5]
+    return pem("RSA PRIVATE KEY", der(0x30, *map(number, numbers)))
+
+
+def dsa_key(bits):
+    """Without its public half, which a reader computes."""
+    kind = der(0x30, bytes.fromhex("06072a8648ce380401"), der(0x30, *map(number, [large(bits), large(256), large(bits - 1)])))
+    return pem("PRIVATE KEY", der(0x30, number(0), kind, der(4, number(large(bits - 1)))))
+
+
+@pytest.mark.parametrize("key, words", [
+    (lambda: rsa_key(2048, 2048, 20000), "do not belong together"),
+    (lambda: rsa_key(2048, 200000, 1024), "do not belong together"),
+    (lambda: rsa_key(16384, 16384, 8192), "the RSA key has 16384 bits"),
+    (lambda: dsa_key(20000), "holds no private key"),
+], ids=["factors", "exponent", "size", "dsa"])
+def test_a_key_that_takes_minutes(agent, secret, key, words):
+    """Numbers of the author's choice, with which one signature, or reading the key, takes seconds or minutes."""
+    agent.configure(agent.credential(), hostile(agent, secret)).start()
+    agent.wait_generation(1)
+    secret.put({"service_account.json": json.dumps({
+        "type": "service_account", "client_email": GCP_ACCOUNT, "private_key_id": "1", "private_key": key()})})
+    assert slowest_until(agent, words) < 300
+    goes_on(agent)
 
 
 # ---- tokens of this machine ----
