@@ -2,6 +2,7 @@
 /* Redaction of messages that may repeat a secret. */
 #include "base/redact.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #define KEEP     (CFR_REDACT_MAX - 4)
@@ -39,57 +40,178 @@ static bool may_be_long(struct cfr_view word)
            memchr(word.p, '?', word.n) == NULL;
 }
 
-/* N if TEXT begins with that much of SECRET: with SHARED characters from anywhere in it, or with all of a shorter one.
- */
-static size_t begins(struct cfr_view text, struct cfr_view secret)
-{
-    size_t n = secret.n < SHARED ? secret.n : SHARED;
-
-    return n != 0 && n <= text.n && memmem(secret.p, secret.n, text.p, n) != NULL ? n : 0;
-}
-
 static bool is_alnum(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* How much of TEXT's beginning, which follows BEFORE, repeats SECRET, with the blanks of a passphrase, or one of its
- * words; 0 = nothing. */
-static size_t repeats(struct cfr_view text, char before, struct cfr_view secret, bool own)
+/* Where a piece of TEXT repeats the SECRETS. A secret may have a megabyte, and the agent does nothing else meanwhile:
+ * each is read once, and its parts are looked up among the piece's positions in their order. */
+struct scan {
+    struct cfr_view text;
+    const struct cfr_view *secrets;
+    size_t count;
+    bool own;
+    size_t first;              /* position in TEXT of the piece */
+    size_t n;                  /* positions of the piece; 0 = none was read yet */
+    uint16_t order[LOOK_MAX];  /* these, sorted by the SHARED characters from there on */
+    uint16_t found[LOOK_MAX];  /* bit N: the N characters from there on repeat a secret */
+    unsigned char begin[8192]; /* a bit for each hash of the LEAST characters that begin at a position */
+};
+
+/* The SHARED characters at position I of the piece, or as many as there are. */
+static struct cfr_view at(const struct scan *s, size_t i)
 {
-    size_t most = begins(text, secret);
-    bool apart = !is_alnum(before) && (text.n == most || !is_alnum(text.p[most]));
+    struct cfr_view rest = {s->text.p + s->first + i, s->text.n - s->first - i};
 
-    if (most < LEAST || (own && most < OWN_LEAST && !apart))
-        most = 0;
-    while (secret.n != 0) {
-        size_t n = 0;
-
-        while (n < secret.n && word_char(secret.p[n]))
-            n++;
-        if (n > most && n < SHARED && n >= (own ? OWN_LEAST : LEAST) &&
-            begins(text, (struct cfr_view){secret.p, n}) != 0)
-            most = n;
-        n += n < secret.n ? 1 : 0;
-        secret = (struct cfr_view){secret.p + n, secret.n - n};
-    }
-    return most;
+    rest.n = rest.n < SHARED ? rest.n : SHARED;
+    return rest;
 }
 
-/* Where the last of what repeats a secret, and begins in the first N characters of TEXT, ends; 0 = there is nothing. */
-static size_t find_end(struct cfr_view text, size_t n, char before, const struct cfr_view *secrets, size_t count,
-                       bool own)
+static int compare(struct cfr_view a, struct cfr_view b)
+{
+    int sign = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+
+    return sign != 0 ? sign : (a.n > b.n) - (a.n < b.n);
+}
+
+static bool starts(struct cfr_view text, struct cfr_view part)
+{
+    return text.n >= part.n && memcmp(text.p, part.p, part.n) == 0;
+}
+
+/* Restores the heap of the first N below I. */
+static void sift(struct scan *s, size_t i, size_t n)
+{
+    for (size_t child = 2 * i + 1; child < n; child = 2 * i + 1) {
+        uint16_t moved = s->order[i];
+
+        if (child + 1 < n && compare(at(s, s->order[child]), at(s, s->order[child + 1])) < 0)
+            child++;
+        if (compare(at(s, moved), at(s, s->order[child])) >= 0)
+            return;
+        s->order[i] = s->order[child];
+        s->order[child] = moved;
+        i = child;
+    }
+}
+
+/* A heap sort: it takes no memory, and no text makes it slow. */
+static void sort(struct scan *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        s->order[i] = (uint16_t)i;
+    for (size_t i = s->n / 2; i > 0; i--)
+        sift(s, i - 1, s->n);
+    for (size_t n = s->n; n > 1; n--) {
+        uint16_t last = s->order[n - 1];
+
+        s->order[n - 1] = s->order[0];
+        s->order[0] = last;
+        sift(s, 0, n - 1);
+    }
+}
+
+static size_t hash(const char *p)
+{
+    uint32_t word;
+
+    memcpy(&word, p, LEAST);
+    return word * UINT32_C(2654435761) >> 16;
+}
+
+/* Notes all positions at which the text is PART, of LEAST to SHARED characters. */
+static void mark(struct scan *s, struct cfr_view part)
+{
+    size_t bit = hash(part.p);
+    size_t low = 0;
+    size_t high = s->n;
+
+    if ((s->begin[bit / 8] >> bit % 8 & 1) == 0)
+        return;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (compare(at(s, s->order[middle]), part) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < s->n && starts(at(s, s->order[low]), part); low++) {
+        uint16_t *found = &s->found[s->order[low]];
+
+        /* Then all that follow have it, too. */
+        if ((*found >> part.n & 1) != 0)
+            return;
+        *found |= (uint16_t)(1U << part.n);
+    }
+}
+
+/* Notes what repeats SECRET: SHARED characters from anywhere in it, or all of a shorter one, with the blanks of a
+ * passphrase; or one of its words. */
+static void mark_secret(struct scan *s, struct cfr_view secret)
+{
+    size_t least = s->own ? OWN_LEAST : LEAST;
+    size_t word = 0; /* characters of the word that ends before I */
+
+    if (secret.n >= LEAST && secret.n < SHARED)
+        mark(s, secret);
+    for (size_t i = 0; i <= secret.n; i++) {
+        if (i >= SHARED)
+            mark(s, (struct cfr_view){secret.p + i - SHARED, SHARED});
+        if (i < secret.n && word_char(secret.p[i])) {
+            word++;
+            continue;
+        }
+        if (word >= least && word < SHARED)
+            mark(s, (struct cfr_view){secret.p + i - word, word});
+        word = 0;
+    }
+}
+
+/* Makes the piece that begins at position FIRST of the text. */
+static void read_piece(struct scan *s, size_t first)
+{
+    s->first = first;
+    s->n = s->text.n - first < LOOK_MAX ? s->text.n - first : LOOK_MAX;
+    memset(s->found, 0, sizeof s->found);
+    memset(s->begin, 0, sizeof s->begin);
+    sort(s);
+    for (size_t i = 0; i < s->n && at(s, i).n >= LEAST; i++) {
+        size_t bit = hash(at(s, i).p);
+
+        s->begin[bit / 8] |= (unsigned char)(1U << bit % 8);
+    }
+    for (size_t k = 0; k < s->count; k++)
+        mark_secret(s, s->secrets[k]);
+}
+
+/* How much of the text from position I on, which follows BEFORE, repeats a secret; 0 = nothing. */
+static size_t repeats(struct scan *s, size_t i, char before)
+{
+    struct cfr_view rest = {s->text.p + i, s->text.n - i};
+
+    if (s->n == 0 || i >= s->first + s->n)
+        read_piece(s, i);
+    for (size_t n = SHARED; n >= LEAST; n--) {
+        bool apart = !is_alnum(before) && (rest.n == n || !is_alnum(rest.p[n]));
+
+        if ((s->found[i - s->first] >> n & 1) != 0 && (!s->own || n >= OWN_LEAST || apart))
+            return n;
+    }
+    return 0;
+}
+
+/* Where the last of what repeats a secret, and begins in the N characters from position I on, ends; 0 = there is
+ * nothing. BEFORE precedes I. */
+static size_t find_end(struct scan *s, size_t i, size_t n, char before)
 {
     size_t end = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        struct cfr_view rest = {text.p + i, text.n - i};
+    for (size_t k = i; k < i + n && s->count != 0; k++) {
+        size_t m = repeats(s, k, k != i ? s->text.p[k - 1] : before);
 
-        for (size_t k = 0; k < count; k++) {
-            size_t m = repeats(rest, i != 0 ? text.p[i - 1] : before, secrets[k], own);
-
-            end = m != 0 && i + m > end ? i + m : end;
-        }
+        end = m != 0 && k + m > end ? k + m : end;
     }
     return end;
 }
@@ -102,6 +224,7 @@ static bool unfit(struct cfr_view word)
 const char *cfr_redact(struct cfr_view text, const struct cfr_view *secrets, size_t count, char out[CFR_REDACT_MAX])
 {
     struct cfr_view t = {text.p, text.n < LOOK_MAX ? text.n : LOOK_MAX};
+    struct scan scan = {.text = t, .secrets = secrets, .count = count};
     size_t len = 0;
     size_t end = 0; /* of what repeats a secret */
     size_t i = 0;
@@ -114,9 +237,8 @@ const char *cfr_redact(struct cfr_view text, const struct cfr_view *secrets, siz
 
         while (i + word.n < t.n && word_char(word.p[word.n]))
             word.n++;
-        found = find_end((struct cfr_view){word.p, t.n - i}, word.n != 0 ? word.n : 1, i != 0 ? t.p[i - 1] : ' ',
-                         secrets, count, false);
-        end = found != 0 && i + found > end ? i + found : end;
+        found = find_end(&scan, i, word.n != 0 ? word.n : 1, i != 0 ? t.p[i - 1] : ' ');
+        end = found > end ? found : end;
         repeated = end > i;
         i += word.n != 0 ? word.n : 1;
         if (word.n == 0)
@@ -147,28 +269,28 @@ static struct cfr_view replacement(struct cfr_view word)
 
 char *cfr_redact_secrets(char *text, const struct cfr_view *secrets, size_t count)
 {
-    struct cfr_view rest = cfr_view_of(text);
+    struct scan scan = {.text = cfr_view_of(text), .secrets = secrets, .count = count, .own = true};
     char *to = text;
     char before = ' ';
-    size_t end = 0; /* of what repeats a secret, from the rest on */
+    size_t end = 0; /* of what repeats a secret */
+    size_t i = 0;
 
     /* What was overwritten is shorter, so the rest is still as it was. */
-    while (rest.n != 0) {
-        struct cfr_view word = {rest.p, 0};
+    while (i < scan.text.n) {
+        struct cfr_view word = {text + i, 0};
         size_t taken;
         size_t found;
 
-        while (word.n < rest.n && word_char(word.p[word.n]))
+        while (i + word.n < scan.text.n && word_char(word.p[word.n]))
             word.n++;
         taken = word.n != 0 ? word.n : 1;
-        found = find_end(rest, taken, before, secrets, count, true);
+        found = find_end(&scan, i, taken, before);
         end = found > end ? found : end;
-        before = rest.p[taken - 1];
-        word = word.n == 0 ? (struct cfr_view){rest.p, 1} : end != 0 ? replacement(word) : word;
+        before = word.p[taken - 1];
+        word = word.n == 0 ? (struct cfr_view){word.p, 1} : end > i ? replacement(word) : word;
         memmove(to, word.p, word.n);
         to += word.n;
-        rest = (struct cfr_view){rest.p + taken, rest.n - taken};
-        end -= taken < end ? taken : end;
+        i += taken;
     }
     *to = '\0';
     return text;

@@ -30,18 +30,21 @@ def secret(tmp_path):
 
 
 class Collector:
-    """A server of the author's on loopback: keeps whatever is sent there, and answers that it is well."""
+    """A server of the author's on loopback: keeps whatever is sent there, and answers that it is well, or ANSWER."""
 
     def __init__(self, directory, tls):
         self.got = []
+        self.status, self.answer = 200, b""
         collector = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def collect(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 collector.got.append(f"{self.requestline}\n{self.headers}\n{body.decode('latin-1')}")
-                self.send_response(200)
+                self.send_response(collector.status)
+                self.send_header("Content-Length", str(len(collector.answer)))
                 self.end_headers()
+                self.wfile.write(collector.answer)
 
             do_GET = do_POST = do_PUT = collect
 
@@ -259,6 +262,18 @@ def test_a_key_that_takes_minutes(agent, secret, key, words):
     secret.put({"service_account.json": json.dumps({
         "type": "service_account", "client_email": GCP_ACCOUNT, "private_key_id": "1", "private_key": key()})})
     assert slowest_until(agent, words) < 300
+    goes_on(agent)
+
+
+def test_a_long_secret_that_is_looked_for(agent, secret, collector):
+    """A refusal may repeat it: the more words it has, the more there was to look for at each character of the text."""
+    collector.status = 401
+    collector.answer = json.dumps({"error": {"code": 401, "title": "Unauthorized", "message": "a" * 2100}}).encode()
+    agent.configure(agent.credential(), hostile(agent, secret)).start()
+    agent.wait_generation(1)
+    secret.put(openstack_form(collector.url, pem=collector.ca.read_text(), username="demo", user_domain_id="default",
+                              project_id="demo", password="xxxx " * 25000 + "x"))
+    assert slowest_until(agent, "HTTP 401") < 300
     goes_on(agent)
 
 

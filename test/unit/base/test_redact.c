@@ -121,11 +121,33 @@ static void our_own_words(void **state)
     }
 }
 
+/* A text is looked at in pieces. */
+static void a_long_text(void **state)
+{
+    const struct cfr_view secret = {SECRET, sizeof SECRET - 1};
+    char text[6000];
+
+    (void)state;
+    for (size_t at = 2000; at < 2100; at++) {
+        memset(text, 'a', sizeof text - 1);
+        text[sizeof text - 1] = '\0';
+        for (size_t i = 9; i < sizeof text - 1; i += 10)
+            text[i] = ' ';
+        memcpy(text + at, SECRET, sizeof SECRET - 1);
+        memcpy(text + 5900, SECRET, sizeof SECRET - 1);
+        (void)cfr_redact_secrets(text, &secret, 1);
+        assert_null(strstr(text, "c2VjcmV0LWtl"));
+        assert_null(strstr(text, "bHktMDAwMDAw"));
+        assert_non_null(strstr(text, "[removed]"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain),      cmocka_unit_test(secrets), cmocka_unit_test(tokens),
-        cmocka_unit_test(long_words), cmocka_unit_test(cut),     cmocka_unit_test(our_own_words),
+        cmocka_unit_test(plain),       cmocka_unit_test(secrets), cmocka_unit_test(tokens),
+        cmocka_unit_test(long_words),  cmocka_unit_test(cut),     cmocka_unit_test(our_own_words),
+        cmocka_unit_test(a_long_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
