@@ -218,11 +218,11 @@ static int check_catalog(const struct cfr_openstack *c, const struct cfr_json *t
 
     if (!c->catalog)
         return 0;
-    for (size_t i = 0; i < cfr_json_count(catalog); i++) {
-        const struct cfr_json *endpoints = cfr_json_get(cfr_json_at(catalog, i), "endpoints");
+    for (const struct cfr_json *service = cfr_json_first(catalog); service != NULL; service = cfr_json_next(service)) {
+        const struct cfr_json *endpoints = cfr_json_get(service, "endpoints");
 
-        for (size_t k = 0; k < cfr_json_count(endpoints); k++) {
-            if (serves(cfr_json_at(endpoints, k), c, &elsewhere))
+        for (const struct cfr_json *one = cfr_json_first(endpoints); one != NULL; one = cfr_json_next(one)) {
+            if (serves(one, c, &elsewhere))
                 return 0;
         }
     }

@@ -42,6 +42,7 @@ class Collector:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 collector.got.append(f"{self.requestline}\n{self.headers}\n{body.decode('latin-1')}")
                 self.send_response(collector.status)
+                self.send_header("X-Subject-Token", "token-of-the-author")
                 self.send_header("Content-Length", str(len(collector.answer)))
                 self.end_headers()
                 self.wfile.write(collector.answer)
@@ -274,6 +275,23 @@ def test_a_long_secret_that_is_looked_for(agent, secret, collector):
     secret.put(openstack_form(collector.url, pem=collector.ca.read_text(), username="demo", user_domain_id="default",
                               project_id="demo", password="xxxx " * 25000 + "x"))
     assert slowest_until(agent, "HTTP 401") < 300
+    goes_on(agent)
+
+
+def test_a_catalog_of_nothing(agent, secret, collector):
+    """As many entries as an answer may have, each of which is looked at."""
+    collector.status = 201
+    collector.answer = json.dumps({"token": {
+        "expires_at": "2100-01-01T00:00:00.000000Z", "user": {"id": "1", "name": "demo"},
+        "project": {"id": "demo", "name": "demo"}, "catalog": [0] * 16000}}, separators=(",", ":")).encode()
+    agent.configure(agent.credential(), hostile(agent, secret, {"openstack": {"catalog": True}})).start()
+    agent.wait_generation(1)
+    keys = openstack_form(collector.url, pem=collector.ca.read_text(), username="demo", user_domain_id="default",
+                          project_id="demo", password="demo-secret")
+    clouds = json.loads(keys["clouds.yaml"])
+    clouds["clouds"]["openstack"]["region_name"] = "here"
+    secret.put({**keys, "clouds.yaml": json.dumps(clouds)})
+    assert slowest_until(agent, "catalog has no public endpoint") < 300
     goes_on(agent)
 
 
