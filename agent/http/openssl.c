@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* OpenSSL's allocator, which wipes memory when it is freed, and its buffers. */
+/* OpenSSL's allocator, which wipes memory when it is freed, its buffers and its ciphers. */
 #include "agent/http/openssl_private.h"
 
 #include "agent/http/client.h"
+#include "base/str.h"
 #include "base/wipealloc.h"
 
 #include <openssl/crypto.h>
@@ -46,6 +47,25 @@ bool cfr_http_crypto_start(void)
 void cfr_http_crypto_keep_nothing(void *ssl_ctx)
 {
     (void)SSL_CTX_set_mode(ssl_ctx, SSL_MODE_RELEASE_BUFFERS);
+}
+
+bool cfr_http_crypto_limit(void *ssl_ctx)
+{
+    const STACK_OF(SSL_CIPHER) *all = SSL_CTX_get_ciphers(ssl_ctx);
+    struct cfr_str names = {.limit = 65536};
+    bool good;
+
+    for (int i = 0; i < sk_SSL_CIPHER_num(all); i++) {
+        const SSL_CIPHER *one = sk_SSL_CIPHER_value(all, i);
+        int exchange = SSL_CIPHER_get_kx_nid(one);
+
+        /* Those of TLS 1.3 have another list, and groups that are standards. */
+        if (exchange != NID_kx_dhe && exchange != NID_kx_dhe_psk && exchange != NID_kx_any)
+            cfr_str_addf(&names, "%s%s", names.len != 0 ? ":" : "", SSL_CIPHER_get_name(one));
+    }
+    good = !names.failed && names.len != 0 && SSL_CTX_set_cipher_list(ssl_ctx, names.p) == 1;
+    cfr_str_free(&names);
+    return good;
 }
 
 const char *cfr_http_crypto_library(void)

@@ -233,7 +233,7 @@ static CURLcode on_tls(CURL *e, void *ssl_ctx, void *ctx)
     (void)e;
     (void)ctx;
     cfr_http_crypto_keep_nothing(ssl_ctx);
-    return CURLE_OK;
+    return cfr_http_crypto_limit(ssl_ctx) ? CURLE_OK : CURLE_OUT_OF_MEMORY;
 }
 
 /* libcurl compares all of these before it uses a kept connection again. */

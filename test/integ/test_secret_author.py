@@ -32,7 +32,7 @@ def secret(tmp_path):
 class Collector:
     """A server of the author's on loopback: keeps whatever is sent there, and answers that it is well, or ANSWER."""
 
-    def __init__(self, directory, tls):
+    def __init__(self, directory, tls, key=("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), prepare=lambda context: None):
         self.got = []
         self.status, self.answer = 200, b""
         collector = self
@@ -56,11 +56,12 @@ class Collector:
         self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.server.server_port}"
         self.ca = directory / "collector.pem"
         if tls:
-            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
-                            "2", "-subj", "/CN=collector", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
-                            directory / "collector.key", "-out", self.ca], check=True, capture_output=True)
+            subprocess.run(["openssl", "req", "-x509", "-newkey", *key, "-nodes", "-days", "2", "-subj", "/CN=collector",
+                            "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", directory / "collector.key", "-out", self.ca],
+                           check=True, capture_output=True)
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(self.ca, directory / "collector.key")
+            prepare(context)
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -293,6 +294,26 @@ def test_a_catalog_of_nothing(agent, secret, collector):
     secret.put({**keys, "clouds.yaml": json.dumps(clouds)})
     assert slowest_until(agent, "catalog has no public endpoint") < 300
     goes_on(agent)
+
+
+def test_a_key_exchange_of_the_servers_numbers(agent, secret, tmp_path):
+    """TLS 1.2 lets a server choose the group of a Diffie-Hellman exchange, up to 10000 bits."""
+    def prepare(context):
+        group = tmp_path / "group.pem"
+        group.write_text(pem("DH PARAMETERS", der(0x30, number(large(10000)), number(2))))
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers("DHE:ECDHE:@SECLEVEL=0")
+        context.load_dh_params(group)
+
+    server = Collector(tmp_path, True, ("rsa:2048",), prepare)
+    server.status = 401
+    agent.configure(agent.credential(), hostile(agent, secret)).start()
+    agent.wait_generation(1)
+    secret.put(openstack_form(server.url, pem=server.ca.read_text(), username="demo", user_domain_id="default",
+                              project_id="demo", password="demo-secret"))
+    assert slowest_until(agent, "HTTP 401") < 300
+    goes_on(agent)
+    server.server.shutdown()
 
 
 # ---- tokens of this machine ----
