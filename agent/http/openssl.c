@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OpenSSL's allocator, which wipes memory when it is freed, its buffers and its ciphers. */
+/* OpenSSL's allocator, which wipes memory when it is freed, its buffers, and what of a handshake it computes with. */
 #include "agent/http/openssl_private.h"
 
 #include "agent/http/client.h"
@@ -8,6 +8,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
+#include <string.h>
 
 static void *crypto_malloc(size_t n, const char *file, int line)
 {
@@ -49,6 +50,26 @@ void cfr_http_crypto_keep_nothing(void *ssl_ctx)
     (void)SSL_CTX_set_mode(ssl_ctx, SSL_MODE_RELEASE_BUFFERS);
 }
 
+/* Called with each message of a handshake before OpenSSL parses it. */
+static void on_message(int sent, int version, int type, const void *bytes, size_t n, SSL *ssl, void *arg)
+{
+    static const unsigned char field_type[] = {0x2a, 0x86, 0x48,
+                                               0xce, 0x3d, 0x01}; /* ANSI X9.62: a curve's own field */
+    /* OpenSSL's buffer, which it does not write to again before it parses it. */
+    union {
+        const void *in;
+        unsigned char *out;
+    } message = {bytes};
+
+    (void)version;
+    (void)ssl;
+    (void)arg;
+    /* There is no way to refuse a message from here, but one without meaning ends the handshake. */
+    if (sent == 0 && type == SSL3_RT_HANDSHAKE && n > SSL3_HM_HEADER_LENGTH && message.out[0] == SSL3_MT_CERTIFICATE &&
+        memmem(bytes, n, field_type, sizeof field_type) != NULL)
+        memset(message.out + SSL3_HM_HEADER_LENGTH, 0xff, n - SSL3_HM_HEADER_LENGTH);
+}
+
 bool cfr_http_crypto_limit(void *ssl_ctx)
 {
     const STACK_OF(SSL_CIPHER) *all = SSL_CTX_get_ciphers(ssl_ctx);
@@ -63,6 +84,10 @@ bool cfr_http_crypto_limit(void *ssl_ctx)
         if (exchange != NID_kx_dhe && exchange != NID_kx_dhe_psk && exchange != NID_kx_any)
             cfr_str_addf(&names, "%s%s", names.len != 0 ? ":" : "", SSL_CIPHER_get_name(one));
     }
+    SSL_CTX_set_msg_callback(ssl_ctx, on_message);
+#ifdef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
+    (void)SSL_CTX_set_options(ssl_ctx, SSL_OP_NO_RX_CERTIFICATE_COMPRESSION);
+#endif
     good = !names.failed && names.len != 0 && SSL_CTX_set_cipher_list(ssl_ctx, names.p) == 1;
     cfr_str_free(&names);
     return good;

@@ -10,8 +10,9 @@ bool cfr_http_crypto_start(void);
 /* Makes the connections of SSL_CTX, an SSL_CTX, free their buffers as soon as these are empty, not only when they are
  * closed. */
 void cfr_http_crypto_keep_nothing(void *ssl_ctx);
-/* Takes from SSL_CTX the ciphers whose Diffie-Hellman group is the server's choice: with one of 10000 bits the
- * handshake computes for a second, and blocks meanwhile. False when memory is short. */
+/* Bounds what a server can have the handshakes of SSL_CTX compute, which block: takes out the ciphers whose
+ * Diffie-Hellman group the server chooses (one of 10000 bits: 1 s), and refuses certificates with a curve of their own
+ * (120 of them, before any is verified: 6 s). False when memory is short. */
 bool cfr_http_crypto_limit(void *ssl_ctx);
 
 #endif

@@ -4,6 +4,8 @@
  */
 #include "sts/mounted/mounted_private.h"
 
+#include "base/base64.h"
+
 #include <string.h>
 
 #define CA_MAX 262144
@@ -30,8 +32,27 @@ static int add_line(const struct cfr_mounted_case *c, struct cfr_view line)
     return rc != 0 ? rc : cfr_secret_append_str(&c->out->ca, "\n", c->err);
 }
 
+/* A certificate may bring a curve of its own, whose numbers OpenSSL computes with while it reads it: 240 took 12 s. */
+static int check_block(const struct cfr_mounted_case *c, const char *key, const struct cfr_secret *text)
+{
+    static const char field_type[] = "\x2a\x86\x48\xce\x3d\x01"; /* ANSI X9.62: the curve's own field */
+    struct cfr_secret der;
+    int rc;
+
+    cfr_secret_init(&der, CA_MAX);
+    rc = cfr_base64_decode(cfr_secret_view(text), &der, c->err);
+    if (rc == CFR_E_ANSWER)
+        rc = cfr_err_set(c->err, CFR_E_CONFIG, "%s has a certificate that is not base64", key);
+    if (rc == 0 && cfr_view_find(cfr_secret_view(&der), field_type) >= 0)
+        rc = cfr_err_set(c->err, CFR_E_CONFIG,
+                         "%s has a certificate with a curve of its own; use one with a named curve", key);
+    cfr_secret_free(&der);
+    return rc;
+}
+
 int cfr_mounted_ca(const struct cfr_mounted_case *c, const char *key, struct cfr_view pem)
 {
+    struct cfr_secret block; /* the base64 of a certificate */
     struct cfr_view line;
     bool inside = false;
     int rc = 0;
@@ -40,18 +61,24 @@ int cfr_mounted_ca(const struct cfr_mounted_case *c, const char *key, struct cfr
         return cfr_err_set(c->err, CFR_E_CONFIG, "%s has %zu bytes, and CA certificates may have %d", key, pem.n,
                            CA_MAX);
     cfr_secret_init(&c->out->ca, CA_MAX + 1);
+    cfr_secret_init(&block, CA_MAX);
     while (rc == 0 && cfr_view_line(&pem, &line)) {
         bool ends = cfr_view_is(cfr_view_trim(line), LAST);
 
         line = cfr_view_trim(line);
         if (inside ? !ends && !is_base64(line) : cfr_view_starts(line, BEGIN) && !cfr_view_is(line, FIRST))
-            return cfr_err_set(
+            rc = cfr_err_set(
                 c->err, CFR_E_CONFIG,
                 "%s holds something other than certificates in PEM form; leave " FIRST " to " LAST " of each CA", key);
-        if (inside || cfr_view_is(line, FIRST))
+        if (rc == 0 && (inside || cfr_view_is(line, FIRST)))
             rc = add_line(c, line);
+        if (rc == 0 && inside)
+            rc = ends ? check_block(c, key, &block) : cfr_secret_append(&block, line, c->err);
+        if (ends)
+            cfr_secret_clear(&block);
         inside = inside ? !ends : cfr_view_is(line, FIRST);
     }
+    cfr_secret_free(&block);
     if (rc == 0 && (inside || c->out->ca.len == 0))
         rc = cfr_err_set(c->err, CFR_E_CONFIG, "%s holds no whole certificate in PEM form", key);
     if (rc == 0)

@@ -4,6 +4,7 @@ import base64
 import http.server
 import json
 import os
+import pathlib
 import random
 import ssl
 import subprocess
@@ -16,6 +17,7 @@ from conftest import Mounted, eventually
 from test_sources import CLIENT, DEMO_ROLE, GCP_ACCOUNT, GCP_AUDIENCE, TENANT, last_error
 
 IMPERSONATE = f"/v1/projects/-/serviceAccounts/{GCP_ACCOUNT}:generateAccessToken"
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 API = ["https://kubernetes.default.svc.cluster.local"]
 
 
@@ -314,6 +316,37 @@ def test_a_key_exchange_of_the_servers_numbers(agent, secret, tmp_path):
     assert slowest_until(agent, "HTTP 401") < 300
     goes_on(agent)
     server.server.shutdown()
+
+
+def own_curve():
+    """A certificate with a prime field in which it takes 45 ms to find the square root that its key needs."""
+    return (DATA / "x509/own-curve.pem").read_text()
+
+
+def test_a_chain_of_certificates_with_their_own_curves(agent, secret, tmp_path):
+    """They are parsed before any is verified, so whoever answers in place of a server can send them."""
+    def prepare(context):
+        chain = tmp_path / "chain.pem"
+        chain.write_text((tmp_path / "collector.pem").read_text() + own_curve() * 120)
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        context.load_cert_chain(chain, tmp_path / "collector.key")
+
+    server = Collector(tmp_path, True, prepare=prepare)
+    agent.configure(agent.credential(), hostile(agent, secret)).start()
+    agent.wait_generation(1)
+    secret.put(openstack_form(server.url, pem=pathlib.Path(agent.cloud.ca).read_text()))
+    assert slowest_until(agent, "no TLS connection") < 300
+    goes_on(agent)
+    server.server.shutdown()
+
+
+def test_ca_certificates_with_their_own_curves(agent, secret, collector):
+    agent.configure(agent.credential(), hostile(agent, secret)).start()
+    agent.wait_generation(1)
+    secret.put(openstack_form(collector.url, pem=collector.ca.read_text() + own_curve() * 100))
+    assert slowest_until(agent, "cacert has a certificate with a curve of its own") < 300
+    assert collector.got == []
+    goes_on(agent)
 
 
 # ---- tokens of this machine ----
