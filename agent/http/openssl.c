@@ -10,6 +10,8 @@
 #include <openssl/ssl.h>
 #include <string.h>
 
+#define CHAIN_MAX 8 /* intermediate certificates; in use are up to 4 */
+
 static void *crypto_malloc(size_t n, const char *file, int line)
 {
     (void)file;
@@ -85,6 +87,7 @@ bool cfr_http_crypto_limit(void *ssl_ctx)
             cfr_str_addf(&names, "%s%s", names.len != 0 ? ":" : "", SSL_CIPHER_get_name(one));
     }
     SSL_CTX_set_msg_callback(ssl_ctx, on_message);
+    SSL_CTX_set_verify_depth(ssl_ctx, CHAIN_MAX);
 #ifdef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
     (void)SSL_CTX_set_options(ssl_ctx, SSL_OP_NO_RX_CERTIFICATE_COMPRESSION);
 #endif

@@ -340,6 +340,32 @@ def test_a_chain_of_certificates_with_their_own_curves(agent, secret, tmp_path):
     server.server.shutdown()
 
 
+def test_a_long_chain(agent, secret, tmp_path):
+    """Each signature in it is verified, with keys and exponents of the author's choice."""
+    def openssl(*args):
+        subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True, cwd=tmp_path)
+
+    def prepare(context):
+        names = tmp_path / "names"
+        names.write_text("basicConstraints=critical,CA:TRUE\nsubjectAltName=IP:127.0.0.1\n")
+        issuer = tmp_path / "collector.pem"
+        chain = issuer.read_text()
+        for i in range(12):
+            made = tmp_path / f"{i}.pem"
+            openssl("req", "-new", "-key", "collector.key", "-subj", f"/CN={i}", "-out", "request.pem")
+            openssl("x509", "-req", "-in", "request.pem", "-CA", issuer, "-CAkey", "collector.key", "-set_serial", i + 1, "-days",
+                    "2", "-extfile", names, "-out", made)
+            chain, issuer = made.read_text() + chain, made
+        (tmp_path / "chain.pem").write_text(chain)
+        context.load_cert_chain(tmp_path / "chain.pem", tmp_path / "collector.key")
+
+    server = Collector(tmp_path, True, prepare=prepare)
+    text = attack(agent, secret, openstack_form(server.url, pem=server.ca.read_text()))
+    assert "its certificate is refused" in text and "chain too long" in text
+    assert server.got == []
+    server.server.shutdown()
+
+
 def test_ca_certificates_with_their_own_curves(agent, secret, collector):
     agent.configure(agent.credential(), hostile(agent, secret)).start()
     agent.wait_generation(1)
