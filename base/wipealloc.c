@@ -8,19 +8,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+static size_t failures;
+
+static void *count_failure(void *p)
+{
+    failures += p == NULL ? 1 : 0;
+    return p;
+}
+
+size_t cfr_wipealloc_failures(void)
+{
+    return failures;
+}
+
 void *cfr_wipealloc_malloc(size_t n)
 {
-    return malloc(n);
+    return count_failure(malloc(n));
 }
 
 void *cfr_wipealloc_calloc(size_t count, size_t size)
 {
-    return calloc(count, size);
+    return count_failure(calloc(count, size));
 }
 
 void *cfr_wipealloc_realloc(void *p, size_t n)
 {
-    void *to = malloc(n);
+    void *to = cfr_wipealloc_malloc(n);
     size_t had;
 
     if (to == NULL || p == NULL)
@@ -34,7 +47,7 @@ void *cfr_wipealloc_realloc(void *p, size_t n)
 char *cfr_wipealloc_strdup(const char *text)
 {
     size_t n = strlen(text) + 1;
-    char *p = malloc(n);
+    char *p = cfr_wipealloc_malloc(n);
 
     return p != NULL ? memcpy(p, text, n) : NULL;
 }

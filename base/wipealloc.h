@@ -13,5 +13,7 @@ void *cfr_wipealloc_calloc(size_t count, size_t size);
 void *cfr_wipealloc_realloc(void *p, size_t n);
 char *cfr_wipealloc_strdup(const char *text);
 void cfr_wipealloc_free(void *p);
+/* How often memory was short so far. */
+size_t cfr_wipealloc_failures(void);
 
 #endif

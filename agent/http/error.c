@@ -2,6 +2,8 @@
 /* Errors of libcurl as our codes, with texts that say what to do. */
 #include "agent/http/transfer_private.h"
 
+#include "base/wipealloc.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -142,6 +144,15 @@ static int explain_connect(const struct cfr_http_transfer *t, struct cfr_err *er
     return cfr_err_set(err, CFR_E_NET, "%s: %s", t->target, t->words);
 }
 
+/* libcurl 7.88 also calls a line of the head that has more than 100 KiB short memory. */
+static int explain_memory(const struct cfr_http_transfer *t, struct cfr_err *err)
+{
+    if (t->head.bytes != 0 && cfr_wipealloc_failures() == t->failures)
+        return cfr_err_set(err, CFR_E_LIMIT, "%s: a line of the answer's head is larger than %d bytes", t->target,
+                           CFR_HTTP_HEAD_MAX);
+    return cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);
+}
+
 int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cfr_err *err)
 {
     const char *words = t->words[0] != '\0' ? t->words : curl_easy_strerror(code);
@@ -184,7 +195,10 @@ int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cf
     case CURLE_UNSUPPORTED_PROTOCOL:
         return cfr_err_set(err, CFR_E_ANSWER, "%s: the answer is not HTTP: %s", t->target, words);
     case CURLE_OUT_OF_MEMORY:
-        return cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);
+#if LIBCURL_VERSION_NUM >= 0x080600
+    case CURLE_TOO_LARGE:
+#endif
+        return explain_memory(t, err);
     case CURLE_FILESIZE_EXCEEDED:
         return cfr_err_set(err, CFR_E_LIMIT, "%s: the answer is larger than the %zu bytes that are allowed", t->target,
                            t->body.limit);

@@ -3,6 +3,7 @@
 #include "agent/http/openssl_private.h"
 #include "agent/http/transfer_private.h"
 #include "base/str.h"
+#include "base/wipealloc.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -360,6 +361,7 @@ int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r
 {
     int rc = set_url(t, r, err);
 
+    t->failures = cfr_wipealloc_failures();
     if (rc == 0)
         rc = add_headers(t, r, err);
     if (rc != 0)

@@ -50,6 +50,7 @@ struct cfr_http_transfer {
     struct cfr_http_head head;
     struct cfr_secret body;
     struct cfr_err refused; /* why the answer was cut off */
+    size_t failures;        /* of allocations before the transfer */
     char words[CURL_ERROR_SIZE];
 };
 

@@ -36,7 +36,7 @@ class Collector:
 
     def __init__(self, directory, tls, key=("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), prepare=lambda context: None):
         self.got = []
-        self.status, self.answer = 200, b""
+        self.status, self.answer, self.token = 200, b"", "token-of-the-author"
         collector = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -44,7 +44,7 @@ class Collector:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 collector.got.append(f"{self.requestline}\n{self.headers}\n{body.decode('latin-1')}")
                 self.send_response(collector.status)
-                self.send_header("X-Subject-Token", "token-of-the-author")
+                self.send_header("X-Subject-Token", collector.token)
                 self.send_header("Content-Length", str(len(collector.answer)))
                 self.end_headers()
                 self.wfile.write(collector.answer)
@@ -296,6 +296,14 @@ def test_a_catalog_of_nothing(agent, secret, collector):
     secret.put({**keys, "clouds.yaml": json.dumps(clouds)})
     assert slowest_until(agent, "catalog has no public endpoint") < 300
     goes_on(agent)
+
+
+def test_a_head_with_a_long_line(agent, secret, collector):
+    """It is the server's mistake, not a want of memory here."""
+    collector.token = "a" * 200000
+    assert "a line of the answer's head is larger than" in attack(agent, secret, openstack_form(
+        collector.url, pem=collector.ca.read_text()))
+    assert agent.status("hostile")["last_error"]["code"] == "limit"
 
 
 def test_a_key_exchange_of_the_servers_numbers(agent, secret, tmp_path):
