@@ -154,7 +154,7 @@ bool cfr_daemon_listener_on_endpoint(void *ctx, const struct cfr_httpd_peer *pee
         .offer = offer,
         .secret_file = secret_file,
         .ctx = l,
-        .signer = l->endpoints->signer,
+        .signer = l->endpoints->session_key.signer,
     };
     const char *shape;
 

@@ -2,10 +2,8 @@
 /* Listeners of the local endpoints, over one epoll descriptor. */
 #include "agent/daemon/listener_private.h"
 
-#include "agent/daemon/session_key_private.h"
 #include "agent/loop/process.h"
 #include "base/log.h"
-#include "serve/sdk/ec2_token.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -71,7 +69,7 @@ void cfr_daemon_endpoints_close(struct cfr_daemon_endpoints *e)
     cfr_daemon_client_secret_close(e->client_secrets);
     if (e->epoll_fd >= 0)
         (void)close(e->epoll_fd);
-    cfr_sdk_ec2_signer_close(e->signer);
+    cfr_daemon_session_key_close(&e->session_key);
     free(e);
 }
 
@@ -229,8 +227,8 @@ static int plan_all(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *p
 {
     int rc = cfr_daemon_client_secret_open(p->config, &p->client_secrets, err);
 
-    if (rc == 0 && e->signer == NULL && has_signing_shape(p->config))
-        rc = cfr_daemon_session_key_open(e->agent->host.state_fd, &e->signer, err);
+    if (rc == 0 && e->session_key.signer == NULL && has_signing_shape(p->config))
+        rc = cfr_daemon_session_key_open(&e->session_key, e->agent->host.state_fd, err);
     for (size_t i = 0; rc == 0 && i < p->config->endpoints.count; i++) {
         const struct cfr_config_endpoint *c = cfr_config_endpoint_at(p->config, i);
 
@@ -363,6 +361,12 @@ void cfr_daemon_endpoints_step(struct cfr_daemon_endpoints *e)
         if (cfr_httpd_timeout_ms(e->items[i]->server) == 0)
             cfr_httpd_step(e->items[i]->server);
     }
+}
+
+void cfr_daemon_endpoints_save(struct cfr_daemon_endpoints *e)
+{
+    if (e != NULL)
+        cfr_daemon_session_key_step(&e->session_key, e->agent->host.state_fd);
 }
 
 int64_t cfr_daemon_endpoints_timeout_ms(const struct cfr_daemon_endpoints *e)

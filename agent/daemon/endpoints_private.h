@@ -36,6 +36,9 @@ bool cfr_daemon_endpoints_busy(const struct cfr_daemon_endpoints *e);
 int cfr_daemon_endpoints_fd(const struct cfr_daemon_endpoints *e);
 /* Does what is due; never blocks. */
 void cfr_daemon_endpoints_step(struct cfr_daemon_endpoints *e);
+/* Goes on with what is still to be written in the state directory; after SIGCHLD, and once a minute. NULL is allowed.
+ */
+void cfr_daemon_endpoints_save(struct cfr_daemon_endpoints *e);
 /* As cfr_httpd_timeout_ms. */
 int64_t cfr_daemon_endpoints_timeout_ms(const struct cfr_daemon_endpoints *e);
 

@@ -6,6 +6,7 @@
 #include "agent/daemon/endpoints_private.h"
 #include "agent/daemon/lookup_private.h"
 #include "agent/daemon/client_secret_file_private.h"
+#include "agent/daemon/session_key_private.h"
 
 #include "wire/cidr.h"
 
@@ -42,7 +43,7 @@ struct cfr_daemon_endpoints {
     size_t count;
     struct cfr_daemon_client_secrets *client_secrets;
     int epoll_fd;
-    struct cfr_ec2_signer *signer; /* NULL: no shape has needed it yet */
+    struct cfr_daemon_session_key session_key;
 };
 
 /* endpoint_request.c; CTX is the listener. */

@@ -44,34 +44,57 @@ static int make_key(struct cfr_secret *key, struct cfr_err *err)
     return 0;
 }
 
-static void write_key(int state_fd, const struct cfr_secret *key)
+static int replace_file(int dir_fd, const char *name, struct cfr_view content, struct cfr_err *err)
 {
-    const struct cfr_file file = {NAME, cfr_secret_view(key), MODE, CFR_FILE_KEEP_ID, CFR_FILE_KEEP_ID};
-    struct cfr_err err = {0};
+    const struct cfr_file file = {name, content, MODE, CFR_FILE_KEEP_ID, CFR_FILE_KEEP_ID};
 
-    if (cfr_file_replace(state_fd, &file, &err) != 0)
+    return cfr_file_replace(dir_fd, &file, err);
+}
+
+void cfr_daemon_session_key_step(struct cfr_daemon_session_key *k, int state_fd)
+{
+    struct cfr_err err = {0};
+    int rc;
+
+    if (k->unsaved.len == 0)
+        return;
+    rc = cfr_slow_write(&k->writing, state_fd, replace_file, NAME, cfr_secret_view(&k->unsaved), &err);
+    if (rc < 0)
         cfr_log(CFR_LOG_WARN, NULL, NULL,
                 "cannot keep the key of session tokens in state_dir, so those of ec2_imds end with this run: %s",
                 err.text);
+    /* A disk that has not answered may still do. */
+    if (rc == 0 || (rc < 0 && rc != CFR_E_TIMEOUT))
+        cfr_secret_free(&k->unsaved);
 }
 
-int cfr_daemon_session_key_open(int state_fd, struct cfr_ec2_signer **out, struct cfr_err *err)
+void cfr_daemon_session_key_close(struct cfr_daemon_session_key *k)
+{
+    cfr_slow_write_close(&k->writing);
+    cfr_secret_free(&k->unsaved);
+    cfr_sdk_ec2_signer_close(k->signer);
+    k->signer = NULL;
+}
+
+int cfr_daemon_session_key_open(struct cfr_daemon_session_key *k, int state_fd, struct cfr_err *err)
 {
     struct cfr_secret key = {.limit = CFR_SDK_EC2_KEY_BYTES};
     struct cfr_err why = {0};
+    bool fresh = read_key(state_fd, &key, &why) != 0;
     int rc = 0;
 
-    *out = NULL;
-    if (read_key(state_fd, &key, &why) != 0) {
+    if (fresh) {
         if (why.code != CFR_E_MISSING)
             cfr_log(CFR_LOG_WARN, NULL, NULL, "%s: a new key is made, and clients of ec2_imds need new session tokens",
                     why.text);
         rc = make_key(&key, err);
-        if (rc == 0)
-            write_key(state_fd, &key);
     }
     if (rc == 0)
-        rc = cfr_sdk_ec2_signer_open(cfr_secret_view(&key), out, err);
+        rc = cfr_sdk_ec2_signer_open(cfr_secret_view(&key), &k->signer, err);
+    if (rc == 0 && fresh) {
+        cfr_secret_move(&k->unsaved, &key);
+        cfr_daemon_session_key_step(k, state_fd);
+    }
     cfr_secret_free(&key);
     return rc;
 }

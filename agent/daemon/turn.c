@@ -103,6 +103,7 @@ static void on_signals(struct cfr_daemon *a)
         cfr_errand_reap();
         cfr_slow_write_reap();
         cfr_process_reap_killed();
+        cfr_daemon_endpoints_save(a->endpoints);
     }
     if (reload) {
         (void)cfr_daemon_reload(a, &err);
@@ -114,6 +115,7 @@ static void on_signals(struct cfr_daemon *a)
 static void on_tick(struct cfr_daemon *a)
 {
     cfr_daemon_look_forgotten(a);
+    cfr_daemon_endpoints_save(a->endpoints);
     for (size_t i = 0; i < a->count; i++) {
         cfr_worker_on_tick(a->workers[i]);
         if (a->host.watch == NULL)

@@ -2,6 +2,8 @@
 """A frozen file system below state_dir, or below the service CA's store, where the agent itself writes: nobody waits for it, and
 what is to be there is written as soon as it answers."""
 import json
+import os
+import signal
 import subprocess
 import time
 
@@ -11,6 +13,8 @@ from conftest import Mounted, eventually
 from minting import ADMIN, admin, cloud, complete, configured, iam_cloud, keys_of, minted, wait_complete  # noqa: F401
 from test_hostile import HANG_S, children, root_only, slowest_answer
 from test_hung_disk import frozen  # noqa: F401
+from endpoint_client import ask, free_port
+from test_served import ROLES, session_of
 from test_service_ca import service_ca
 from trust import Authority
 
@@ -96,6 +100,28 @@ def test_a_rotation_does_nothing_that_is_not_written_down(agent, freezer):
     freezer(False)
     eventually(lambda: complete(agent) and set(keys_of(agent.cloud)).isdisjoint(before), lambda: f"{agent.log}")
     assert len(keys_of(agent.cloud)) == 1
+
+
+def test_a_key_of_session_tokens_is_kept_later(agent, freezer):
+    """A reload asks for it first: clients are served meanwhile, and their tokens outlive the agent in the end."""
+    agent.configure().start()
+    agent.wait_state("fresh")
+    key, at = agent.state / "_ec2-session-key", f"127.0.0.1:{free_port()}"
+    freezer(True)
+    agent.configure(endpoints=[{"listen": at, "ec2_imds": {"credential": "demo"}}])
+    began = time.monotonic()
+    os.kill(agent.process.pid, signal.SIGHUP)
+    assert slowest_answer(agent, lambda: "took the new configuration" in agent.log) < HANG_S
+    assert time.monotonic() - began < 5
+    session = session_of(at)
+    assert not key.exists()
+    freezer(False)
+    eventually(key.exists, lambda: agent.log)
+    agent.stop()
+    agent.start()
+    agent.wait_state("fresh")
+    assert ask(at, ROLES + "demo", headers=session).status == 200
+    assert "ec2_imds" not in agent.log
 
 
 def test_the_service_ca_waits_for_its_store(agent_factory, frozen, freezer):  # noqa: F811
