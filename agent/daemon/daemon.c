@@ -146,10 +146,10 @@ static int open_engines(struct cfr_daemon *a, struct cfr_err *err)
     return cfr_kube_open(a->host.http, &a->host.kube, err);
 }
 
-static int open_control(struct cfr_daemon *a, struct cfr_httpd_server **out, struct cfr_err *err)
+static int open_control(struct cfr_daemon *a, int64_t patience_ms, struct cfr_httpd_server **out, struct cfr_err *err)
 {
     const struct cfr_httpd_options options = {
-        .secret = cfr_daemon_endpoints_on_control, .fn = cfr_daemon_on_control, .ctx = a};
+        .secret = cfr_daemon_endpoints_on_control, .fn = cfr_daemon_on_control, .ctx = a, .patience_ms = patience_ms};
 
     int rc = cfr_httpd_open(a->config->control_socket, true, &options, out, err);
 
@@ -161,12 +161,18 @@ void cfr_daemon_keep_control(struct cfr_daemon *a)
     struct cfr_httpd_server *fresh;
     struct cfr_err err = {0};
 
-    if (a->control == NULL || cfr_httpd_is_there(a->control))
-        return;
-    if (open_control(a, &fresh, &err) != 0) {
-        cfr_log(CFR_LOG_ERROR, NULL, NULL, "the control socket was removed and cannot be created again: %s", err.text);
+    if (a->control == NULL || cfr_httpd_is_there(a->control)) {
+        a->control_lost = false;
         return;
     }
+    if (open_control(a, 0, &fresh, &err) != 0) {
+        if (!a->control_lost)
+            cfr_log(CFR_LOG_ERROR, NULL, NULL, "the control socket was removed and cannot be created again: %s",
+                    err.text);
+        a->control_lost = true;
+        return;
+    }
+    a->control_lost = false;
     cfr_httpd_close(a->control);
     a->control = fresh;
     cfr_log(CFR_LOG_WARN, NULL, NULL, "the control socket %s was removed; created it again", a->config->control_socket);
@@ -193,7 +199,7 @@ static int open_servers(struct cfr_daemon *a, struct cfr_err *err)
     /* The control socket comes last: a client that sees it can use the rest, too. */
     rc = open_endpoints(a, err);
     if (rc == 0)
-        rc = open_control(a, &a->control, err);
+        rc = open_control(a, CFR_DAEMON_START_MS, &a->control, err);
     if (rc == 0 && a->config->listen != NULL) {
         rc = cfr_httpd_open_tcp(a->config->listen, cfr_daemon_on_health, a, &a->health, err);
         if (rc == 0)

@@ -54,15 +54,18 @@ struct cfr_daemon {
         int64_t lost_boot_ms;
         int64_t look_boot_ms; /* INT64_MAX = nothing has happened */
     } readiness;
-    bool announced; /* READY=1 was sent */
+    bool control_lost; /* its socket is to be made again */
+    bool announced;    /* READY=1 was sent */
     bool stopping;
     bool hurry; /* a second signal to end came */
 };
 
-#define CFR_DAEMON_TICK_MS 60000 /* between two looks at everything that may have been missed */
+#define CFR_DAEMON_START_MS 10000 /* what a file system may take to answer at the start */
+#define CFR_DAEMON_TICK_MS  60000 /* between two looks at everything that may have been missed */
 
 /* daemon.c */
-/* Creates the control socket again if its file was removed. Not to be called from one of its requests. */
+/* Creates the control socket again if its file was removed; control_lost says that it could not. Not to be called from
+ * one of its requests. */
 void cfr_daemon_keep_control(struct cfr_daemon *a);
 /* Logs as the options say, else CONFIG, which may be NULL. */
 void cfr_daemon_set_log(const struct cfr_daemon *a, const struct cfr_config *config);

@@ -136,6 +136,7 @@ static int open_listener(struct cfr_daemon_endpoints *e, const char *where, cons
         .per_address = c != NULL ? CONNECTIONS_PER_ADDRESS : 0,
         .no_body = true,
         .mode = TOKEN_SOCKET_MODE,
+        .patience_ms = e->agent->control == NULL ? CFR_DAEMON_START_MS : 0,
         .accepts = c != NULL ? cfr_daemon_listener_accepts : NULL,
     };
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = l};

@@ -105,10 +105,10 @@ static void on_signals(struct cfr_daemon *a)
         cfr_process_reap_killed();
         cfr_daemon_endpoints_save(a->endpoints);
     }
-    if (reload) {
+    if (reload)
         (void)cfr_daemon_reload(a, &err);
+    if (reload || (child && a->control_lost))
         cfr_daemon_keep_control(a);
-    }
 }
 
 /* Once a minute: everything that an event may have missed. */

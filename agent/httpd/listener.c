@@ -3,6 +3,7 @@
 #include "agent/httpd/listener_private.h"
 
 #include "agent/httpd/peer_private.h"
+#include "agent/loop/slow_file.h"
 #include "agent/loop/slow_write.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -22,8 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define UNLINK_MS    100 /* on a disk that is busy */
-#define UNLINK_LOOKS 20
+#define UNLINK_MS    20 /* on a disk that is busy, after the moment of cfr_slow_write */
+#define UNLINK_LOOKS 4
 #define OPEN_FILES   "/proc/self/fd"
 #define PATH_BYTES   (sizeof((struct sockaddr_un *)0)->sun_path - 1)
 #define NAME_BYTES   (PATH_BYTES - (sizeof OPEN_FILES "/2147483647/" - 1)) /* of a name that is bound by way of there */
@@ -313,21 +314,43 @@ static int open_place(const char *path, struct place *at, struct cfr_err *err)
     return rc;
 }
 
-int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket *out, struct cfr_err *err)
+/* In a child: does what would wait for a disk that is frozen, or a server that is gone. */
+static int try_place(const struct cfr_slow_read *what, enum cfr_file_reach reach, struct cfr_secret *out,
+                     struct stat *status, struct cfr_err *err)
 {
+    struct place at;
+    int rc = open_place(what->path, &at, err);
+
+    (void)reach;
+    (void)out;
+    (void)status;
+    if (rc != 0)
+        return rc;
+    (void)unlinkat(at.dir_fd, at.temp, 0);
+    (void)close(at.dir_fd);
+    return 0;
+}
+
+int cfr_httpd_listen_unix(const char *path, mode_t mode, int64_t patience_ms, struct cfr_httpd_socket *out,
+                          struct cfr_err *err)
+{
+    const struct cfr_slow_read trial = {.read = try_place, .path = path};
     struct place at;
     size_t n = strlen(path);
     int rc;
 
-    *out = (struct cfr_httpd_socket){.fd = -1};
+    *out = (struct cfr_httpd_socket){.fd = -1, .dir_fd = -1};
     if (n > PATH_BYTES)
         return cfr_err_set(err, CFR_E_CONFIG, "the socket path has %zu bytes, the kernel takes %zu; shorten %s", n,
                            PATH_BYTES, path);
     if (path[0] != '/' || path[n - 1] == '/')
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is not a path for a socket", path);
-    rc = open_place(path, &at, err);
+    rc = cfr_slow_file_try(&trial, patience_ms, err);
+    if (rc == 0)
+        rc = open_place(path, &at, err);
     if (rc != 0)
         return rc;
+    out->dir_fd = at.dir_fd;
     out->fd = new_socket(AF_UNIX, err);
     out->unix_path = cfr_str_dup(cfr_view_of(path));
     (void)snprintf(out->address, sizeof out->address, "%s", path);
@@ -337,22 +360,29 @@ int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket
         rc = cfr_err_nomem(err);
     else
         rc = bind_and_rename(out, &at, mode, err);
-    (void)close(at.dir_fd);
     if (rc != 0)
         cfr_httpd_listen_end(out);
     return rc;
 }
 
-static bool file_is_ours(const struct cfr_httpd_socket *s)
+static int look(const struct cfr_slow_read *what, enum cfr_file_reach reach, struct cfr_secret *out,
+                struct stat *status, struct cfr_err *err)
 {
-    struct stat st;
-
-    return s->inode != 0 && lstat(s->unix_path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
+    (void)reach;
+    (void)out;
+    (void)err;
+    return lstat(what->path, status);
 }
 
+/* Where that cannot be found out it is taken to be there. */
 bool cfr_httpd_listen_is_there(const struct cfr_httpd_socket *s)
 {
-    return s->unix_path == NULL || file_is_ours(s);
+    const struct cfr_slow_read trial = {.read = look, .path = s->unix_path};
+    struct stat st;
+
+    if (s->unix_path == NULL || (cfr_slow_file_is(s->unix_path) && cfr_slow_file_try(&trial, 0, NULL) != 0))
+        return true;
+    return lstat(s->unix_path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
 }
 
 /* OURS: the socket, as it was made. */
@@ -373,20 +403,16 @@ static void remove_file(struct cfr_httpd_socket *s)
     const struct timespec pause = {.tv_nsec = UNLINK_MS * 1000000 / UNLINK_LOOKS};
     const struct cfr_view ours = {(const char *)s, sizeof *s};
     struct cfr_slow_write write = {.next = NULL};
-    char *name = s->unix_path != NULL ? strrchr(s->unix_path, '/') : NULL;
-    int dir_fd;
+    const char *name = s->unix_path != NULL ? strrchr(s->unix_path, '/') : NULL;
 
     if (name == NULL)
         return;
-    *name++ = '\0';
-    dir_fd = open(s->unix_path[0] != '\0' ? s->unix_path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    for (int i = 0; i < UNLINK_LOOKS && dir_fd >= 0 &&
-                    cfr_slow_write(&write, dir_fd, unlink_ours, name, ours, NULL) == CFR_SLOW_WRITE_UNDER_WAY;
+    for (int i = 0; i < UNLINK_LOOKS && s->inode != 0 &&
+                    cfr_slow_write(&write, s->dir_fd, unlink_ours, name + 1, ours, NULL) == CFR_SLOW_WRITE_UNDER_WAY;
          i++)
         (void)nanosleep(&pause, NULL);
     cfr_slow_write_close(&write);
-    if (dir_fd >= 0)
-        (void)close(dir_fd);
+    (void)close(s->dir_fd);
     free(s->unix_path);
     s->unix_path = NULL;
 }

@@ -11,6 +11,7 @@
 struct cfr_httpd_socket {
     int fd;          /* listening, non-blocking, close-on-exec; -1 = none */
     char *unix_path; /* heap; NULL for TCP */
+    int dir_fd;      /* of a Unix socket: the directory of its file */
     dev_t device;    /* of the socket file, to remove only our own */
     ino_t inode;
     char address[128]; /* as it listens: "127.0.0.1:9080", "[::1]:9080", or the path */
@@ -19,7 +20,8 @@ struct cfr_httpd_socket {
 /* See cfr_httpd_open. On error OUT is empty. */
 int cfr_httpd_listen_tcp(const char *address, enum cfr_httpd_reach reach, struct cfr_httpd_socket *out,
                          struct cfr_err *err);
-int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket *out, struct cfr_err *err);
+int cfr_httpd_listen_unix(const char *path, mode_t mode, int64_t patience_ms, struct cfr_httpd_socket *out,
+                          struct cfr_err *err);
 /* See cfr_httpd_set_reach; FD is the listening descriptor. */
 int cfr_httpd_listen_reach(int fd, enum cfr_httpd_reach reach, struct cfr_err *err);
 /* Whether clients can find S: false if its socket file was removed or replaced. */

@@ -490,7 +490,8 @@ int cfr_httpd_open(const char *where, bool unix_socket, const struct cfr_httpd_o
         s->options.connections = CONNECTIONS_MAX;
     s->connections_most = s->options.connections;
     s->spare_fd = eventfd(0, EFD_CLOEXEC);
-    rc = unix_socket ? cfr_httpd_listen_unix(where, options->mode != 0 ? options->mode : 0600, &s->socket, err)
+    rc = unix_socket ? cfr_httpd_listen_unix(where, options->mode != 0 ? options->mode : 0600, options->patience_ms,
+                                             &s->socket, err)
                      : cfr_httpd_listen_tcp(where, options->reach, &s->socket, err);
     s->loopback = !unix_socket && rc == 0 && cfr_httpd_peer_is_socket_loopback(s->socket.fd);
     if (rc == 0)

@@ -61,6 +61,7 @@ struct cfr_httpd_options {
     unsigned per_address;         /* of another machine: one more closes its longest idle one; 0 = no limit */
     bool no_body;                 /* requests with a body are refused */
     mode_t mode;                  /* of a Unix socket; 0 = 0600 */
+    int64_t patience_ms;          /* with the directory of a Unix socket that does not answer; 0 = 50 */
     enum cfr_httpd_reach reach;   /* of a TCP address */
     cfr_httpd_accept_fn *accepts; /* NULL = all; only on TCP */
 };
@@ -71,7 +72,7 @@ struct cfr_httpd_options {
  * Unix socket: an absolute path; made under another name and renamed into place; an existing socket that no process
  * listens on is replaced.
  * CFR_E_CONFIG (malformed address, path longer than the kernel's 107 bytes), CFR_E_CONFLICT (in use), CFR_E_PERM,
- * CFR_E_NOMEM. */
+ * CFR_E_TIMEOUT (the socket's directory is on a file system that does not answer), CFR_E_NOMEM. */
 int cfr_httpd_open(const char *where, bool unix_socket, const struct cfr_httpd_options *options,
                    struct cfr_httpd_server **out, struct cfr_err *err);
 /* The same on a TCP address with the default limits. */

@@ -262,6 +262,48 @@ int cfr_slow_file_read_by(const struct cfr_slow_read *what, struct cfr_secret *o
     return rc;
 }
 
+static enum cfr_errand_state wait_patiently(struct cfr_errand *e, int64_t ms, int64_t now_ms)
+{
+    return ms != 0 ? cfr_errand_wait(e, ms) : wait_for(e, now_ms);
+}
+
+int cfr_slow_file_try(const struct cfr_slow_read *what, int64_t ms, struct cfr_err *err)
+{
+    struct reading r = {.what = *what, .reach = CFR_FILE_WAITING};
+    int64_t now_ms = cfr_clock_now().boot_ms;
+    struct cfr_route route;
+    struct cfr_errand *e;
+    struct hanging *h;
+    int rc;
+
+    if (!guards)
+        return 0;
+    cfr_route_find(what->path, true, false, &route);
+    if (route.storage == CFR_ROUTE_MEMORY && !route.blocked)
+        return 0;
+    forget_unasked();
+    h = find(what, 0);
+    if (h == NULL)
+        return fail_hanging(what->path, err);
+    /* What an earlier one found says nothing about now. */
+    if (h->path != NULL) {
+        h->asked_boot_ms = now_ms;
+        if (wait_patiently(h->errand, ms, now_ms) == CFR_ERRAND_RUNNING)
+            return fail_hanging(what->path, err);
+        cfr_errand_close(h->errand);
+        forget(h);
+    }
+    rc = cfr_errand_start(read_it, &r, sizeof(struct found), &e, err);
+    if (rc != 0)
+        return cfr_err_prefix(err, "%s", what->path);
+    if (wait_patiently(e, ms, now_ms) == CFR_ERRAND_RUNNING) {
+        (void)keep(h, what, 0, e, now_ms);
+        return fail_hanging(what->path, err);
+    }
+    cfr_errand_close(e);
+    return 0;
+}
+
 /* ---- a file ---- */
 
 static int read_file(const struct cfr_slow_read *what, enum cfr_file_reach reach, struct cfr_secret *out,

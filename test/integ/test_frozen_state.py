@@ -38,6 +38,16 @@ def agent(agent_factory, cloud, frozen):  # noqa: F811
     made.stop()
 
 
+def slowest_health(address, until):
+    slowest = 0
+    while not until():
+        began = time.monotonic()
+        assert ask(address, "/livez").status == 200
+        slowest = max(slowest, time.monotonic() - began)
+        time.sleep(0.01)
+    return slowest
+
+
 def recorded(agent, name):
     path = agent.state / f"{name}.json"
     return json.loads(path.read_text())["generation"] if path.exists() else None
@@ -122,6 +132,40 @@ def test_a_key_of_session_tokens_is_kept_later(agent, freezer):
     agent.wait_state("fresh")
     assert ask(at, ROLES + "demo", headers=session).status == 200
     assert "ec2_imds" not in agent.log
+
+
+def test_a_control_socket_that_was_removed_is_made_later(agent, freezer):
+    health = f"127.0.0.1:{free_port()}"
+    agent.configure(listen=health).start()
+    agent.wait_state("fresh")
+    agent.socket.unlink()
+    freezer(True)
+    os.kill(agent.process.pid, signal.SIGHUP)
+    assert slowest_health(health, lambda: "cannot be created again" in agent.log) < HANG_S
+    assert f"{agent.socket}: its file system has not answered" in agent.log
+    freezer(False)
+    eventually(agent.socket.exists, lambda: agent.log)
+    agent.wait_state("fresh")
+
+
+def test_a_reload_does_not_wait_for_the_directory_of_a_socket(agent, freezer):
+    """One that is to be made is refused, one that is not wanted any more is left there."""
+    sockets = [agent.state.parent / "1.sock", agent.state.parent / "2.sock"]
+    demo = agent.credential(allow={})
+    agent.configure(demo, token_socket=str(sockets[0])).start()
+    agent.wait_state("fresh")
+    freezer(True)
+    agent.configure(demo, token_socket=str(sockets[1]))
+    os.kill(agent.process.pid, signal.SIGHUP)
+    assert slowest_answer(agent, lambda: "the new configuration is refused" in agent.log) < HANG_S
+    assert f"token_socket: {sockets[1]}: its file system has not answered" in agent.log
+    agent.configure()
+    os.kill(agent.process.pid, signal.SIGHUP)
+    assert slowest_answer(agent, lambda: "took the new configuration" in agent.log) < HANG_S
+    freezer(False)
+    agent.configure(demo, token_socket=str(sockets[1]))
+    eventually(lambda: agent.request("POST", "/v1/reload")[0] == 200, lambda: agent.log)
+    assert sockets[1].exists()
 
 
 def test_the_service_ca_waits_for_its_store(agent_factory, frozen, freezer):  # noqa: F811

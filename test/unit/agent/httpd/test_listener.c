@@ -76,7 +76,7 @@ static void a_link_in_place_of_the_socket_changes_nothing_elsewhere(void **state
 
     (void)state;
     swaps = 1;
-    assert_int_not_equal(cfr_httpd_listen_unix(in("sock"), 0666, &s, &err), 0);
+    assert_int_not_equal(cfr_httpd_listen_unix(in("sock"), 0666, 0, &s, &err), 0);
     assert_int_equal(swaps, 0);
     assert_int_equal(s.fd, -1);
     assert_non_null(strstr(err.text, "was replaced"));
@@ -97,7 +97,7 @@ static void the_mode_is_exact_under_any_umask(void **state)
         struct stat st;
 
         (void)umask(i < 2 ? 0077 : 0);
-        assert_int_equal(cfr_httpd_listen_unix(in("sock"), modes[i % 2], &s, &err), 0);
+        assert_int_equal(cfr_httpd_listen_unix(in("sock"), modes[i % 2], 0, &s, &err), 0);
         assert_int_equal(umask(old), i < 2 ? 0077 : 0);
         assert_int_equal(lstat(in("sock"), &st), 0);
         assert_int_equal(st.st_mode, S_IFSOCK | modes[i % 2]);
@@ -119,7 +119,7 @@ static void a_directory_that_others_can_write_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(chmod(dir, cases[i].mode), 0);
-        assert_int_equal(cfr_httpd_listen_unix(in("sock"), 0666, &s, &err), cases[i].code);
+        assert_int_equal(cfr_httpd_listen_unix(in("sock"), 0666, 0, &s, &err), cases[i].code);
         if (cases[i].code != 0) {
             assert_non_null(strstr(err.text, "can be written by"));
             assert_int_equal(lstat(in("sock"), &st), -1);
@@ -128,7 +128,7 @@ static void a_directory_that_others_can_write_is_refused(void **state)
     }
     if (geteuid() == 0) {
         assert_int_equal(chown(dir, 65534, 65534), 0);
-        assert_int_equal(cfr_httpd_listen_unix(in("sock"), 0666, &s, &err), CFR_E_PERM);
+        assert_int_equal(cfr_httpd_listen_unix(in("sock"), 0666, 0, &s, &err), CFR_E_PERM);
         assert_non_null(strstr(err.text, "belongs to uid 65534"));
         assert_int_equal(chown(dir, 0, 0), 0);
     }
