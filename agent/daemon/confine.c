@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAKE_MS    500
-#define MAKE_LOOKS 10
+#define MAKE_MS    500 /* without one that is made */
+#define MAKE_LOOKS 100
 
 static const char *const names[CFR_PARTS] = {"no_new_privs", "capabilities", "seccomp", "landlock", "landlock_read"};
 
@@ -40,13 +40,14 @@ static int make_parents(int dir_fd, const char *name, struct cfr_view content, s
 }
 
 /* Makes DIRECTORY, as a publish would, below NEAREST. A disk that is frozen is not waited for. */
-static int make_directory(const char *directory, const char *nearest, struct cfr_err *err)
+static int make_directory(struct cfr_daemon_directories *all, const char *directory, const char *nearest,
+                          struct cfr_err *err)
 {
     const struct timespec pause = {.tv_nsec = MAKE_MS * 1000000 / MAKE_LOOKS};
     struct cfr_slow_write write = {.next = NULL};
     char inside[PATH_MAX + 2];
     const char *name;
-    int rc = CFR_SLOW_WRITE_UNDER_WAY;
+    int rc;
     int fd;
 
     (void)snprintf(inside, sizeof inside, "%s/x", nearest[1] != '\0' ? nearest : "");
@@ -54,11 +55,13 @@ static int make_directory(const char *directory, const char *nearest, struct cfr
     if (fd < 0)
         return fd;
     (void)snprintf(inside, sizeof inside, "%s/x", directory);
-    for (int i = 0; i < MAKE_LOOKS && rc == CFR_SLOW_WRITE_UNDER_WAY; i++) {
-        if (i != 0)
-            (void)nanosleep(&pause, NULL);
+    rc = cfr_slow_write(&write, fd, make_parents, inside, (struct cfr_view){NULL, 0}, err);
+    while (rc == CFR_SLOW_WRITE_UNDER_WAY && all->make_looks++ < MAKE_LOOKS) {
+        (void)nanosleep(&pause, NULL);
         rc = cfr_slow_write(&write, fd, make_parents, inside, (struct cfr_view){NULL, 0}, err);
     }
+    if (rc == 0)
+        all->make_looks = 0;
     cfr_slow_write_close(&write);
     (void)close(fd);
     return rc == CFR_SLOW_WRITE_UNDER_WAY ? cfr_err_set(err, CFR_E_TIMEOUT, "the file system does not answer") : rc;
@@ -109,7 +112,7 @@ static void give_written(void *ctx, const char *directory, const char *path)
     cfr_route_find(directory, true, false, &route);
     if (strcmp(nearest, directory) != 0 && route.storage != CFR_ROUTE_REMOTE && !route.blocked &&
         (!route.foreign || geteuid() != 0)) {
-        rc = make_directory(directory, nearest, &err);
+        rc = make_directory(all, directory, nearest, &err);
         if (rc == 0)
             (void)snprintf(nearest, sizeof nearest, "%s", directory);
         else

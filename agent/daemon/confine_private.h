@@ -21,6 +21,7 @@ _Static_assert((int)CFR_PARTS == CFR_API_SANDBOX_PARTS, "the status has each par
 struct cfr_daemon_directories {
     char **items; /* heap */
     size_t count;
+    int make_looks;                     /* at those that were being made since the last that was */
     char in_root[CFR_ERR_TEXT_MAX / 4]; /* what only the right to all of / would allow; empty: nothing */
 };
 

@@ -8,7 +8,8 @@
  * published to the cluster is handed to agent/publish/secret_target.h.
  *
  * A publisher borrows its configuration and its crew for life. DONE is called from any function of a publisher of the
- * same crew, and does no more than to have cfr_publisher_finish called later. Errors are those of files/ and of the
+ * same crew, when work has ended or has had its turn, and does no more than to have cfr_publisher_deadline asked, and
+ * cfr_publisher_finish called later. Errors are those of files/ and of the
  * formats, with the path; CFR_E_TIMEOUT for a file system that does not answer. What was published stays at every
  * target that failed. */
 #ifndef CFR_AGENT_PUBLISH_PUBLISHER_H

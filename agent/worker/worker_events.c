@@ -467,6 +467,8 @@ void cfr_worker_on_child(struct cfr_worker *w)
     if (w->save_boot_ms != INT64_MAX) {
         cfr_worker_save(w);
         cfr_worker_rearm(w);
+    } else if (cfr_publisher_is_busy(w->targets)) {
+        cfr_worker_rearm(w);
     }
     if (w->rotator != NULL && cfr_rotator_is_writing(w->rotator))
         cfr_worker_wake(w);

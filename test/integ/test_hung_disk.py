@@ -103,6 +103,34 @@ def test_a_hung_file_system_keeps_nobody_else_waiting(agent, hung):
 
 
 @root_only
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_many_targets_that_hang_hold_up_no_other_at_the_start(agent, hung, kind):
+    """More than there are children at a time."""
+    target = one_file if kind == "file" else a_directory
+    began = time.monotonic()
+    agent.configure(*[agent.credential(f"demo-{i}", publish=target(hung / f"out-{i}")) for i in range(12)],
+                    agent.credential("other")).start()
+    agent.wait_state("fresh", "other")
+    assert time.monotonic() - began < 3
+
+
+@root_only
+def test_directories_that_cannot_be_made_hold_up_the_start_once(agent, frozen):
+    """Landlock wants those that the files are to be in."""
+    subprocess.run(["fsfreeze", "-f", str(frozen)], check=True)
+    try:
+        began = time.monotonic()
+        agent.configure(*[agent.credential(f"demo-{i}", publish=a_directory(frozen / f"{i}" / "in" / "out")) for i in range(8)],
+                        agent.credential("other")).start()
+        agent.wait_state("fresh", "other")
+        assert time.monotonic() - began < 2
+        assert agent.log.count("cannot make") == 8
+    finally:
+        subprocess.run(["fsfreeze", "-u", str(frozen)], check=True)
+    eventually(lambda: all(agent.status(f"demo-{i}").get("state") == "fresh" for i in range(8)), lambda: agent.log)
+
+
+@root_only
 def test_a_target_that_hangs_holds_back_no_other(agent, frozen, hung):
     """It has its turn after those that answer; so has one that did not answer the last time."""
     good = agent.dir / "good.json"
