@@ -95,5 +95,7 @@ int cfr_file_fingerprint(int dir_fd, const char *name, struct cfr_file_fingerpri
 int cfr_file_wipe(int dir_fd, const char *name, struct cfr_err *err);
 /* True if PATH itself is a mount point (a subPath or a bind-mounted file). */
 bool cfr_file_is_mount(const char *path);
+/* True if the file that PATH leads to, with CFR_FILE_ANSWERING, is one; false for CFR_FILE_ELSEWHERE. Never blocks. */
+bool cfr_file_leads_to_mount(const char *path);
 
 #endif

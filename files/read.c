@@ -294,13 +294,9 @@ static bool mountinfo_is(const char *field, const char *path)
     return *path == '\0';
 }
 
-/* For kernels before 5.8, whose statx does not report mount points. */
-static bool find_in_mountinfo(const char *path)
+static bool find_in_mountinfo(const char *real)
 {
-    struct stat st;
-    bool link = lstat(path, &st) != 0 || S_ISLNK(st.st_mode);
-    char *real = link ? NULL : realpath(path, NULL);
-    FILE *f = real != NULL ? fopen("/proc/self/mountinfo", "re") : NULL;
+    FILE *f = fopen("/proc/self/mountinfo", "re");
     char *line = NULL;
     size_t cap = 0;
     bool found = false;
@@ -314,18 +310,54 @@ static bool find_in_mountinfo(const char *path)
         found = field != NULL && mountinfo_is(field + 1, real);
     }
     free(line);
-    free(real);
     if (f != NULL)
         (void)fclose(f);
     return found;
 }
 
-bool cfr_file_is_mount(const char *path)
+/* Sets *YES. False on kernels before 5.8, whose statx does not report mount points. */
+static bool ask_kernel(int fd, const char *path, int flags, bool *yes)
 {
     struct statx stx;
 
-    if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_TYPE, &stx) == 0 &&
-        (stx.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0)
-        return (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
-    return find_in_mountinfo(path);
+    if (statx(fd, path, flags | AT_NO_AUTOMOUNT, STATX_TYPE, &stx) != 0 ||
+        (stx.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) == 0)
+        return false;
+    *yes = (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+    return true;
+}
+
+bool cfr_file_is_mount(const char *path)
+{
+    struct stat st;
+    char *real = NULL;
+    bool yes = false;
+
+    if (ask_kernel(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &yes))
+        return yes;
+    if (lstat(path, &st) == 0 && !S_ISLNK(st.st_mode))
+        real = realpath(path, NULL);
+    yes = real != NULL && find_in_mountinfo(real);
+    free(real);
+    return yes;
+}
+
+bool cfr_file_leads_to_mount(const char *path)
+{
+    char link[32];
+    char real[PATH_MAX];
+    bool yes = false;
+    ssize_t n;
+    int fd;
+
+    if (cfr_file_open(path, O_PATH, CFR_FILE_ANSWERING, &fd, NULL) != 0)
+        return false;
+    if (!ask_kernel(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, &yes)) {
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        n = readlink(link, real, sizeof real - 1);
+        real[n > 0 ? n : 0] = '\0';
+        yes = find_in_mountinfo(real);
+    }
+    (void)close(fd);
+    return yes;
 }

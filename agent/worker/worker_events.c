@@ -2,7 +2,6 @@
 /* Events of a worker: the interpreter of its lifecycle, and the callbacks that lead to it. */
 #include "agent/worker/worker_private.h"
 
-#include "agent/loop/slow_file.h"
 #include "agent/source/token_file.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -241,7 +240,7 @@ static void check_overdue(struct cfr_worker *w, struct cfr_now now)
     renewed = r.rc == 0 && !r.source.requested && r.source.mark != known;
     early = early_ms(&r, now);
     if (!gone && !renewed && early == 0) {
-        w->token.sub_path = !cfr_slow_file_is(r.source.token_path) && cfr_file_is_mount(r.source.token_path);
+        w->token.sub_path = cfr_file_leads_to_mount(r.source.token_path);
         if (!w->token.overdue)
             cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
                     "the token in %s is %s old, past 80 %% of its lifetime, and it has not been replaced: %s",

@@ -2,7 +2,6 @@
 /* Reading a credential's source, and logging what changes about it. */
 #include "agent/worker/worker_private.h"
 
-#include "agent/loop/slow_file.h"
 #include "agent/source/token_file.h"
 #include "base/log.h"
 
@@ -101,7 +100,7 @@ void cfr_worker_note_token(struct cfr_worker *w, const struct cfr_source_inputs 
 
     if (m->requested && m->token_mark != 0 && !w->token.overdue) {
         w->token.overdue = true;
-        w->token.sub_path = !cfr_slow_file_is(m->token_path) && cfr_file_is_mount(m->token_path);
+        w->token.sub_path = cfr_file_leads_to_mount(m->token_path);
         w->token.mark = m->token_mark;
         w->token.overdue_boot_ms = now.boot_ms + CFR_LIFECYCLE_LOOK_AGAIN_MS;
     }

@@ -11,6 +11,24 @@
 
 static struct cfr_err err;
 static bool changed;
+static int swaps;
+static bool before_5_8; /* the kernel */
+
+int __real_statx(int fd, const char *path, int flags, unsigned mask, struct statx *out);
+int __wrap_statx(int fd, const char *path, int flags, unsigned mask, struct statx *out);
+
+/* While swaps is set, the link on the way leads elsewhere once a file was looked at. */
+int __wrap_statx(int fd, const char *path, int flags, unsigned mask, struct statx *out)
+{
+    int rc = __real_statx(fd, path, flags, mask, out);
+
+    if (rc == 0 && before_5_8)
+        out->stx_attributes_mask &= ~(unsigned long long)STATX_ATTR_MOUNT_ROOT;
+    if (rc == 0 && swaps != 0 && S_ISREG(out->stx_mode) &&
+        (--swaps != 0 || unlink(in("link")) != 0 || symlink("/", in("link")) != 0))
+        return -1;
+    return rc;
+}
 
 static int publish(const char *path, const char *text, mode_t mode, bool in_place)
 {
@@ -118,8 +136,22 @@ static void on_a_mount_point(void)
     CHILD_CHECK(symlink(".", in("link")) == 0);
     CHILD_CHECK(cfr_file_is_mount(in("link/token")));
     CHILD_CHECK(!cfr_file_is_mount(in("link")));
+    CHILD_CHECK(cfr_file_leads_to_mount(in("link/token")));
+    CHILD_CHECK(!cfr_file_leads_to_mount(in("source")));
+    CHILD_CHECK(!cfr_file_leads_to_mount(in("none")));
+    CHILD_CHECK(!cfr_file_leads_to_mount("/sys/kernel"));
+    /* What another user puts there after it was looked at is not asked. */
+    swaps = 1;
+    CHILD_CHECK(cfr_file_leads_to_mount(in("link/token")));
+    CHILD_CHECK(swaps == 0);
+    CHILD_CHECK(!cfr_file_leads_to_mount(in("link/token")));
+    CHILD_CHECK(unlink(in("link")) == 0 && symlink(".", in("link")) == 0);
     /* Kernels before 5.8 tell it in /proc/self/mountinfo only, where blanks are escaped. */
     CHILD_CHECK(mount(in("source"), in("a \\ and blanks"), "", MS_BIND, "") == 0);
+    before_5_8 = true;
+    CHILD_CHECK(cfr_file_leads_to_mount(in("link/token")));
+    CHILD_CHECK(cfr_file_leads_to_mount(in("a \\ and blanks")));
+    CHILD_CHECK(!cfr_file_leads_to_mount(in("source")));
     forbid_call(SYS_statx, ENOSYS);
     CHILD_CHECK(cfr_file_is_mount(in("link/token")));
     CHILD_CHECK(cfr_file_is_mount(in("a \\ and blanks")));
