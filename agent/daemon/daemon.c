@@ -8,12 +8,12 @@
 #include "agent/loop/launcher.h"
 #include "agent/loop/sd_notify.h"
 #include "agent/loop/slow_file.h"
+#include "agent/loop/slow_state.h"
 #include "agent/daemon/lookup_private.h"
 #include "agent/source/token_file.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "files/state.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -127,7 +127,7 @@ static int open_engines(struct cfr_daemon *a, struct cfr_err *err)
     a->host.admin_changed = admin_changed;
     a->host.offer_ctx = a;
     a->host.hook_attempts = a->options.once ? ONCE_HOOK_ATTEMPTS : 0;
-    a->host.state_fd = cfr_state_open(a->config->state_dir, &a->state_lock_fd, err);
+    a->host.state_fd = cfr_slow_state_open(a->config->state_dir, CFR_DAEMON_START_MS, &a->state_lock_fd, err);
     if (a->host.state_fd < 0)
         return cfr_err_prefix(err, "state_dir");
     a->signal_fd = open_signals(err);

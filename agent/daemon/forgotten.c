@@ -2,6 +2,7 @@
 /* Long-lived keys of credentials that left the configuration: logged once, and kept for status and metrics. */
 #include "agent/daemon/daemon_private.h"
 
+#include "agent/loop/slow_state.h"
 #include "agent/rotation/leftover.h"
 #include "base/log.h"
 
@@ -83,6 +84,9 @@ void cfr_daemon_look_forgotten(struct cfr_daemon *a)
     struct finding f = {.agent = a};
     struct cfr_err err = {0};
 
+    /* What does not answer is looked at a minute later. */
+    if (cfr_slow_state_answers(a->config->state_dir, NULL) != 0)
+        return;
     if (cfr_rotator_each_leftover(a->host.state_fd, a->config, on_found, &f, &err) != 0) {
         free_list(f.found, f.count);
         return;

@@ -5,6 +5,8 @@
 #include "agent/daemon/lookup_private.h"
 #include "agent/loop/env.h"
 #include "agent/loop/sd_notify.h"
+#include "agent/loop/slow_file.h"
+#include "agent/loop/slow_state.h"
 #include "agent/source/source.h"
 #include "base/log.h"
 
@@ -207,6 +209,28 @@ static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *
     return 0;
 }
 
+static int read_file(const struct cfr_slow_read *what, enum cfr_file_reach reach, struct cfr_secret *out,
+                     struct stat *status, struct cfr_err *err)
+{
+    struct cfr_secret text = {.limit = CFR_CONFIG_FILE_MAX};
+    int rc = cfr_file_read_reach(what->path, reach, &text, status, err);
+
+    (void)out;
+    cfr_secret_free(&text);
+    return rc;
+}
+
+/* What a reload reads must not keep all else waiting: it can be repeated. */
+static int check_answers(const struct cfr_daemon *a, struct cfr_err *err)
+{
+    const struct cfr_slow_read config = {.read = read_file, .path = a->options.config_path};
+    int rc = config.path != NULL && cfr_slow_file_is(config.path) ? cfr_slow_file_try(&config, 0, err) : 0;
+
+    if (rc == 0 && cfr_slow_state_answers(a->config->state_dir, err) != 0)
+        rc = cfr_err_prefix(err, "state_dir");
+    return rc;
+}
+
 int cfr_daemon_reload(struct cfr_daemon *a, struct cfr_err *err)
 {
     struct cfr_config *next = NULL;
@@ -217,7 +241,9 @@ int cfr_daemon_reload(struct cfr_daemon *a, struct cfr_err *err)
     /* Before the first publish there is no readiness to suspend, and the end of a reload would announce one. */
     if (a->announced)
         cfr_sd_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, cfr_clock_monotonic_us());
-    rc = cfr_config_load(a->options.config_path, cfr_env_get, &next, &all, err);
+    rc = check_answers(a, err);
+    if (rc == 0)
+        rc = cfr_config_load(a->options.config_path, cfr_env_get, &next, &all, err);
     if (rc == 0)
         rc = cfr_config_need_credentials(a->options.config_path, next, err);
     if (rc == 0)

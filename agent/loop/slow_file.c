@@ -45,6 +45,8 @@ struct hanging {
 
 static struct hanging hanging[HANGING_MAX];
 static int64_t waited_boot_ms; /* when one of them was waited for in vain; 0 = it was not */
+static int64_t trial_boot_ms;  /* when a second began of which trials have spent: */
+static int64_t trials_ms;
 static bool guards;
 
 static void forget(struct hanging *h)
@@ -262,9 +264,21 @@ int cfr_slow_file_read_by(const struct cfr_slow_read *what, struct cfr_secret *o
     return rc;
 }
 
-static enum cfr_errand_state wait_patiently(struct cfr_errand *e, int64_t ms, int64_t now_ms)
+static enum cfr_errand_state wait_for_trial(struct cfr_errand *e, int64_t ms)
 {
-    return ms != 0 ? cfr_errand_wait(e, ms) : wait_for(e, now_ms);
+    int64_t begun_ms = cfr_clock_now().boot_ms;
+    enum cfr_errand_state state;
+
+    if (ms != 0)
+        return cfr_errand_wait(e, ms);
+    if (begun_ms - trial_boot_ms >= SILENT_MS) {
+        trial_boot_ms = begun_ms;
+        trials_ms = 0;
+    }
+    state = cfr_errand_wait(e, WAIT_MS - trials_ms);
+    trials_ms += cfr_clock_now().boot_ms - begun_ms;
+    trials_ms = trials_ms < WAIT_MS ? trials_ms : WAIT_MS;
+    return state;
 }
 
 int cfr_slow_file_try(const struct cfr_slow_read *what, int64_t ms, struct cfr_err *err)
@@ -288,7 +302,7 @@ int cfr_slow_file_try(const struct cfr_slow_read *what, int64_t ms, struct cfr_e
     /* What an earlier one found says nothing about now. */
     if (h->path != NULL) {
         h->asked_boot_ms = now_ms;
-        if (wait_patiently(h->errand, ms, now_ms) == CFR_ERRAND_RUNNING)
+        if (cfr_errand_wait(h->errand, ms) == CFR_ERRAND_RUNNING)
             return fail_hanging(what->path, err);
         cfr_errand_close(h->errand);
         forget(h);
@@ -296,7 +310,7 @@ int cfr_slow_file_try(const struct cfr_slow_read *what, int64_t ms, struct cfr_e
     rc = cfr_errand_start(read_it, &r, sizeof(struct found), &e, err);
     if (rc != 0)
         return cfr_err_prefix(err, "%s", what->path);
-    if (wait_patiently(e, ms, now_ms) == CFR_ERRAND_RUNNING) {
+    if (wait_for_trial(e, ms) == CFR_ERRAND_RUNNING) {
         (void)keep(h, what, 0, e, now_ms);
         return fail_hanging(what->path, err);
     }

@@ -41,8 +41,8 @@ int cfr_slow_file_read_by(const struct cfr_slow_read *what, struct cfr_secret *o
 int cfr_slow_file_read_volume(const char *directory, struct cfr_volume *out, struct cfr_err *err);
 /* Has a child do first what could keep us waiting: calls WHAT's READ there, with our rights and CFR_FILE_WAITING. 0
  * once that has ended, whatever became of it; at once if PATH is in memory, or before cfr_slow_file_guard. Blocks for
- * up to MS, or as cfr_slow_file_read if MS is 0. CFR_E_TIMEOUT: it goes on, and until it has ended no other one is
- * begun. */
+ * up to MS; if that is 0 for up to 50 ms, and for no more than that of each second. CFR_E_TIMEOUT: it goes on, and
+ * until it has ended no other one is begun; with an MS of 0 the error then comes at once. */
 int cfr_slow_file_try(const struct cfr_slow_read *what, int64_t ms, struct cfr_err *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include "agent/pki/service_ca_store_private.h"
 
 #include "agent/pki/service_ca.h"
+#include "agent/loop/slow_state.h"
 #include "base/log.h"
 #include "files/single.h"
 #include "files/state.h"
@@ -67,10 +68,13 @@ int cfr_service_ca_store_follow(struct cfr_service_ca_store *s, const char *dire
 
     if (a->count != 0 && cfr_service_ca_store_is_writing(s))
         return cfr_service_ca_store_write(s, directory, a, err);
+    rc = cfr_slow_state_answers(directory, err);
+    if (rc != 0)
+        return rc;
     if (is_unchanged(s, directory))
         return 0;
     cfr_service_ca_store_close(s);
-    s->fd = cfr_state_open(directory, &s->lock_fd, err);
+    s->fd = cfr_slow_state_open(directory, 0, &s->lock_fd, err);
     if (s->fd < 0)
         return s->fd;
     rc = read_document(s, directory, &found, err);

@@ -2,7 +2,8 @@
 /* Service CA on disk: a directory with one document, which holds the key.
  *
  * The document is followed while the agent runs: one that replaces it, such as from a backup, is loaded, and one that
- * was removed is written again. Reading blocks on disk. A struct cfr_service_ca_store owns its descriptors. */
+ * was removed is written again. A directory that does not answer is CFR_E_TIMEOUT after 50 ms. A struct
+ * cfr_service_ca_store owns its descriptors. */
 #ifndef CFR_AGENT_PKI_SERVICE_CA_STORE_PRIVATE_H
 #define CFR_AGENT_PKI_SERVICE_CA_STORE_PRIVATE_H
 

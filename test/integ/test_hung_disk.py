@@ -91,6 +91,22 @@ def hung(tmp_path):
     subprocess.run(["umount", "-l", str(point)], capture_output=True)
 
 
+@pytest.fixture
+def mirror(tmp_path):
+    """A FUSE file system that answers, and the process that does: once that is stopped, it hangs."""
+    point, root = tmp_path / "mirror", tmp_path / "mirrored"
+    point.mkdir()
+    root.mkdir(mode=0o755)
+    device = hang(point)
+    server = subprocess.Popen(["/usr/bin/python3", os.path.join(os.path.dirname(__file__), "fuse_mirror.py"), str(root), str(device)],
+                              pass_fds=[device])
+    yield point, server
+    server.kill()
+    server.wait()
+    os.close(device)
+    subprocess.run(["umount", "-l", str(point)], capture_output=True)
+
+
 @root_only
 def test_a_hung_file_system_keeps_nobody_else_waiting(agent, hung):
     agent.configure(agent.credential(publish={"directory": str(hung / "out"), "files": [{"name": "t", "format": "token"}]}),

@@ -20,6 +20,7 @@ static bool hangs;
 static int64_t later_ms;
 static int64_t stopped_ms; /* what the clock says; 0 = it goes */
 static unsigned pauses;
+static pid_t parent;
 
 struct cfr_now __real_cfr_clock_now(void);
 struct cfr_now __wrap_cfr_clock_now(void);
@@ -159,13 +160,45 @@ static void waits_once_for_a_mount(void **state)
     hangs = false;
 }
 
+static int try_it(const struct cfr_slow_read *what, enum cfr_file_reach reach, struct cfr_secret *out,
+                  struct stat *status, struct cfr_err *e)
+{
+    assert_int_equal(reach, CFR_FILE_WAITING);
+    assert_true(getpid() != parent);
+    return cfr_file_read_reach(what->path, reach, out, status, e);
+}
+
+static void tries_before_we_do(void **state)
+{
+    const struct cfr_slow_read what = {.read = try_it, .path = "/sys/kernel/tried"};
+    const struct cfr_slow_read in_memory = {.read = try_it, .path = "/dev/shm/x/tried"};
+
+    (void)state;
+    cfr_slow_file_guard();
+    parent = getpid();
+    later_ms += 601000;
+    /* What became of it does not matter. */
+    assert_int_equal(cfr_slow_file_try(&what, 10000, &err), 0);
+    hangs = true;
+    pauses = 0;
+    assert_int_equal(cfr_slow_file_try(&what, 0, &err), CFR_E_TIMEOUT);
+    assert_in_range(pauses, 10, 100);
+    assert_non_null(strstr(err.text, "/sys/kernel/tried: its file system has not answered"));
+    pauses = 0;
+    assert_int_equal(cfr_slow_file_try(&what, 0, &err), CFR_E_TIMEOUT);
+    assert_int_equal(pauses, 0);
+    assert_int_equal(cfr_slow_file_try(&what, 20, &err), CFR_E_TIMEOUT);
+    assert_in_range(pauses, 1, 40);
+    assert_int_equal(cfr_slow_file_try(&in_memory, 0, &err), 0);
+    hangs = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_which_files_they_are),
-        cmocka_unit_test(reads_as_we_would),
-        cmocka_unit_test(forgets_what_nobody_asks_for),
-        cmocka_unit_test(waits_once_for_a_mount),
+        cmocka_unit_test(tells_which_files_they_are),   cmocka_unit_test(reads_as_we_would),
+        cmocka_unit_test(forgets_what_nobody_asks_for), cmocka_unit_test(waits_once_for_a_mount),
+        cmocka_unit_test(tries_before_we_do),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
