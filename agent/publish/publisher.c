@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WORKING_MAX  4  /* children at a time, and */
-#define CHILDREN_MAX 64 /* with those that wait for something slow: */
-#define SLOW_MS      50 /* since then */
-#define CROWD        8  /* that wait: what others would bring meanwhile only takes memory */
+#define WORKING_MAX 4  /* children at a time, besides those that wait for something slow: */
+#define SLOW_MS     50 /* since then */
+#define SLOW_MAX    48 /* of one mount, so that one that hangs leaves room for others */
+#define CROWD       8  /* that wait: what others would bring meanwhile only takes memory */
 
 enum round {
     ROUND_FIRST,    /* the targets on this machine */
@@ -37,6 +37,7 @@ struct cfr_publish_work {
     bool queued;                       /* waits for its turn in the crew */
     bool ended;
     struct cfr_errand *errand; /* at target INDEX; NULL: none */
+    unsigned mount;            /* of target INDEX; 0: not known */
     bool slow;                 /* and it waits for something */
     int64_t slow_boot_ms;
     int64_t deadline_boot_ms;
@@ -65,17 +66,17 @@ int cfr_publisher_open(const struct cfr_config_credential *c, struct cfr_publish
 static void leave_queue(struct cfr_publisher *p)
 {
     struct cfr_publisher_crew *crew = p->crew;
-    struct cfr_publisher **at = &crew->first;
+    struct cfr_publisher *before = NULL;
 
-    while (*at != NULL && *at != p)
-        at = &(*at)->next;
-    if (*at == NULL)
-        return;
-    *at = p->next;
+    for (struct cfr_publisher *q = crew->first; q != p; q = q->next)
+        before = q;
+    if (before != NULL)
+        before->next = p->next;
+    else
+        crew->first = p->next;
+    if (crew->last == p)
+        crew->last = before;
     crew->waiting--;
-    crew->last = NULL;
-    for (struct cfr_publisher *q = crew->first; q != NULL; q = q->next)
-        crew->last = q;
     p->next = NULL;
     p->work->queued = false;
 }
@@ -96,7 +97,16 @@ static void join_queue(struct cfr_publisher *p)
 
 static bool has_room(const struct cfr_publisher_crew *crew)
 {
-    return crew->working < WORKING_MAX && crew->children < CHILDREN_MAX;
+    return crew->working < WORKING_MAX && crew->children < CFR_PUBLISHER_CHILDREN_MAX;
+}
+
+static bool is_full(const struct cfr_publisher_crew *crew, unsigned mount)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < crew->slow; i++)
+        count += crew->slow_mounts[i] == mount;
+    return mount != 0 && count >= SLOW_MAX;
 }
 
 bool cfr_publisher_is_crowded(const struct cfr_publisher_crew *crew)
@@ -116,17 +126,22 @@ static void go_on(struct cfr_publisher *p)
         p->done(p->ctx);
 }
 
+static struct cfr_publisher *next_of_queue(const struct cfr_publisher_crew *crew)
+{
+    struct cfr_publisher *p = crew->first;
+
+    while (p != NULL && is_full(crew, p->work->mount))
+        p = p->next;
+    return p;
+}
+
 /* Gives their turn to those that wait. */
 static void serve_queue(struct cfr_publisher_crew *crew)
 {
     struct cfr_publisher *p;
 
-    while (has_room(crew) && (p = crew->first) != NULL) {
-        crew->first = p->next;
-        if (crew->first == NULL)
-            crew->last = NULL;
-        crew->waiting--;
-        p->work->queued = false;
+    while (has_room(crew) && (p = next_of_queue(crew)) != NULL) {
+        leave_queue(p);
         advance(p);
         /* Its child has a deadline, which nobody else looks at. */
         p->done(p->ctx);
@@ -136,9 +151,17 @@ static void serve_queue(struct cfr_publisher_crew *crew)
 /* The child of P has ended, or is given up. */
 static void leave_crew(struct cfr_publisher *p)
 {
-    p->crew->children--;
-    if (!p->work->slow)
-        p->crew->working--;
+    struct cfr_publisher_crew *crew = p->crew;
+    unsigned i = 0;
+
+    crew->children--;
+    if (!p->work->slow) {
+        crew->working--;
+        return;
+    }
+    while (crew->slow_mounts[i] != p->work->mount)
+        i++;
+    crew->slow_mounts[i] = crew->slow_mounts[--crew->slow];
 }
 
 /* ---- one target ---- */
@@ -266,11 +289,12 @@ static void run_errand(void *ctx, void *result)
     (void)cfr_errand_as(route.uid, &gids, work_as_told, ctx, result, &seen->err);
 }
 
-static bool needs_child(const struct cfr_target *t, unsigned what)
+static bool needs_child(const struct cfr_target *t, unsigned what, unsigned *mount)
 {
     struct cfr_route route;
 
     cfr_route_find(cfr_publish_path(t->config), cfr_publish_is_directory(t), false, &route);
+    *mount = route.mount;
     if (route.storage == CFR_ROUTE_REMOTE || route.blocked)
         return true;
     return what != CFR_PUBLISHER_LOOK &&
@@ -311,7 +335,7 @@ static bool start_errand(struct cfr_publisher *p, const struct cfr_target *t)
         fail_hanging(t, seen);
         return false;
     }
-    if (!has_room(p->crew)) {
+    if (!has_room(p->crew) || is_full(p->crew, work->mount)) {
         join_queue(p);
         return false;
     }
@@ -397,7 +421,7 @@ static void advance(struct cfr_publisher *p)
         }
         t = cfr_publish_target(p->config, work->index);
         if (has_turn(p, &t)) {
-            bool done = t.ops->is_remote || !needs_child(&t, work->what);
+            bool done = t.ops->is_remote || !needs_child(&t, work->what, &work->mount);
 
             if (done)
                 done = work_here(&t, work, &work->seen[work->index]);
@@ -430,6 +454,7 @@ static bool take_errand(struct cfr_publisher *p, struct cfr_now now)
         if (!work->slow && now.boot_ms >= work->slow_boot_ms) {
             work->slow = true;
             p->crew->working--;
+            p->crew->slow_mounts[p->crew->slow++] = work->mount;
         }
         if (now.boot_ms < work->deadline_boot_ms)
             return false;

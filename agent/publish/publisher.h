@@ -17,15 +17,19 @@
 
 #include "agent/publish/targets.h"
 
-#define CFR_PUBLISHER_TIME_MS 10000 /* that work at one target may take */
+#define CFR_PUBLISHER_TIME_MS      10000 /* that work at one target may take */
+
+#define CFR_PUBLISHER_CHILDREN_MAX 64 /* at a time, with those that wait for something slow */
 
 struct cfr_publisher;
 
 /* All publishers of an agent: how many children they have. Zero-initialised. */
 struct cfr_publisher_crew {
     unsigned working;
-    unsigned children;           /* with those that wait for something slow */
-    unsigned waiting;            /* for their turn */
+    unsigned children;                                /* with those that wait for something slow */
+    unsigned waiting;                                 /* for their turn */
+    unsigned slow_mounts[CFR_PUBLISHER_CHILDREN_MAX]; /* of the slow ones */
+    unsigned slow;
     struct cfr_publisher *first; /* that wait for their turn */
     struct cfr_publisher *last;
 };

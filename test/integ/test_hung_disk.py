@@ -121,10 +121,10 @@ def test_a_hung_file_system_keeps_nobody_else_waiting(agent, hung):
 @root_only
 @pytest.mark.parametrize("kind", ["file", "directory"])
 def test_many_targets_that_hang_hold_up_no_other_at_the_start(agent, hung, kind):
-    """More than there are children at a time."""
+    """More than there are children at a time, slow ones among them."""
     target = one_file if kind == "file" else a_directory
     began = time.monotonic()
-    agent.configure(*[agent.credential(f"demo-{i}", publish=target(hung / f"out-{i}")) for i in range(12)],
+    agent.configure(*[agent.credential(f"demo-{i}", publish=target(hung / f"out-{i}")) for i in range(80)],
                     agent.credential("other")).start()
     agent.wait_state("fresh", "other")
     assert time.monotonic() - began < 3
