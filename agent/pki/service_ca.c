@@ -340,7 +340,7 @@ bool cfr_service_ca_step(struct cfr_service_ca *s, struct cfr_now now)
     rc = keep(s, now.wall_ms / 1000, &err);
     s->rotating = rc == CFR_SERVICE_CA_LATER;
     if (s->rotating) {
-        s->next_boot_ms = now.boot_ms + (cfr_service_ca_store_is_writing(&s->store) ? CFR_SLOW_WRITE_LOOK_MS : LOOK_MS);
+        s->next_boot_ms = now.boot_ms + (cfr_service_ca_store_is_waiting(&s->store) ? CFR_SLOW_WRITE_LOOK_MS : LOOK_MS);
         return false;
     }
     if (rc != 0 && cfr_log_once_is_news(&s->logged, &err))
@@ -371,7 +371,7 @@ void cfr_service_ca_on_clock(struct cfr_service_ca *s)
 
 void cfr_service_ca_on_child(struct cfr_service_ca *s)
 {
-    if (s != NULL && (cfr_service_ca_keys_are_pending(&s->keys) || cfr_service_ca_store_is_writing(&s->store)))
+    if (s != NULL && (cfr_service_ca_keys_are_pending(&s->keys) || cfr_service_ca_store_is_waiting(&s->store)))
         s->next_boot_ms = 0;
 }
 

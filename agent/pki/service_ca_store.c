@@ -3,6 +3,7 @@
 #include "agent/pki/service_ca_store_private.h"
 
 #include "agent/pki/service_ca.h"
+#include "agent/loop/clock.h"
 #include "agent/loop/slow_state.h"
 #include "base/log.h"
 #include "files/single.h"
@@ -15,6 +16,7 @@
 
 #define DOCUMENT  "authority"
 #define FILE_NAME DOCUMENT ".json"
+#define SILENT_MS 10000
 
 void cfr_service_ca_store_close(struct cfr_service_ca_store *s)
 {
@@ -23,7 +25,7 @@ void cfr_service_ca_store_close(struct cfr_service_ca_store *s)
         (void)close(s->fd);
     if (s->lock_fd >= 0)
         (void)close(s->lock_fd);
-    *s = (struct cfr_service_ca_store)CFR_SERVICE_CA_STORE_NONE;
+    *s = (struct cfr_service_ca_store){.fd = -1, .lock_fd = -1, .silent_boot_ms = s->silent_boot_ms};
 }
 
 /* By its path, because the open directory may have been moved away. */
@@ -55,9 +57,26 @@ static int read_document(struct cfr_service_ca_store *s, const char *directory, 
     return cfr_err_prefix(err, "%s/" FILE_NAME, directory);
 }
 
-bool cfr_service_ca_store_is_writing(const struct cfr_service_ca_store *s)
+static bool is_writing(const struct cfr_service_ca_store *s)
 {
     return s->writing.since_boot_ms != 0;
+}
+
+bool cfr_service_ca_store_is_waiting(const struct cfr_service_ca_store *s)
+{
+    return is_writing(s) || s->silent_boot_ms != 0;
+}
+
+/* A disk that is busy is no error yet. */
+static int wait_for_answer(struct cfr_service_ca_store *s, int rc)
+{
+    int64_t now_ms = cfr_clock_now().boot_ms;
+
+    if (rc != CFR_E_TIMEOUT)
+        return rc;
+    if (s->silent_boot_ms == 0)
+        s->silent_boot_ms = now_ms;
+    return now_ms - s->silent_boot_ms < SILENT_MS ? CFR_SERVICE_CA_LATER : rc;
 }
 
 int cfr_service_ca_store_follow(struct cfr_service_ca_store *s, const char *directory, struct cfr_ca *a,
@@ -66,17 +85,18 @@ int cfr_service_ca_store_follow(struct cfr_service_ca_store *s, const char *dire
     struct cfr_ca found = {.number = 0};
     int rc;
 
-    if (a->count != 0 && cfr_service_ca_store_is_writing(s))
+    if (a->count != 0 && is_writing(s))
         return cfr_service_ca_store_write(s, directory, a, err);
     rc = cfr_slow_state_answers(directory, err);
     if (rc != 0)
-        return rc;
+        return wait_for_answer(s, rc);
     if (is_unchanged(s, directory))
         return 0;
     cfr_service_ca_store_close(s);
     s->fd = cfr_slow_state_open(directory, 0, &s->lock_fd, err);
     if (s->fd < 0)
-        return s->fd;
+        return wait_for_answer(s, s->fd);
+    s->silent_boot_ms = 0;
     rc = read_document(s, directory, &found, err);
     if (rc == CFR_E_MISSING && a->count != 0) {
         cfr_log(CFR_LOG_WARN, "service-ca", NULL, "%s/" FILE_NAME " was removed, and is written again", directory);

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import Mounted, eventually
 from minting import ADMIN, admin, cloud, complete, configured, iam_cloud, keys_of, minted, wait_complete  # noqa: F401
-from test_hostile import HANG_S, children, root_only, slowest_answer
+from test_hostile import HANG_S, children, one_file, root_only, slowest_answer
 from test_hung_disk import frozen  # noqa: F401
 from endpoint_client import ask, free_port
 from test_served import ROLES, session_of
@@ -166,6 +166,22 @@ def test_a_reload_does_not_wait_for_the_directory_of_a_socket(agent, freezer):
     agent.configure(demo, token_socket=str(sockets[1]))
     eventually(lambda: agent.request("POST", "/v1/reload")[0] == 200, lambda: agent.log)
     assert sockets[1].exists()
+
+
+def test_a_service_ca_that_comes_with_a_reload_waits_for_its_store(agent, freezer):
+    """The first one is made once the disk answers. Landlock allows the places because of what is published there before."""
+    places = (agent.state.parent, agent.dir)
+    agent.configure(agent.credential(publish=[one_file(place / "creds.json") for place in places])).start()
+    agent.wait_state("fresh")
+    freezer(True)
+    authority = Authority(agent)
+    authority.store = agent.state.parent / "store"
+    authority.configure()
+    os.kill(agent.process.pid, signal.SIGHUP)
+    assert slowest_answer(agent, lambda: "took the new configuration" in agent.log) < HANG_S
+    assert slowest_answer(agent, lambda: "store: its file system has not answered" in agent.log) < HANG_S
+    freezer(False)
+    agent.wait_generation(1, "tls")
 
 
 def test_the_service_ca_waits_for_its_store(agent_factory, frozen, freezer):  # noqa: F811

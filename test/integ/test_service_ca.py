@@ -281,7 +281,8 @@ def test_a_store_is_followed(authority):
     # One that is damaged is told, and not written over.
     path.write_text(text[:-20])
     assert agent.request("POST", "/v1/reload")[0] == 200
-    assert "authority.json" in service_ca(agent)["error"] and path.read_text() == text[:-20]
+    eventually(lambda: "authority.json" in (service_ca(agent)["error"] or ""), lambda: agent.log)
+    assert path.read_text() == text[:-20]
     assert "credfresh_service_ca_ok 0\n" in agent.request("GET", "/metrics")[1]
     assert agent.request("POST", "/v1/credentials/tls/rotate", json.dumps({"reason": "with what is known"}))[0] == 202
     agent.wait_generation(3, "tls")
