@@ -79,19 +79,35 @@ void cfr_httpd_peer_name(const struct sockaddr *a, char text[64])
 struct question {
     struct nlmsghdr head;
     struct rtmsg route;
+    struct rtattr by;
+    uint32_t interface;
     struct rtattr to;
     unsigned char address[16];
 };
 
-/* True if the kernel delivers packets to the N bytes of ADDRESS here. Not tried with bind, which takes any address
- * where net.ipv4.ip_nonlocal_bind is set. */
-static bool is_own(const unsigned char *address, size_t n)
+/* The interface that A is an address of, 0 if it is one of all. Each link has link-local addresses of its own: one of
+ * this machine's on another link may be a neighbour's on this one. */
+static uint32_t find_interface(const struct sockaddr *a)
+{
+    struct sockaddr_in6 in6;
+
+    if (a->sa_family != AF_INET6)
+        return 0;
+    memcpy(&in6, a, sizeof in6);
+    return IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr) ? in6.sin6_scope_id : 0;
+}
+
+/* True if the kernel delivers packets to the N bytes of ADDRESS on INTERFACE (0: any) here. Not tried with bind, which
+ * takes any address where net.ipv4.ip_nonlocal_bind is set. */
+static bool is_own(const unsigned char *address, size_t n, uint32_t interface)
 {
     struct question q = {
-        .head = {.nlmsg_len = (uint32_t)(NLMSG_LENGTH(sizeof q.route) + RTA_LENGTH(n)),
+        .head = {.nlmsg_len = (uint32_t)(NLMSG_LENGTH(sizeof q.route) + RTA_LENGTH(sizeof q.interface) + RTA_LENGTH(n)),
                  .nlmsg_type = RTM_GETROUTE,
                  .nlmsg_flags = NLM_F_REQUEST},
         .route = {.rtm_family = n == 4 ? AF_INET : AF_INET6, .rtm_dst_len = (unsigned char)(8 * n)},
+        .by = {.rta_len = RTA_LENGTH(sizeof q.interface), .rta_type = RTA_OIF},
+        .interface = interface,
         .to = {.rta_len = (unsigned short)RTA_LENGTH(n), .rta_type = RTA_DST},
     };
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
@@ -118,5 +134,6 @@ void cfr_httpd_peer_origin(const struct sockaddr *a, bool loopback, struct cfr_h
     *out = (struct cfr_httpd_origin){.n = 0};
     out->n = cfr_httpd_peer_address(a, out->address);
     cfr_httpd_peer_name(a, out->text);
-    out->here = cfr_httpd_peer_is_loopback(a) || (out->n != 0 && !loopback && is_own(out->address, out->n));
+    out->here =
+        cfr_httpd_peer_is_loopback(a) || (out->n != 0 && !loopback && is_own(out->address, out->n, find_interface(a)));
 }

@@ -26,7 +26,7 @@ s.settimeout(2)
 said, answer, host = "", b"", f"[{where}]" if ":" in where else where
 try:
     if source:
-        s.bind((source, 0))
+        s.bind(socket.getaddrinfo(source, 0)[0][4])
     s.connect((where, port))
     head = f"Authorization: {secret}\r\n" if secret else "X-aws-ec2-metadata-token-ttl-seconds: 60\r\n"
     line = sys.argv[5] or ("GET /aws/demo" if secret else "PUT /latest/api/token")
@@ -175,6 +175,22 @@ def test_a_neighbour_gets_nothing(agent, wire, address):
     check_served(here.ask(address))
     # Where the address is on lo the kernel has refused it.
     assert refused_connections(agent, address) == (1 if address == CONTAINER else 0)
+
+
+def test_a_neighbour_with_a_link_local_address_of_another_link_gets_nothing(agent, wire):
+    """It has the same address as this machine has on a link that the neighbour is not on, so that nobody notices."""
+    here, there = wire
+    other, address = "fe80::d1", "fd00:ec2::23"
+    here.do("ip link add name pods type veth peer name pod && ip link set pods up && ip link set pod up",
+            f"ip -6 addr add {other}/64 dev pods nodad && ip -6 addr add {address}/128 dev pods nodad")
+    there.do(f"ip -6 addr add {other}/64 dev far nodad && ip -6 route add {address}/128 via fd99::1 dev far")
+    start(agent, here, imds(address))
+    for count in (1, 2):
+        check_refused(there.ask(address, source=f"{other}%far"))
+        assert refused_connections(agent, address) == count
+    # This machine's own programs may have it.
+    check_served(here.ask(address, source=f"{other}%pods"))
+    check_served(here.ask(address))
 
 
 def test_where_the_kernel_does_not_bind_to_lo_the_peer_is_checked(agent, wire):
