@@ -169,15 +169,23 @@ static void become(uid_t uid, const struct cfr_errand_gids *more)
     gid_t groups[GROUPS_MAX];
     gid_t gid = NO_GROUP;
     size_t count = cfr_path_groups(uid, &gid, groups, GROUPS_MAX);
+    sigset_t all;
+    sigset_t before;
 
+    /* The user may signal us from then on; and where fs.suid_dumpable is not 0, a change of the user allows a core
+     * dump, which would hold the secrets of all others. */
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, &before);
     for (size_t i = 0; i < more->count && count < GROUPS_MAX; i++)
         groups[count++] = more->gids[i];
     if (setgroups(count, groups) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0) {
         if (errno != EPERM || geteuid() == 0)
             _exit(errno == EPERM ? REFUSED : 1);
-        return;
+    } else {
+        (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     }
-    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 /* ERR of the work, which was refused: the file's own owner and mode do not show why. */

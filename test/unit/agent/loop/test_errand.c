@@ -25,6 +25,8 @@ struct view {
     int groups;
     gid_t group; /* the first one */
     int no_new_privs;
+    int dumpable;
+    bool blocked; /* a signal that ends it */
     int death_signal;
     int descriptors; /* above those of stdio */
     char text[64];
@@ -36,6 +38,8 @@ static const void *watched;
 
 int __real_setgroups(size_t n, const gid_t *groups);
 int __wrap_setgroups(size_t n, const gid_t *groups);
+int __real_setresuid(uid_t real, uid_t effective, uid_t saved);
+int __wrap_setresuid(uid_t real, uid_t effective, uid_t saved);
 int __real_munmap(void *at, size_t n);
 int __wrap_munmap(void *at, size_t n);
 
@@ -43,6 +47,23 @@ int __wrap_setgroups(size_t n, const gid_t *groups)
 {
     errno = setgroups_error;
     return setgroups_error != 0 ? -1 : __real_setgroups(n, groups);
+}
+
+static bool is_blocked(int signal)
+{
+    sigset_t now;
+
+    return sigprocmask(SIG_SETMASK, NULL, &now) == 0 && sigismember(&now, signal) == 1;
+}
+
+/* As the kernel does it where fs.suid_dumpable is not 0; of the user's signals none may come before that is undone. */
+int __wrap_setresuid(uid_t real, uid_t effective, uid_t saved)
+{
+    int rc = __real_setresuid(real, effective, saved);
+
+    if (!is_blocked(SIGQUIT))
+        _exit(1);
+    return rc == 0 ? prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) : rc;
 }
 
 int __wrap_munmap(void *at, size_t n)
@@ -62,6 +83,8 @@ static void look(void *ctx, void *result)
     v->groups = getgroups(16, groups);
     v->group = v->groups > 0 ? groups[0] : 0;
     v->no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
+    v->dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+    v->blocked = is_blocked(SIGQUIT);
     (void)prctl(PR_GET_PDEATHSIG, &v->death_signal);
     for (int fd = STDERR_FILENO + 1; fd < FDS_MAX; fd++)
         v->descriptors += fcntl(fd, F_GETFD) >= 0;
@@ -126,6 +149,8 @@ static void a_users_rights_are_all_that_it_has(void **state)
     assert_int_equal(v.groups, 1);
     assert_int_equal(v.group, MORE);
     assert_int_equal(v.no_new_privs, 1);
+    assert_int_equal(v.dumpable, 0);
+    assert_false(v.blocked);
     assert_int_equal(v.death_signal, SIGKILL);
     assert_int_equal(v.descriptors, 0);
     (void)close(fd);
