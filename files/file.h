@@ -33,6 +33,7 @@ struct cfr_file_fingerprint {
 struct cfr_file_origin {
     uid_t owner;
     bool trusted; /* only root and our user could have written it, and the directory is theirs */
+    bool linked;  /* it has another name, and others could have given it this one */
     mode_t mode;  /* its permission bits */
     gid_t group;
     int64_t mtime_ns; /* before it was read */

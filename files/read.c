@@ -190,6 +190,7 @@ int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_f
         *origin = (struct cfr_file_origin){
             .owner = st.st_uid,
             .trusted = cfr_walk_is_private(&st) && (dir.st_uid == 0 || dir.st_uid == geteuid()) && !foreign,
+            .linked = st.st_nlink > 1 && (foreign || !cfr_walk_is_private(&dir)),
             .mode = st.st_mode & MODE_BITS,
             .group = st.st_gid,
             .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,

@@ -132,6 +132,12 @@ static int check_owner(const char *pid_file, pid_t pid, const struct cfr_file_or
                            "%s belongs to user %u, but other users can write it, so the process that it names is not "
                            "signalled: chmod go-w %s",
                            pid_file, (unsigned)origin->owner, pid_file);
+    /* Where fs.protected_hardlinks is 0, the file may be any service's. */
+    if (origin->linked && (origin->owner == 0 || origin->owner == geteuid()))
+        return cfr_err_set(err, CFR_E_PERM,
+                           "%s belongs to user %u and has another name, and other users can write to its directory, so "
+                           "the process that it names is not signalled: remove it, and let the process write its own",
+                           pid_file, (unsigned)origin->owner);
     if (origin->trusted || uid == origin->owner)
         return 0;
     return cfr_err_set(

@@ -490,6 +490,32 @@ def test_a_pid_file_of_roots_that_others_can_write_names_no_process(agent, by):
         roots.wait()
 
 
+@root_only
+@pytest.mark.parametrize("where", ["home", "sticky"])
+def test_a_pid_file_of_another_service_under_a_name_of_the_consumers_names_no_process(agent, home, where):
+    """A hard link to a file of root's: where fs.protected_hardlinks is 0, as it is by default, every user may make it."""
+    there = home
+    if where == "sticky":
+        there = agent.dir / "all"
+        there.mkdir()
+        there.chmod(0o1777)
+    service, pid_file = agent.dir / "service.pid", there / "app.pid"
+    roots = subprocess.Popen(["sleep", "600"])
+    try:
+        service.write_text(f"{roots.pid}\n")
+        os.link(service, pid_file)
+        agent.configure(agent.credential(reload=[{"signal": {"pid_file": str(pid_file), "signal": "TERM"}, "on_first": "run"}])).start()
+        eventually(lambda: f"{pid_file} belongs to user 0 and has another name" in agent.log or roots.poll() is not None, lambda: agent.log)
+        assert roots.poll() is None
+        # One that root itself put there names it.
+        pid_file.unlink()
+        pid_file.write_text(f"{roots.pid}\n")
+        eventually(lambda: roots.poll() is not None, lambda: agent.log)
+    finally:
+        roots.kill()
+        roots.wait()
+
+
 def test_sigchld_that_was_ignored_ends_hooks_all_the_same(agent):
     """It is inherited, and the kernel then tells of no end and keeps no exit status."""
     agent.configure(agent.credential(reload=[{"exec": ["/bin/true"], "on_first": "run"}]))
