@@ -10,11 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOUNTS_MAX 65536
+#define MOUNTS_MAX  65536
+#define POINT_FIELD 4 /* fields before the mount point */
 
 struct mount {
     unsigned id;
     enum cfr_route_storage storage;
+    char *point; /* where it is, if it may not answer; else NULL */
 };
 
 /* Read again only after the kernel has said that it changed: a node has thousands of mounts. */
@@ -42,7 +44,28 @@ static enum cfr_route_storage storage_of(const char *type)
     return CFR_ROUTE_REMOTE;
 }
 
-static void add(unsigned id, enum cfr_route_storage storage)
+/* Mount points have blanks, tabs, line feeds and backslashes as \ooo. */
+static char *read_point(const char *field)
+{
+    size_t n = strcspn(field, " ");
+    char *point = malloc(n + 1);
+    size_t len = 0;
+
+    for (size_t i = 0; point != NULL && i < n; i++) {
+        char c = field[i];
+
+        if (c == '\\' && strspn(field + i + 1, "01234567") >= 3) {
+            c = (char)((field[i + 1] - '0') << 6 | (field[i + 2] - '0') << 3 | (field[i + 3] - '0'));
+            i += 3;
+        }
+        point[len++] = c;
+    }
+    if (point != NULL)
+        point[len] = '\0';
+    return point;
+}
+
+static void add(unsigned id, enum cfr_route_storage storage, const char *point)
 {
     struct mount *more;
 
@@ -55,7 +78,15 @@ static void add(unsigned id, enum cfr_route_storage storage)
         table.items = more;
         table.room = table.room * 2 + 64;
     }
-    table.items[table.count++] = (struct mount){id, storage};
+    table.items[table.count++] =
+        (struct mount){.id = id, .storage = storage, .point = storage == CFR_ROUTE_REMOTE ? read_point(point) : NULL};
+}
+
+static void clear_table(void)
+{
+    for (size_t i = 0; i < table.count; i++)
+        free(table.items[i].point);
+    table.count = 0;
 }
 
 /* A line is `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS TAG... - TYPE SOURCE OPTIONS`. */
@@ -64,17 +95,20 @@ static void read_table(void)
     char *line = NULL;
     size_t room = 0;
 
-    table.count = 0;
+    clear_table();
     rewind(table.file);
     while (getline(&line, &room, table.file) > 0) {
         char *type = strstr(line, " - ");
+        const char *point = line;
         unsigned long id = strtoul(line, NULL, 10);
 
-        if (type == NULL)
+        for (int i = 0; point != NULL && i < POINT_FIELD; i++)
+            point = strchr(point + (i > 0), ' ');
+        if (type == NULL || point == NULL)
             continue;
         type += 3;
         type[strcspn(type, " \n")] = '\0';
-        add((unsigned)id, storage_of(type));
+        add((unsigned)id, storage_of(type), point + 1);
     }
     free(line);
 }
@@ -164,4 +198,18 @@ enum cfr_route_storage cfr_mount_storage(int fd, unsigned mount)
         return CFR_ROUTE_REMOTE;
     storage = find_storage(id);
     return storage == CFR_ROUTE_REMOTE && is_root(id) ? CFR_ROUTE_DISK : storage;
+}
+
+bool cfr_mount_is_remote_below(const char *path)
+{
+    size_t n = strlen(path);
+
+    for (size_t i = 0; i < table.count; i++) {
+        const char *point = table.items[i].point;
+
+        if (point != NULL && strncmp(point, path, n) == 0 &&
+            (point[n] == '\0' || point[n] == '/' || strcmp(point + n, CFR_MOUNT_LOCK) == 0))
+            return true;
+    }
+    return false;
 }

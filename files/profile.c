@@ -4,6 +4,7 @@
 #include "files/profile_private.h"
 
 #include "base/hash.h"
+#include "files/mount_private.h"
 #include "files/path_private.h"
 
 #include <errno.h>
@@ -236,7 +237,7 @@ static int acquire_lock(int dir_fd, const char *name, bool wait, struct cfr_err 
     int rc = 0;
     int fd;
 
-    (void)snprintf(lock_name, sizeof lock_name, "%s.lock", name);
+    (void)snprintf(lock_name, sizeof lock_name, "%s" CFR_MOUNT_LOCK, name);
     fd = cfr_path_openat(dir_fd, lock_name, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY, 0600, err);
     if (fd < 0)
         return fd;

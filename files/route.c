@@ -6,6 +6,7 @@
 #include "files/walk_private.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,7 +29,22 @@ static bool enter(void *ctx, int dir_fd, const struct stat *st, unsigned mount)
     return look->may_wait || out->storage != CFR_ROUTE_REMOTE;
 }
 
-void cfr_route_find(const char *path, bool is_directory, bool may_wait, struct cfr_route *out)
+/* True if a file system that may not answer is mounted at NAME in DIR_FD ("": the directory itself) or below. */
+static bool crosses(int dir_fd, const char *name)
+{
+    char opened[32];
+    char path[2 * PATH_MAX];
+    ssize_t n;
+
+    (void)snprintf(opened, sizeof opened, "/proc/self/fd/%d", dir_fd);
+    n = readlink(opened, path, PATH_MAX);
+    if (n <= 0 || n == PATH_MAX)
+        return false;
+    (void)snprintf(path + n, sizeof path - (size_t)n, "%s", name);
+    return cfr_mount_is_remote_below(n == 1 ? path + strspn(name, "/") : path);
+}
+
+static void find(const char *path, bool is_directory, bool may_wait, bool whole, struct cfr_route *out)
 {
     struct look look = {.may_wait = may_wait};
     struct cfr_walk walk = {.enter = enter, .ctx = &look, .cached = !may_wait};
@@ -43,8 +59,21 @@ void cfr_route_find(const char *path, bool is_directory, bool may_wait, struct c
     cfr_mount_refresh();
     fd = cfr_walk_open(path, n, &walk, NULL);
     out->blocked = fd == CFR_E_PATH;
-    if (fd >= 0)
-        (void)close(fd);
+    if (fd < 0)
+        return;
+    if (whole && !walk.ended && crosses(fd, path + n))
+        out->storage = CFR_ROUTE_REMOTE;
+    (void)close(fd);
+}
+
+void cfr_route_find(const char *path, bool is_directory, bool may_wait, struct cfr_route *out)
+{
+    find(path, is_directory, may_wait, false, out);
+}
+
+void cfr_route_find_whole(const char *path, bool is_directory, struct cfr_route *out)
+{
+    find(path, is_directory, false, true, out);
 }
 
 enum cfr_route_storage cfr_route_storage_of(int dir_fd, unsigned *mount)

@@ -3,7 +3,7 @@
 #include "files/watch.h"
 
 #include "base/hash.h"
-#include "files/file.h"
+#include "files/file_private.h"
 #include "files/generation.h"
 #include "files/walk_private.h"
 
@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* IN_MASK_ADD, because one directory may be watched both as a file's own and as the parent of a missing one.
@@ -190,16 +191,17 @@ static void detach(struct cfr_watch *w, struct entry *e)
     e->next = NULL;
 }
 
-/* Opens the directory whose path is the first N bytes of PATH, for passing through. A link that others could have made
- * may lead to what never answers, and is as if it were no directory. Returns -1 with errno. */
+/* Opens the directory whose path is the first N bytes of PATH, for passing through. What may never answer, and a link
+ * that others could have made to such a place, is as if it were no directory. Returns -1 with errno. */
 static int open_prefix(const char *path, size_t n)
 {
-    struct cfr_walk walk = {.cached = true};
-    int fd = cfr_walk_open(path, n, &walk, NULL);
+    bool foreign;
+    int fd = -1;
+    int rc = cfr_file_open_above(path, n, CFR_FILE_ANSWERING, &foreign, &fd, NULL);
 
-    if (fd == CFR_E_PATH || fd == CFR_E_MISSING)
+    if (rc == CFR_E_PATH || rc == CFR_E_MISSING || rc == CFR_FILE_ELSEWHERE)
         errno = ENOTDIR;
-    return fd >= 0 ? fd : -1;
+    return rc == 0 ? fd : -1;
 }
 
 /* Watches the directory whose path is the first N bytes of the entry's. */
@@ -312,12 +314,28 @@ static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
     return 0;
 }
 
+/* As fstatat(2), but a file system that is mounted there, and may never answer, is not asked. */
+static bool read_cached_status(int dir_fd, const char *name, int flags, struct stat *st)
+{
+    struct statx now;
+
+    if (statx(dir_fd, name, flags | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &now) != 0)
+        return false;
+    *st = (struct stat){.st_mode = now.stx_mode,
+                        .st_uid = now.stx_uid,
+                        .st_dev = makedev(now.stx_dev_major, now.stx_dev_minor),
+                        .st_ino = now.stx_ino,
+                        .st_size = (off_t)now.stx_size,
+                        .st_ctim = {.tv_sec = now.stx_ctime.tv_sec, .tv_nsec = now.stx_ctime.tv_nsec}};
+    return true;
+}
+
 /* As stat(2), but a link that others could have made is read itself. */
 static bool read_status(int dir_fd, const struct entry *e, struct stat *st)
 {
     struct stat behind;
 
-    if (fstatat(dir_fd, e->path + e->name_at, st, AT_SYMLINK_NOFOLLOW) != 0)
+    if (!read_cached_status(dir_fd, e->path + e->name_at, AT_SYMLINK_NOFOLLOW, st))
         return false;
     if (S_ISLNK(st->st_mode) && cfr_file_status(e->path, &behind, NULL) == 0)
         *st = behind;

@@ -118,7 +118,7 @@ static int read_target(const struct cfr_config_publish *t, struct cfr_rotation_f
 
     if (path == NULL)
         return 0;
-    cfr_route_find(path, true, false, &route);
+    cfr_route_find_whole(path, true, &route);
     if (route.storage == CFR_ROUTE_REMOTE)
         return cfr_err_set(err, CFR_E_PATH, "%s is on a file system that may not answer; name a copy in `adopt`", path);
     for (size_t i = 0; rc == 0 && t->directory != NULL && i < t->files.count; i++)

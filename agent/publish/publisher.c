@@ -293,7 +293,7 @@ static bool needs_child(const struct cfr_target *t, unsigned what, unsigned *mou
 {
     struct cfr_route route;
 
-    cfr_route_find(cfr_publish_path(t->config), cfr_publish_is_directory(t), false, &route);
+    cfr_route_find_whole(cfr_publish_path(t->config), cfr_publish_is_directory(t), &route);
     *mount = route.mount;
     if (route.storage == CFR_ROUTE_REMOTE || route.blocked)
         return true;

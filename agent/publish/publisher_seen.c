@@ -47,7 +47,7 @@ bool cfr_publish_lies_remote(const struct cfr_target *t)
 
     if (t->ops->is_remote)
         return false;
-    cfr_route_find(cfr_publish_path(t->config), cfr_publish_is_directory(t), false, &route);
+    cfr_route_find_whole(cfr_publish_path(t->config), cfr_publish_is_directory(t), &route);
     return route.storage == CFR_ROUTE_REMOTE || route.blocked;
 }
 

@@ -2,7 +2,9 @@
 """A file system that does not answer, frozen or hung: it keeps only its own credential waiting."""
 import ctypes
 import os
+import pathlib
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -67,14 +69,14 @@ def test_what_was_killed_at_a_frozen_file_system_leaves_nothing(agent, frozen, k
     assert [p.name for p in frozen.iterdir() if "credfresh-" in p.name] == []
 
 
-def hang(point):
+def hang(point, mode=0o40000):
     """Mounts a FUSE whose server never answers. Once the descriptor is closed all calls that wait get an error."""
     libc = ctypes.CDLL(None, use_errno=True)
     try:
         device = os.open("/dev/fuse", os.O_RDWR)
     except OSError as error:
         lacking(f"no FUSE: {error}")
-    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other".encode()
+    options = f"fd={device},rootmode={mode:o},user_id=0,group_id=0,allow_other".encode()
     if libc.mount(b"hung", str(point).encode(), b"fuse", 0, options) != 0:
         lacking(f"no FUSE mount: {os.strerror(ctypes.get_errno())}")
     return device
@@ -172,6 +174,56 @@ def test_a_link_to_a_hung_file_system_keeps_nobody_else_waiting(agent, home, hun
                     agent.credential("other")).start()
     agent.wait_state("fresh", "other")
     assert slowest_answer(agent, lambda: "has not answered for 10 s" in error_of(agent)) < HANG_S
+
+
+@pytest.fixture
+def memory():
+    """A directory in memory, where the agent writes itself."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="credfresh-test-") as path:
+        yield pathlib.Path(path)
+
+
+PLACES = ("file", "lock", "directory", "generation", "file in it", "acknowledge")
+
+
+def published_at(agent, here, at):
+    """The credential AT, which a consumer reads in HERE, and where that consumer can mount something, after a publish."""
+    path, acknowledged = here / at / "out", here / at / "acknowledged"
+    acknowledged.parent.mkdir()
+    acknowledged.write_text("0")
+    publish = ({"profile": {"path": str(path)}} if at == "lock" else one_file(path) if at in ("file", "acknowledge") else a_directory(path))
+    point = {"lock": path.with_name("out.lock"), "generation": path / "..data", "file in it": path / "token",
+             "acknowledge": acknowledged}.get(at, path)
+    return agent.credential(at.replace(" ", "-"), publish=publish, acknowledge=[{"file": str(acknowledged)}]), point
+
+
+@root_only
+@pytest.mark.parametrize("where", ["disk", "memory"])
+def test_hung_mounts_at_targets_keep_nobody_else_waiting(agent, memory, where):
+    """A user may mount FUSE at what is its own: a file, its lock, a directory or what is in it. Of what lies in memory the agent
+    writes itself, and all of it is looked at once a minute."""
+    made = [published_at(agent, memory if where == "memory" else agent.dir, at) for at in PLACES]
+    names = [credential["name"] for credential, _ in made] + ["other"]
+    agent.configure(*(credential for credential, _ in made), agent.credential("other")).start()
+    for name in names:
+        agent.wait_state("fresh", name)
+    started = time.monotonic()
+    points = [point.resolve() for _, point in made]
+    devices = []
+    try:
+        for point in points:
+            devices.append(hang(point, 0o40000 if point.is_dir() else 0o100000))
+        before = agent.generation("other")
+        for name in names:
+            assert agent.request("POST", f"/v1/credentials/{name}/rotate")[0] == 202
+            end = time.monotonic() + 0.5
+            assert slowest_answer(agent, lambda: time.monotonic() > end) < HANG_S, name
+        eventually(lambda: agent.generation("other") > before, lambda: agent.log)
+        assert slowest_answer(agent, lambda: time.monotonic() > started + 62, 70) < HANG_S
+    finally:
+        for device, point in zip(devices, points):
+            os.close(device)
+            subprocess.run(["umount", "-l", str(point)], capture_output=True)
 
 
 @root_only
