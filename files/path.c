@@ -4,6 +4,7 @@
 
 #include "files/walk_private.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -182,12 +183,40 @@ static int move_dir_in(int dir_fd, const char *temp, const char *name)
     return errno;
 }
 
+/* Refuses a directory FD that is not empty and ours, as it is when it has just been made: who may write in the
+ * directory above could put another one in its place, which must not change its owner. */
+static int check_new_dir(int fd, const char *name, struct cfr_err *err)
+{
+    int list_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = list_fd >= 0 ? fdopendir(list_fd) : NULL;
+    const struct dirent *entry;
+    struct stat st;
+    bool is_new = true;
+    int rc = 0;
+
+    if (dir == NULL || fstat(fd, &st) != 0)
+        rc = cfr_err_sys(err, errno, "cannot look at the new directory %s", name);
+    else
+        is_new = st.st_uid == geteuid();
+    while (rc == 0 && is_new && (entry = readdir(dir)) != NULL)
+        is_new = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    if (dir != NULL)
+        (void)closedir(dir);
+    else if (list_fd >= 0)
+        (void)close(list_fd);
+    return is_new ? rc
+                  : cfr_err_set(err, CFR_E_CONFLICT,
+                                "the directory %s was replaced while it was made: see which other program writes there",
+                                name);
+}
+
 int cfr_path_make_dir(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid, struct cfr_err *err)
 {
     char temp[CFR_PATH_TEMP_MAX];
     struct stat st;
     int fd;
     int failed;
+    int rc;
 
     cfr_path_temp_name(name, temp);
     if (mkdirat(dir_fd, temp, 0700) != 0)
@@ -196,6 +225,12 @@ int cfr_path_make_dir(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_
     if (fd < 0) {
         (void)unlinkat(dir_fd, temp, AT_REMOVEDIR);
         return fd;
+    }
+    rc = check_new_dir(fd, name, err);
+    if (rc != 0) {
+        (void)close(fd);
+        (void)unlinkat(dir_fd, temp, AT_REMOVEDIR);
+        return rc;
     }
     failed = set_owner_and_mode(fd, mode, uid, gid) != 0 || fsync(fd) != 0 ? errno : 0;
     failed = failed == 0 || failed == EINVAL ? move_dir_in(dir_fd, temp, name) : failed;

@@ -6,6 +6,47 @@
 
 #include <sys/syscall.h>
 
+static const char *swapped; /* takes the place of the next directory that is made */
+
+int __real_mkdirat(int dir_fd, const char *name, mode_t mode);
+int __wrap_mkdirat(int dir_fd, const char *name, mode_t mode);
+
+int __wrap_mkdirat(int dir_fd, const char *name, mode_t mode)
+{
+    int rc = __real_mkdirat(dir_fd, name, mode);
+
+    if (rc == 0 && swapped != NULL) {
+        assert_int_equal(renameat(dir_fd, name, dir_fd, "away"), 0);
+        assert_int_equal(renameat(dir_fd, swapped, dir_fd, name), 0);
+    }
+    return rc;
+}
+
+/* As another user can do in a directory of root's that its group may write in. */
+static void a_directory_that_takes_its_place_keeps_its_mode(void **state)
+{
+    struct cfr_err err = {0};
+    struct stat before;
+    struct stat after;
+    int dir_fd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd;
+
+    (void)state;
+    assert_true(dir_fd >= 0);
+    assert_int_equal(mkdir(in("private"), 0700), 0);
+    put(in("private/secret"), "x");
+    fd = open(in("private"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(fstat(fd, &before), 0);
+    swapped = "private";
+    assert_int_equal(cfr_path_make_dir(dir_fd, "new", 0755, (uid_t)-1, (gid_t)-1, &err), CFR_E_CONFLICT);
+    swapped = NULL;
+    assert_int_equal(fstat(fd, &after), 0);
+    assert_int_equal(after.st_mode, before.st_mode);
+    assert_false(exists(in("new")));
+    (void)close(fd);
+    (void)close(dir_fd);
+}
+
 static void dir_is_made_with_its_mode_under_any_umask(void **state)
 {
     struct cfr_err err = {0};
@@ -208,6 +249,7 @@ int main(void)
         SCRATCH_TEST(dir_is_made_with_its_mode_under_any_umask),
         SCRATCH_TEST(dir_may_have_linked_parents_but_be_no_link),
         SCRATCH_TEST(dir_errors),
+        SCRATCH_TEST(a_directory_that_takes_its_place_keeps_its_mode),
         SCRATCH_TEST(openat_follows_no_link_with_and_without_openat2),
         SCRATCH_TEST(parent_and_name),
         cmocka_unit_test(temporary_names),
