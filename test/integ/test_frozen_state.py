@@ -11,7 +11,7 @@ import pytest
 
 from conftest import Mounted, eventually
 from minting import ADMIN, admin, cloud, complete, configured, iam_cloud, keys_of, minted, wait_complete  # noqa: F401
-from test_hostile import HANG_S, children, one_file, root_only, slowest_answer
+from test_hostile import HANG_S, children, one_file, root_only, slowest_answer, slowest_of
 from test_hung_disk import frozen  # noqa: F401
 from endpoint_client import ask, free_port
 from test_served import ROLES, session_of
@@ -39,13 +39,9 @@ def agent(agent_factory, cloud, frozen):  # noqa: F811
 
 
 def slowest_health(address, until):
-    slowest = 0
-    while not until():
-        began = time.monotonic()
+    def live():
         assert ask(address, "/livez").status == 200
-        slowest = max(slowest, time.monotonic() - began)
-        time.sleep(0.01)
-    return slowest
+    return slowest_of(live, until, limit_s=90)
 
 
 def recorded(agent, name):

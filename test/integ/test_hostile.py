@@ -74,21 +74,28 @@ def untouched(directory):
     return {p.relative_to(directory): p.read_bytes() if p.is_file() else None for p in directory.rglob("*")}
 
 
-def slowest_answer(agent, until, limit_s=60):
-    """Seconds that the slowest answer of the control socket took while UNTIL was waited for. What this process itself was kept
-    waiting by the rest of the machine is taken off, as often as an answer needs a turn of a processor; a wait for a file system
-    takes ten seconds, or a moment of 50 ms."""
+def slowest_of(ask, until, limit_s=60):
+    """Seconds that the slowest ASK took while UNTIL was waited for. What this process itself was kept waiting by the rest of the
+    machine is taken off, as often as an answer needs a turn of a processor; a wait for a file system takes ten seconds, or a
+    moment of 50 ms."""
     slowest = late = 0.0
     end = time.monotonic() + limit_s
     while not until():
-        assert time.monotonic() < end, agent.log
+        assert time.monotonic() < end
         before = time.monotonic()
-        assert agent.request("GET", "/v1/credentials")[0] == 200
+        ask()
         asked = time.monotonic()
         slowest = max(slowest, asked - before)
         time.sleep(0.01)
         late = max(late, time.monotonic() - asked - 0.01)
     return slowest - min(TURNS * late, 1.5)
+
+
+def slowest_answer(agent, until, limit_s=60):
+    """Of the control socket."""
+    def ask():
+        assert agent.request("GET", "/v1/credentials")[0] == 200
+    return slowest_of(ask, until, limit_s)
 
 
 # ---- links ----

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import eventually
+from conftest import LIMIT_S, eventually
 from endpoint_client import ask, free_port
 from test_frozen_state import slowest_health
 from test_hostile import HANG_S, children, cloud, root_only  # noqa: F401
@@ -62,13 +62,11 @@ def test_the_start_ends_with_words(agent_factory, cloud, hung, frozen, kind):  #
     made.configure()
     if kind == "frozen":
         subprocess.run(["fsfreeze", "-f", str(frozen)], check=True)
-    began = time.monotonic()
     try:
         made.start(wait=False)
-        assert made.process.wait(20) != 0
+        assert made.process.wait(LIMIT_S) != 0
     finally:
         made.process.kill()
         if kind == "frozen":
             subprocess.run(["fsfreeze", "-u", str(frozen)], check=True)
-    assert 5 < time.monotonic() - began < 15
     assert f"state_dir: {made.state}: its file system has not answered" in made.log
