@@ -194,9 +194,9 @@ static size_t repeats(struct scan *s, size_t i, char before)
     if (s->n == 0 || i >= s->first + s->n)
         read_piece(s, i);
     for (size_t n = SHARED; n >= LEAST; n--) {
-        bool apart = !is_alnum(before) && (rest.n == n || !is_alnum(rest.p[n]));
-
-        if ((s->found[i - s->first] >> n & 1) != 0 && (!s->own || n >= OWN_LEAST || apart))
+        /* There are so many characters, if these were found. */
+        if ((s->found[i - s->first] >> n & 1) != 0 &&
+            (!s->own || n >= OWN_LEAST || (!is_alnum(before) && (rest.n == n || !is_alnum(rest.p[n])))))
             return n;
     }
     return 0;

@@ -148,7 +148,8 @@ static const struct cfr_field exit_fields[] = {
     {FIELD(process, STRING), .min = 1, .max = 255,
      .doc = CFR_DOC(
          "The process by its name: the last component of its executable, or what `ps` shows as its command (at most 15 "
-         "characters, for a script the script's). Whoever runs it: where other users start programs, use `pid_file`. In "
+         "characters, for a script the script's). Whoever runs it: where other users start programs, use `pid_file`. "
+         "In "
          "a pod the containers must share their process namespace.")},
     {FIELD(pid_file, STRING), .flags = CFR_FIELD_PATH,
      .doc =

@@ -8,6 +8,7 @@
 
 #include "base/redact.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SECRET "c2VjcmV0LWtleS1mb3ItZG9jLW9ubHktMDAwMDAw"
@@ -142,12 +143,35 @@ static void a_long_text(void **state)
     }
 }
 
+/* Nothing behind it is read. */
+static void a_text_that_ends_anywhere(void **state)
+{
+    const struct cfr_view secret = {SECRET, sizeof SECRET - 1};
+    char out[CFR_REDACT_MAX];
+
+    (void)state;
+    for (size_t n = 0; n < sizeof SECRET; n++) {
+        char *text = malloc(n + 1);
+
+        assert_non_null(text);
+        memcpy(text, SECRET, n);
+        text[n] = '\0';
+        (void)cfr_redact_secrets(text, &secret, 1);
+        memcpy(text, SECRET, n);
+        text = realloc(text, n != 0 ? n : 1);
+        assert_non_null(text);
+        assert_int_equal(strcmp(cfr_redact((struct cfr_view){text, n}, &secret, 1, out), "[removed]") == 0, n >= 12);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain),       cmocka_unit_test(secrets), cmocka_unit_test(tokens),
-        cmocka_unit_test(long_words),  cmocka_unit_test(cut),     cmocka_unit_test(our_own_words),
-        cmocka_unit_test(a_long_text),
+        cmocka_unit_test(plain),       cmocka_unit_test(secrets),
+        cmocka_unit_test(tokens),      cmocka_unit_test(long_words),
+        cmocka_unit_test(cut),         cmocka_unit_test(our_own_words),
+        cmocka_unit_test(a_long_text), cmocka_unit_test(a_text_that_ends_anywhere),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
