@@ -217,7 +217,7 @@ static int open_workers(struct cfr_daemon *a, struct cfr_err *err)
     if (cfr_service_ca_configure(&a->host.service_ca, a->config, a->host.state_fd, err) != 0)
         return err->code;
     /* Before those who need it. */
-    (void)cfr_service_ca_step(a->host.service_ca, cfr_clock_now());
+    cfr_service_ca_start(a->host.service_ca, cfr_clock_now());
     if (cfr_service_ca_injector_configure(&a->injector, a->config, a->host.kube, err) != 0)
         return err->code;
     cfr_service_ca_injector_step(a->injector, a->host.service_ca, cfr_clock_now());

@@ -24,6 +24,7 @@
 #define MARKER     "_service-ca" /* in state_dir; no credential has such a name */
 #define NAME       "service-ca"  /* in the log */
 #define LOOK_MS    60000         /* at the store, whatever is due */
+#define START_MS   1000          /* for a store that is busy */
 #define TEXT_LIMIT 262144
 
 struct cfr_service_ca {
@@ -358,6 +359,15 @@ bool cfr_service_ca_step(struct cfr_service_ca *s, struct cfr_now now)
     return changed;
 }
 
+void cfr_service_ca_start(struct cfr_service_ca *s, struct cfr_now now)
+{
+    if (s == NULL)
+        return;
+    s->store.patience_ms = START_MS;
+    (void)cfr_service_ca_step(s, now);
+    s->store.patience_ms = 0;
+}
+
 int64_t cfr_service_ca_deadline(const struct cfr_service_ca *s)
 {
     return s != NULL ? s->next_boot_ms : INT64_MAX;
@@ -388,6 +398,8 @@ int cfr_service_ca_fingerprint(const struct cfr_service_ca *s, struct cfr_now no
         return s != NULL && s->err.code != 0 ? cfr_err_set(err, s->err.code, "%s", s->err.text)
                : s != NULL && cfr_service_ca_keys_are_pending(&s->keys)
                    ? cfr_err_set(err, CFR_E_UNAVAILABLE, "the service CA's first key is being made")
+               : s != NULL && cfr_service_ca_store_is_waiting(&s->store)
+                   ? cfr_err_set(err, CFR_E_UNAVAILABLE, "the service CA's store has not answered yet")
                    : cfr_err_set(err, CFR_E_MISSING, "there is no service CA yet");
     *mark = cfr_bundle_fingerprint(&s->authority, (size_t)s->config.generations, now.wall_ms / 1000);
     return 0;

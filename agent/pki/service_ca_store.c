@@ -25,7 +25,8 @@ void cfr_service_ca_store_close(struct cfr_service_ca_store *s)
         (void)close(s->fd);
     if (s->lock_fd >= 0)
         (void)close(s->lock_fd);
-    *s = (struct cfr_service_ca_store){.fd = -1, .lock_fd = -1, .silent_boot_ms = s->silent_boot_ms};
+    *s = (struct cfr_service_ca_store){
+        .fd = -1, .lock_fd = -1, .silent_boot_ms = s->silent_boot_ms, .patience_ms = s->patience_ms};
 }
 
 /* By its path, because the open directory may have been moved away. */
@@ -87,13 +88,13 @@ int cfr_service_ca_store_follow(struct cfr_service_ca_store *s, const char *dire
 
     if (a->count != 0 && is_writing(s))
         return cfr_service_ca_store_write(s, directory, a, err);
-    rc = cfr_slow_state_answers(directory, err);
+    rc = s->patience_ms == 0 ? cfr_slow_state_answers(directory, err) : 0;
     if (rc != 0)
         return wait_for_answer(s, rc);
     if (is_unchanged(s, directory))
         return 0;
     cfr_service_ca_store_close(s);
-    s->fd = cfr_slow_state_open(directory, 0, &s->lock_fd, err);
+    s->fd = cfr_slow_state_open(directory, s->patience_ms, &s->lock_fd, err);
     if (s->fd < 0)
         return wait_for_answer(s, s->fd);
     s->silent_boot_ms = 0;

@@ -17,6 +17,7 @@ struct cfr_service_ca_store {
     struct cfr_file_fingerprint file; /* of what was read or written last */
     struct cfr_slow_write writing;
     int64_t silent_boot_ms; /* since then the directory has not answered; 0 = it has */
+    int64_t patience_ms;    /* how long it is waited for; 0 = as in a loop */
 };
 
 #define CFR_SERVICE_CA_STORE_NONE                                                                                      \

@@ -254,7 +254,9 @@ def test_a_reload_that_brings_it_back(authority):
         agent.wait_state("fresh", name)
         assert agent.status(name)["consecutive_failures"] == 0
     log = agent.log[seen:]
-    assert "took the new configuration" in log and " error " not in log and " warn " not in log, log
+    # A disk that is busy is asked again a moment later.
+    said = [line for line in log.splitlines() if "the service CA's store has not answered yet" not in line]
+    assert "took the new configuration" in log and not any(" error " in line or " warn " in line for line in said), log
     assert identities(authority.tls, authority.trust) == before
 
 
