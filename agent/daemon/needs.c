@@ -5,6 +5,7 @@
 #include "agent/http/client.h"
 #include "agent/kube/client.h"
 #include "agent/publish/targets.h"
+#include "agent/source/inputs.h"
 #include "files/file.h"
 #include "files/path.h"
 #include "files/route.h"
@@ -70,11 +71,23 @@ static void skip_path(void *ctx, const char *path)
     (void)path;
 }
 
-static void skip_file(void *ctx, const char *path, bool in_place)
+/* A file that is written in place keeps its owner, and one of another user gets its mode by CAP_FOWNER only. */
+static void add_file(void *ctx, const char *path, bool in_place)
 {
-    (void)ctx;
+    uint64_t *needed = ctx;
+
     (void)path;
-    (void)in_place;
+    if (in_place)
+        *needed |= GIVING;
+}
+
+/* The new file of a profile gets the owner and the group of the old one, whoever that is by then. */
+static void add_profile(void *ctx, const char *path)
+{
+    uint64_t *needed = ctx;
+
+    (void)path;
+    *needed |= GIVING;
 }
 
 static void skip_cluster(void *ctx, const struct cfr_kube_where *where)
@@ -93,13 +106,18 @@ static void skip_secret_file(void *ctx, const char *path, mode_t mode)
 static uint64_t for_credential(const struct cfr_config_credential *c)
 {
     uint64_t needed = 0;
-    const struct cfr_publish_inspection i = {&needed,   add_owner,    skip_path,       skip_file,
-                                             skip_path, skip_cluster, skip_secret_file};
+    const struct cfr_publish_inspection i = {&needed,     add_owner,    skip_path,       add_file,
+                                             add_profile, skip_cluster, skip_secret_file};
+    const void *config;
+    const struct cfr_sts_provider *provider = cfr_config_provider(c, &config);
+    const char *key;
 
     for (size_t k = 0; k < c->publish.count; k++)
         cfr_publish_inspect(c, k, &i);
     for (size_t k = 0; k < c->reload.count; k++)
         needed |= for_hook((const struct cfr_config_hook *)c->reload.items + k);
+    if (cfr_source_program(provider, config, &key) != NULL)
+        needed |= BIT(CAP_KILL);
     return needed;
 }
 
@@ -139,22 +157,34 @@ static bool is_own(const char *key)
     return false;
 }
 
+static uint64_t for_path(const struct cfr_daemon_path *p)
+{
+    const struct cfr_kube_where where = {p->path, p->context};
+    bool is_kubeconfig = strcmp(p->key, "kubeconfig") == 0;
+    struct cfr_route route;
+
+    cfr_route_find(p->path, false, false, &route);
+    if (route.foreign || route.blocked || route.storage == CFR_ROUTE_REMOTE)
+        return AS_OTHERS;
+    return is_kubeconfig && cfr_kube_has_plugin(&where) ? BIT(CAP_KILL) : 0;
+}
+
 static void add_path(void *ctx, const struct cfr_daemon_path *p)
 {
     struct paths *paths = ctx;
     struct search s = {.path = p->path};
-    struct cfr_route route;
+    uint64_t needed;
 
     if ((paths->needed & AS_OTHERS) == AS_OTHERS || is_own(p->key))
         return;
-    cfr_route_find(p->path, false, false, &route);
-    if (!route.foreign && !route.blocked && route.storage != CFR_ROUTE_REMOTE)
+    needed = for_path(p);
+    if ((needed & ~paths->needed) == 0)
         return;
     /* One that is in use already is no reason to refuse a reload: whose it is may have changed since. */
     if (paths->now != NULL)
         cfr_daemon_each_path(paths->now, compare_path, &s);
     if (!s.found)
-        paths->needed |= AS_OTHERS;
+        paths->needed |= needed;
 }
 
 uint64_t cfr_daemon_needs_capabilities(const struct cfr_config *c, const struct cfr_config *now)

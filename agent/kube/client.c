@@ -98,14 +98,24 @@ int cfr_kube_check(const struct cfr_kube_where *where, struct cfr_err *err)
     return rc == 0 ? 0 : cfr_err_set(err, rc, "%s", own.text);
 }
 
+/* False without one that can be used; else the caller frees OUT. */
+static bool read_config(const struct cfr_kube_where *where, struct cfr_kube_config *out)
+{
+    struct cfr_secret text;
+    bool found;
+
+    cfr_secret_init(&text, CFR_KUBE_CONFIG_MAX);
+    found = cfr_slow_file_read(where->kubeconfig, &text, NULL, NULL) == 0 &&
+            cfr_kube_config_parse(cfr_secret_view(&text), where->kubeconfig, where->context, out, NULL) == 0;
+    cfr_secret_free(&text);
+    return found;
+}
+
 void cfr_kube_each_file(const struct cfr_kube_where *where, void (*each)(void *ctx, const char *path), void *ctx)
 {
     struct cfr_kube_config c;
-    struct cfr_secret text;
 
-    cfr_secret_init(&text, CFR_KUBE_CONFIG_MAX);
-    if (cfr_slow_file_read(where->kubeconfig, &text, NULL, NULL) == 0 &&
-        cfr_kube_config_parse(cfr_secret_view(&text), where->kubeconfig, where->context, &c, NULL) == 0) {
+    if (read_config(where, &c)) {
         const char *const files[] = {c.ca_file, c.cert_file, c.key_file, c.token_file};
 
         for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -114,7 +124,18 @@ void cfr_kube_each_file(const struct cfr_kube_where *where, void (*each)(void *c
         }
         cfr_kube_config_free(&c);
     }
-    cfr_secret_free(&text);
+}
+
+bool cfr_kube_has_plugin(const struct cfr_kube_where *where)
+{
+    struct cfr_kube_config c;
+    bool has;
+
+    if (!read_config(where, &c))
+        return false;
+    has = c.plugin != NULL;
+    cfr_kube_config_free(&c);
+    return has;
 }
 
 /* ---- plugins ---- */

@@ -79,6 +79,8 @@ int cfr_kube_server(struct cfr_kube *k, const struct cfr_kube_where *where, cons
                     struct cfr_err *err);
 /* Calls EACH for every file (absolute paths) that the kubeconfig of WHERE names; for none while it cannot be read. */
 void cfr_kube_each_file(const struct cfr_kube_where *where, void (*each)(void *ctx, const char *path), void *ctx);
+/* Whether it names an exec plugin; false also while it cannot be read. */
+bool cfr_kube_has_plugin(const struct cfr_kube_where *where);
 /* Reads and checks everything that WHERE names without sending anything: for `credfresh check`. */
 int cfr_kube_check(const struct cfr_kube_where *where, struct cfr_err *err);
 

@@ -6,13 +6,15 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import tempfile
 
 import pytest
 import yaml
 
-from conftest import eventually, let_others_in
+from conftest import eventually, let_others_in, needs_namespace
 from endpoint_client import ask, free_port
+from processes import ROLE
 
 PARTS = ["no_new_privs", "capabilities", "seccomp", "landlock", "landlock_read"]
 # The numbers of linux/capability.h.
@@ -302,6 +304,81 @@ def test_only_the_capabilities_that_the_configuration_needs(agent, what):
     agent.start()
     agent.wait_state("fresh")
     assert int(of_process(agent)["CapEff"], 16) == mask(DAC_OVERRIDE, *needed)
+
+
+def of_nobody(path, text=""):
+    path.write_text(text)
+    path.chmod(0o600)
+    os.chown(path, 65534, 65534)
+    return path
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root's capabilities")
+def test_a_profile_in_a_file_of_another_user(agent):
+    """The file keeps its owner without one in the configuration."""
+    path = of_nobody(agent.dir / "credentials", "[other]\nregion = eu-west-1\n")
+    agent.configure(agent.credential(publish={"profile": {"path": str(path), "name": "work"}})).start()
+    agent.wait_state("fresh")
+    assert "[work]" in path.read_text()
+    assert (path.stat().st_uid, path.stat().st_gid) == (65534, 65534)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root's capabilities")
+def test_a_file_of_another_user_in_place(agent):
+    """As one that is mounted alone: it gets its mode, and keeps its owner."""
+    needs_namespace("--mount")
+    source = of_nobody(agent.dir / "source")
+    (agent.dir / "mounted").write_text("")
+    agent.configure(given(agent, path=str(agent.dir / "mounted"), in_place=True, mode="0640"))
+    script = f"mount --bind {source} {agent.dir}/mounted && exec \"$@\""
+    agent.start(wrapper=("unshare", "--mount", "sh", "-c", script, "sh"))
+    agent.wait_state("fresh")
+    assert source.stat().st_mode & 0o777 == 0o640 and source.stat().st_uid == 65534
+
+
+def lasting(agent):
+    """A program that goes on as another user, and the file with its number."""
+    path = agent.dir / "program"
+    path.write_text(f"#!/bin/sh\necho $$ > {agent.dir}/number\n"
+                    "exec setpriv --reuid=65534 --regid=65534 --clear-groups sleep 600\n")
+    path.chmod(0o755)
+    return str(path), agent.dir / "number"
+
+
+def runs_as_nobody(number):
+    try:
+        status = pathlib.Path(f"/proc/{number.read_text().strip()}/status").read_text()
+    except OSError:
+        return False
+    return "State:\tZ" not in status and re.search(r"^Uid:\t65534", status, re.M) is not None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root's capabilities")
+@pytest.mark.parametrize("kind", ["an exchange's", "a kubeconfig's"])
+def test_a_program_of_another_user_is_ended(agent, kind):
+    program, number = lasting(agent)
+    if kind == "an exchange's":
+        for name in ("id", "secret"):
+            (agent.dir / name).write_text("AKIAADMINADMINADMIN0")
+        aws = {"role_arn": ROLE, "region": "us-east-1", "endpoint": agent.cloud.sts, "ca_file": agent.cloud.ca,
+               "access_key_id_file": str(agent.dir / "id"), "secret_access_key_file": str(agent.dir / "secret"),
+               "serial_number": "arn:aws:iam::123456789012:mfa/demo", "token_code_command": [program]}
+        over = {"token": None, "exchange": {"aws": aws}}
+    else:
+        config = yaml.safe_load(pathlib.Path(agent.cloud.ready["kubeconfig"]).read_text())
+        config["users"][0]["user"] = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": program,
+                                               "interactiveMode": "Never"}}
+        (agent.dir / "kubeconfig").write_text(json.dumps(config))
+        over = {"token": {"request": {"service_account": "demo", "namespace": "default", "audiences": ["sts.amazonaws.com"],
+                                      "kubeconfig": str(agent.dir / "kubeconfig")}}}
+    agent.configure(agent.credential(publish=one_file(agent.dir / "creds.json"), **over)).start()
+    eventually(lambda: number.exists() and runs_as_nobody(number), lambda: agent.log)
+    agent.stop()
+    try:
+        eventually(lambda: not runs_as_nobody(number), "the end of the program")
+    finally:
+        if runs_as_nobody(number):
+            os.kill(int(number.read_text()), signal.SIGKILL)
 
 
 # ---- reading ----
