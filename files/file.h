@@ -85,9 +85,9 @@ int cfr_file_status(const char *path, struct stat *out, struct cfr_err *err);
 /* Opens PATH (absolute; a relative one is opened as it is) with FLAGS of open(2), as far as REACH goes: 0 with *OUT, an
  * error, or CFR_FILE_ELSEWHERE. */
 int cfr_file_open(const char *path, int flags, enum cfr_file_reach reach, int *out, struct cfr_err *err);
-/* Where PATH (absolute) leads by its links, as far as CFR_FILE_ANSWERING goes, to OUT (PATH_MAX bytes). False if there
- * is nothing, or not so far. Never blocks. */
-bool cfr_file_leads_to(const char *path, char *out);
+/* Where PATH (absolute) leads by its links, as far as REACH goes, to OUT (PATH_MAX bytes). False if there is nothing
+ * with a path, or not so far. Never blocks with CFR_FILE_ANSWERING. */
+bool cfr_file_leads_to(const char *path, enum cfr_file_reach reach, char *out);
 /* CFR_E_MISSING; CFR_E_PATH if it is not a regular file. */
 int cfr_file_fingerprint(int dir_fd, const char *name, struct cfr_file_fingerprint *out, struct cfr_err *err);
 /* Overwrites with zeros, fsyncs and unlinks. A missing file is no error. A file with another hard link, one that is

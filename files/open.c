@@ -167,13 +167,13 @@ int cfr_file_open(const char *path, int flags, enum cfr_file_reach reach, int *o
     return rc;
 }
 
-bool cfr_file_leads_to(const char *path, char *out)
+bool cfr_file_leads_to(const char *path, enum cfr_file_reach reach, char *out)
 {
     char link[32];
     ssize_t n;
     int fd;
 
-    if (cfr_file_open(path, O_PATH, CFR_FILE_ANSWERING, &fd, NULL) != 0)
+    if (cfr_file_open(path, O_PATH, reach, &fd, NULL) != 0)
         return false;
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     n = readlink(link, out, PATH_MAX - 1);

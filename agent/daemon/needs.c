@@ -4,6 +4,8 @@
 
 #include "agent/http/client.h"
 #include "agent/kube/client.h"
+#include "agent/loop/sandbox.h"
+#include "agent/loop/slow_file.h"
 #include "agent/publish/targets.h"
 #include "agent/source/inputs.h"
 #include "files/file.h"
@@ -17,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define BIT(cap) (UINT64_C(1) << (cap))
 /* To read what others own, as tokens that were made for another user are, whoever owns them next. */
@@ -283,7 +286,8 @@ static void give_above(const struct directories *d, const char *path)
 
     if (!write_parent(path, parent) || !write_parent(parent, above))
         return;
-    d->fn(d->ctx, above[1] != '\0' ? above : parent, path);
+    /* What is in / may be a directory itself. */
+    d->fn(d->ctx, above[1] != '\0' ? above : parent[1] != '\0' ? parent : path, path);
 }
 
 static void give_path(void *ctx, const struct cfr_daemon_path *p)
@@ -302,8 +306,28 @@ static void give_link(const struct directories *d, const char *path)
 {
     char real[PATH_MAX];
 
-    if (cfr_file_leads_to(path, real) && strcmp(real, path) != 0)
+    if (cfr_file_leads_to(path, cfr_slow_file_reach(path), real) && strcmp(real, path) != 0)
         give_above(d, real);
+}
+
+/* PATH in /etc may lead to what is made later in the boot. */
+static void give_link_of_system(const struct directories *d, const char *path)
+{
+    char target[PATH_MAX];
+    char parent[PATH_MAX];
+    char above[PATH_MAX];
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    const char *at = target;
+
+    give_link(d, path);
+    target[n > 0 ? n : 0] = '\0';
+    if (strncmp(at, "../", 3) == 0)
+        at += 2;
+    if (at[0] != '/' || strstr(at, "/..") != NULL || !write_parent(at, parent) || !write_parent(parent, above))
+        return;
+    cfr_sandbox_nearest(above);
+    if (above[1] != '\0')
+        d->fn(d->ctx, above, NULL);
 }
 
 static void give_named(void *ctx, const char *path)
@@ -319,6 +343,21 @@ static void give_named_by(void *ctx, const struct cfr_daemon_path *p)
     give_link(ctx, p->path);
     if (strcmp(p->key, "kubeconfig") == 0)
         cfr_kube_each_file(&where, give_named, ctx);
+}
+
+/* Also by its name, because it may be a link that is replaced. */
+static void give_config(const struct directories *d, const char *path)
+{
+    char cwd[PATH_MAX];
+    char whole[2 * PATH_MAX];
+
+    if (path[0] == '/') {
+        give_above(d, path);
+    } else if (getcwd(cwd, sizeof cwd) != NULL && cwd[0] == '/') {
+        (void)snprintf(whole, sizeof whole, "%s/%s", cwd[1] != '\0' ? cwd : "", path);
+        if (strlen(whole) < PATH_MAX)
+            give_above(d, whole);
+    }
 }
 
 void cfr_daemon_needs_read_besides(const struct cfr_config *c, const char *config_path, cfr_daemon_directory_fn *each,
@@ -340,15 +379,15 @@ void cfr_daemon_needs_read_besides(const struct cfr_config *c, const char *confi
             each(ctx, directories[i], NULL);
     }
     for (size_t i = 0; i < sizeof links / sizeof links[0]; i++)
-        give_link(&d, links[i]);
+        give_link_of_system(&d, links[i]);
     for (size_t i = 0; i < sizeof trust / sizeof trust[0]; i++) {
         if (trust[i] != NULL && trust[i][0] == '/')
             give_named(&d, trust[i]);
     }
     if (config != NULL)
         give_above(&d, config);
-    if (config_path != NULL && config_path[0] == '/')
-        give_above(&d, config_path);
+    if (config_path != NULL)
+        give_config(&d, config_path);
     free(config);
     cfr_daemon_each_path(c, give_named_by, &d);
 }

@@ -218,7 +218,7 @@ bool cfr_sandbox_allows(enum cfr_sandbox_access access, const char *path)
     int fd;
 
     /* What is written replaces a link. */
-    if (access != CFR_SANDBOX_READ || !cfr_file_leads_to(path, nearest))
+    if (access != CFR_SANDBOX_READ || !cfr_file_leads_to(path, CFR_FILE_ANSWERING, nearest))
         (void)snprintf(nearest, sizeof nearest, "%s", path);
     cfr_sandbox_nearest(nearest);
     fd = open_answering(nearest);

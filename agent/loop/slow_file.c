@@ -84,7 +84,7 @@ static bool is_of_kernel(const char *path)
     return strncmp(path, "/proc/", 6) == 0 || (strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0);
 }
 
-static enum cfr_file_reach reach_here(const char *path)
+enum cfr_file_reach cfr_slow_file_reach(const char *path)
 {
     return is_of_kernel(path) ? CFR_FILE_ANYWHERE : CFR_FILE_ANSWERING;
 }
@@ -254,7 +254,7 @@ int cfr_slow_file_read_by(const struct cfr_slow_read *what, struct cfr_secret *o
 
     forget_unasked();
     cfr_secret_clear(out);
-    rc = what->read(what, reach_here(what->path), out, status, err);
+    rc = what->read(what, cfr_slow_file_reach(what->path), out, status, err);
     if (rc == CFR_FILE_ELSEWHERE) {
         cfr_secret_clear(out);
         rc = read_by_child(what, out, status, err);
@@ -393,7 +393,7 @@ int cfr_slow_file_read_volume(const char *directory, struct cfr_volume *out, str
     int rc;
 
     forget_unasked();
-    rc = cfr_volume_read(directory, reach_here(directory), out, err);
+    rc = cfr_volume_read(directory, cfr_slow_file_reach(directory), out, err);
     if (rc != CFR_FILE_ELSEWHERE)
         return rc;
     cfr_volume_free(out);

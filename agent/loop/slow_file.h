@@ -26,6 +26,8 @@ struct cfr_slow_read {
 
 /* From now on a child is not waited for to its end. Before it is: by a program that is to wait. */
 void cfr_slow_file_guard(void);
+/* How PATH is read without a child: CFR_FILE_ANYWHERE for the kernel's own, which always answer. */
+enum cfr_file_reach cfr_slow_file_reach(const char *path);
 /* True, after that, if PATH would be read by a child. Never blocks. */
 bool cfr_slow_file_is(const char *path);
 /* As stat(2); CFR_FILE_ELSEWHERE if PATH would be read by a child. Never blocks. */

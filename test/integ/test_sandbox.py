@@ -385,8 +385,10 @@ def test_a_program_of_another_user_is_ended(agent, kind):
 
 def start_reading(agent, *credentials):
     agent.configure(*credentials).start()
-    if not parts(agent)["landlock_read"]["on"]:
+    part = parts(agent)["landlock_read"]
+    if not part["on"] and "the kernel has no" in part["why_not"]:
         pytest.skip("the kernel has no Landlock")
+    assert part["on"], part
 
 
 def message(agent, name="demo"):
@@ -478,6 +480,69 @@ def test_what_a_kubeconfig_names_can_be_read(agent, outside):
                                                               "kubeconfig": str(mine), "keys": [{"name": "token", "format": "token"}]}}))
     agent.wait_state("fresh")
     eventually(lambda: "holds generation" in agent.log, lambda: agent.log)
+
+
+def test_a_descriptor_that_the_agent_was_started_with(agent, outside):
+    copy_token(agent, outside / "token")
+    agent.configure(with_token(agent, "/dev/fd/9")).start(wrapper=("sh", "-c", f'exec "$@" 9<{outside}/token', "sh"))
+    agent.wait_state("fresh", limit_s=20)
+
+
+def test_a_relative_configuration_that_is_a_link(agent, outside):
+    """It may lead elsewhere later, or be a file."""
+    directory = outside / "one" / "work"
+    directory.mkdir(parents=True)
+    (directory / "credfresh.yaml").symlink_to(agent.configure().config_path)
+    agent.start(wrapper=("sh", "-c", f'cd {directory} && exec "$1" "$2" "$3" credfresh.yaml', "sh"))
+    (directory / "credfresh.yaml").unlink()
+    shutil.copy(agent.config_path, directory / "credfresh.yaml")
+    code, answer = agent.request("POST", "/v1/reload")
+    assert code == 200, answer
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
+@pytest.mark.parametrize("relative", [False, True])
+def test_a_resolver_that_starts_later(agent, outside, relative):
+    """/etc/resolv.conf leads to what is not there yet: what is next to it shows what can be read."""
+    needs_namespace("--mount")
+    etc = agent.dir / "etc"
+    shutil.copytree("/etc", etc, symlinks=True, ignore_dangling_symlinks=True)
+    (etc / "resolv.conf").unlink(missing_ok=True)
+    later = outside / "network" / "resolver"
+    (etc / "resolv.conf").symlink_to((".." if relative else "") + str(later / "resolv.conf"))
+    script = f"mount --bind {etc} /etc && exec \"$@\""
+    agent.configure().start(wrapper=("unshare", "--mount", "sh", "-c", script, "sh"))
+    agent.wait_state("fresh")
+    if not parts(agent)["landlock_read"]["on"]:
+        pytest.skip("the kernel has no Landlock")
+    later.mkdir(parents=True)
+    copy_token(agent, later / "token")
+    agent.configure(agent.credential(), with_token(agent, later / "token", "other"))
+    code, answer = agent.request("POST", "/v1/reload")
+    assert code == 200, answer
+    agent.wait_state("fresh", "other")
+
+
+@pytest.mark.skipif(not os.access("/", os.W_OK), reason="writes in /")
+def test_a_directory_in_the_root_directory_can_be_read(agent, outside):
+    """By itself: it is no reason to leave reading as it was."""
+    path, out = (pathlib.Path(f"/credfresh-{what}-{os.getpid()}") for what in ("read", "out"))
+    path.mkdir()
+    out.mkdir()
+    try:
+        copy_token(agent, path / "token")
+        demo = agent.credential(token={"file": str(path / "token")},
+                                publish={"directory": str(out), "files": [{"name": "token", "format": "token"}]})
+        start_reading(agent, demo, agent.credential("other"))
+        agent.wait_state("fresh")
+        copy_token(agent, outside / "token")
+        agent.configure(demo, with_token(agent, outside / "token", "other"))
+        code, answer = agent.request("POST", "/v1/reload")
+        assert code == 400 and f"{outside}/token is outside of the directories" in json.dumps(answer), answer
+    finally:
+        agent.stop()
+        shutil.rmtree(path)
+        shutil.rmtree(out)
 
 
 @pytest.mark.skipif(not os.access("/", os.W_OK), reason="writes in /")
