@@ -2,6 +2,7 @@
 /* Landlock: the directories that the process keeps. */
 #include "agent/loop/sandbox.h"
 
+#include "agent/loop/sandbox_private.h"
 #include "files/file.h"
 #include "files/path.h"
 #include "files/route.h"
@@ -256,4 +257,15 @@ void cfr_sandbox_explain(enum cfr_sandbox_access access, const char *path, struc
                           "it",
                           why.text, access == CFR_SANDBOX_READ ? "it is or" : "a link", verb,
                           cfr_sandbox_landlock_key(access));
+}
+
+void cfr_sandbox_explain_links(struct cfr_err *err)
+{
+    const struct cfr_err why = *err;
+
+    if (why.code == CFR_E_PERM && grants[CFR_SANDBOX_READ].count != 0)
+        (void)cfr_err_set(err, why.code,
+                          "%s; links of other users are followed only below the directories that the agent may read "
+                          "since its start (landlock_read): if one leads elsewhere, name the real path",
+                          why.text);
 }

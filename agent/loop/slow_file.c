@@ -5,6 +5,7 @@
 #include "agent/loop/clock.h"
 #include "agent/loop/errand_private.h"
 #include "agent/loop/sandbox.h"
+#include "agent/loop/sandbox_private.h"
 #include "files/route.h"
 
 #include <errno.h>
@@ -119,6 +120,14 @@ static void read_it(void *ctx, void *result)
     cfr_secret_free(&bytes);
 }
 
+static void read_as_other(void *ctx, void *result)
+{
+    struct found *found = result;
+
+    read_it(ctx, result);
+    cfr_sandbox_explain_links(&found->err);
+}
+
 /* What another user has a hand in is read with that user's rights, so that the kernel decides where a link may lead. */
 static void read_elsewhere(void *ctx, void *result)
 {
@@ -134,7 +143,7 @@ static void read_elsewhere(void *ctx, void *result)
         return;
     }
     r->reach = CFR_FILE_ANYWHERE;
-    (void)cfr_errand_as(route.uid, &none, read_it, ctx, result, &found->err);
+    (void)cfr_errand_as(route.uid, &none, read_as_other, ctx, result, &found->err);
 }
 
 /* ---- */
@@ -394,13 +403,15 @@ int cfr_slow_file_read_volume(const char *directory, struct cfr_volume *out, str
 
     forget_unasked();
     rc = cfr_volume_read(directory, cfr_slow_file_reach(directory), out, err);
-    if (rc != CFR_FILE_ELSEWHERE)
-        return rc;
-    cfr_volume_free(out);
-    cfr_secret_init(&text, VOLUME_MAX);
-    rc = read_by_child(&what, &text, NULL, err);
-    if (rc == 0)
-        rc = unpack(cfr_secret_view(&text), out, err);
-    cfr_secret_free(&text);
+    if (rc == CFR_FILE_ELSEWHERE) {
+        cfr_volume_free(out);
+        cfr_secret_init(&text, VOLUME_MAX);
+        rc = read_by_child(&what, &text, NULL, err);
+        if (rc == 0)
+            rc = unpack(cfr_secret_view(&text), out, err);
+        cfr_secret_free(&text);
+    }
+    if (rc != 0 && err != NULL)
+        cfr_sandbox_explain(CFR_SANDBOX_READ, directory, err);
     return rc;
 }

@@ -12,7 +12,7 @@ import tempfile
 import pytest
 import yaml
 
-from conftest import eventually, let_others_in, needs_namespace
+from conftest import Mounted, eventually, let_others_in, needs_namespace
 from endpoint_client import ask, free_port
 from processes import ROLE
 
@@ -480,6 +480,34 @@ def test_what_a_kubeconfig_names_can_be_read(agent, outside):
                                                               "kubeconfig": str(mine), "keys": [{"name": "token", "format": "token"}]}}))
     agent.wait_state("fresh")
     eventually(lambda: "holds generation" in agent.log, lambda: agent.log)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_link_of_another_user_opens_nothing(agent, outside):
+    """A restart would not help, so that the error says what does."""
+    let_others_in(agent.dir)
+    outside.parent.chmod(0o755)
+    directory = agent.dir / "theirs"
+    directory.mkdir()
+    copy_token(agent, outside / "token")
+    (outside / "token").chmod(0o644)
+    (directory / "token").symlink_to(outside / "token")
+    os.lchown(directory / "token", 65534, 65534)
+    os.chown(directory, 65534, 65534)
+    start_reading(agent, with_token(agent, directory / "token"))
+    eventually(lambda: "if one leads elsewhere, name the real path" in message(agent), lambda: agent.log, 20)
+
+
+def test_a_mounted_secret_whose_directory_was_made_again(agent, outside):
+    """Before it was there."""
+    directory = outside / "mounts" / "secrets" / "keys"
+    directory.parent.mkdir(parents=True)
+    start_reading(agent, agent.credential(token=None, exchange=None, publish=one_file(agent.dir / "creds.json"),
+                                          secret={"directory": str(directory), "pass_on": True}))
+    eventually(lambda: message(agent), lambda: agent.log)
+    (outside / "mounts").rename(outside / "gone")
+    Mounted(directory).put({"aws_access_key_id": "AKIAADMINADMINADMIN0", "aws_secret_access_key": "admin-secret"})
+    eventually(lambda: "(landlock_read) lets it read the old one only: restart it" in message(agent), lambda: agent.log, 30)
 
 
 def test_a_descriptor_that_the_agent_was_started_with(agent, outside):
