@@ -6,6 +6,7 @@ import socket
 
 import pytest
 
+from conftest import eventually
 from endpoint_client import free_port
 from test_endpoints import gcp
 
@@ -51,12 +52,18 @@ def statuses(text):
     return [int(code) for code in re.findall(r"HTTP/1\.1 (\d{3}) ", text)]
 
 
+def key_of(agent):
+    """Written by a child, for which a busy disk may take its time."""
+    path = agent.dir / "authorization"
+    return eventually(lambda: path.exists() and path.read_text(), lambda: agent.log)
+
+
 class Asker:
     """Raw requests to the endpoint of an AWS shape that would be answered with the keys."""
 
     def __init__(self, agent, at):
         self.at = at
-        self.key = (agent.dir / "authorization").read_text()
+        self.key = key_of(agent)
 
     def head(self, more="", line="GET /aws/demo HTTP/1.1", host=None, end="\r\n", key=None):
         return (f"{line}{end}Host: {host or self.at}{end}Authorization: {key or self.key}{end}{more}").encode("latin-1") + \
@@ -134,7 +141,7 @@ CHUNKED = {"lines that end in LF": "2\nab\n0\n\n", "a trailer that ends in LF": 
 @pytest.mark.parametrize("name", list(CHUNKED))
 def test_chunked_bodies(agent, places, name):
     """libmicrohttpd before 1.0 reads them too loosely, so none is taken, and what follows is never a request."""
-    key = (agent.dir / "authorization").read_text()
+    key = key_of(agent)
     for at, path in ((places["aws"], "/aws/demo"), (places["health"], "/metrics"), (str(agent.socket), "/v1/credentials"),
                      (str(agent.dir / "tokens"), "/v1/token/demo")):
         head = f"HTTP/1.1\r\nHost: {at if ':' in at else 'localhost'}\r\nAuthorization: {key}\r\n"
