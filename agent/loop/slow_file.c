@@ -209,19 +209,20 @@ static enum cfr_errand_state wait_for(struct cfr_errand *e, int64_t now_ms)
     return state;
 }
 
-static int keep(struct hanging *h, const struct cfr_slow_read *what, size_t limit, struct cfr_errand *e, int64_t now_ms)
+static void keep(struct hanging *h, const struct cfr_slow_read *what, size_t limit, struct cfr_errand *e,
+                 int64_t now_ms)
 {
-    *h = (struct hanging){.path = strdup(what->path),
-                          .directory = strdup(what->directory != NULL ? what->directory : ""),
-                          .read = what->read,
-                          .limit = limit,
-                          .errand = e,
-                          .asked_boot_ms = now_ms};
-    if (h->path != NULL && h->directory != NULL)
-        return 0;
-    forget(h);
-    cfr_errand_close(e);
-    return -1;
+    char *path = strdup(what->path);
+    char *directory = strdup(what->directory != NULL ? what->directory : "");
+
+    if (path == NULL || directory == NULL) {
+        free(path);
+        free(directory);
+        cfr_errand_close(e);
+        return;
+    }
+    *h = (struct hanging){
+        .path = path, .directory = directory, .read = what->read, .limit = limit, .errand = e, .asked_boot_ms = now_ms};
 }
 
 static int read_by_child(const struct cfr_slow_read *what, struct cfr_secret *out, struct stat *status,
@@ -252,7 +253,7 @@ static int read_by_child(const struct cfr_slow_read *what, struct cfr_secret *ou
     state = wait_for(e, now_ms);
     if (state != CFR_ERRAND_RUNNING)
         return take(e, state, what->path, out, status, err);
-    (void)keep(h, what, out->limit, e, now_ms);
+    keep(h, what, out->limit, e, now_ms);
     return fail_hanging(what->path, err);
 }
 
@@ -320,7 +321,7 @@ int cfr_slow_file_try(const struct cfr_slow_read *what, int64_t ms, struct cfr_e
     if (rc != 0)
         return cfr_err_prefix(err, "%s", what->path);
     if (wait_for_trial(e, ms) == CFR_ERRAND_RUNNING) {
-        (void)keep(h, what, 0, e, now_ms);
+        keep(h, what, 0, e, now_ms);
         return fail_hanging(what->path, err);
     }
     cfr_errand_close(e);

@@ -153,8 +153,10 @@ def test_a_webhook_is_called_across_rotations(kube, space, agent):
     try:
         make(kube, "ValidatingWebhookConfiguration", hook, webhooks=[webhook("a.example.com", server.url, **label)])
         eventually(lambda: "x509" in (create(kube, space, "before", **label) or ""), "the webhook in use")
+        # What the kubeconfig names is read from the start.
+        agent.stop()
         configure(agent, kube, {"kind": "ValidatingWebhookConfiguration", "name": hook})
-        assert agent.request("POST", "/v1/reload")[0] == 200
+        agent.start()
         settled(agent)
         for i in range(3):
             refused = []  # the API server reads the new bundle a moment after it was set

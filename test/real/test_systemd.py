@@ -196,7 +196,7 @@ def test_the_unit_allows_the_agents_own_sandbox(machine, service):
     """What the unit does not let the agent do looks like a kernel that refuses it."""
     service.restart(credential())
     parts = json.loads(machine.sh("credfresh status --json"))["sandbox"]
-    assert [part["part"] for part in parts] == ["no_new_privs", "capabilities", "seccomp", "landlock"]
+    assert [part["part"] for part in parts] == ["no_new_privs", "capabilities", "seccomp", "landlock", "landlock_read"]
     assert not [part for part in parts if not part["on"] and "the kernel has no" not in part["why_not"]]
 
 
