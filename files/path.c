@@ -198,7 +198,7 @@ static int check_new_dir(int fd, const char *name, struct cfr_err *err)
         rc = cfr_err_sys(err, errno, "cannot look at the new directory %s", name);
     else
         is_new = st.st_uid == geteuid();
-    while (rc == 0 && is_new && (entry = readdir(dir)) != NULL)
+    while (dir != NULL && rc == 0 && is_new && (entry = readdir(dir)) != NULL)
         is_new = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
     if (dir != NULL)
         (void)closedir(dir);
