@@ -179,7 +179,7 @@ int cfr_httpd_listen_tcp(const char *address, enum cfr_httpd_reach reach, struct
     bool every = false;
     int rc = parse_address(address, &a, &every, err);
 
-    *out = (struct cfr_httpd_socket){.fd = -1};
+    *out = (struct cfr_httpd_socket){.fd = -1, .dir_fd = -1};
     if (rc != 0)
         return rc;
     out->fd = bind_tcp(&a, every, reach, err);
@@ -405,14 +405,14 @@ static void remove_file(struct cfr_httpd_socket *s)
     struct cfr_slow_write write = {.next = NULL};
     const char *name = s->unix_path != NULL ? strrchr(s->unix_path, '/') : NULL;
 
-    if (name == NULL)
-        return;
-    for (int i = 0; i < UNLINK_LOOKS && s->inode != 0 &&
+    for (int i = 0; i < UNLINK_LOOKS && name != NULL && s->inode != 0 &&
                     cfr_slow_write(&write, s->dir_fd, unlink_ours, name + 1, ours, NULL) == CFR_SLOW_WRITE_UNDER_WAY;
          i++)
         (void)nanosleep(&pause, NULL);
     cfr_slow_write_close(&write);
-    (void)close(s->dir_fd);
+    if (s->dir_fd >= 0)
+        (void)close(s->dir_fd);
+    s->dir_fd = -1;
     free(s->unix_path);
     s->unix_path = NULL;
 }

@@ -11,7 +11,7 @@
 struct cfr_httpd_socket {
     int fd;          /* listening, non-blocking, close-on-exec; -1 = none */
     char *unix_path; /* heap; NULL for TCP */
-    int dir_fd;      /* of a Unix socket: the directory of its file */
+    int dir_fd;      /* the directory of a Unix socket's file; -1 = none */
     dev_t device;    /* of the socket file, to remove only our own */
     ino_t inode;
     char address[128]; /* as it listens: "127.0.0.1:9080", "[::1]:9080", or the path */

@@ -2,6 +2,7 @@
 /* Errands: work in a child. */
 #include "agent/loop/errand_private.h"
 
+#include "agent/loop/clock.h"
 #include "base/secret.h"
 #include "files/path.h"
 
@@ -18,6 +19,8 @@
 
 #define GROUPS_MAX 256
 #define LOOK_NS    500000
+#define BRIEF_MS   50
+#define SPAN_MS    1000
 #define REFUSED    2 /* exit status of a child that may not take another user's rights */
 #define NO_GROUP                                                                                                       \
     65534 /* of a user that /etc/passwd does not have: a directory's group may be one that is not theirs               \
@@ -106,6 +109,20 @@ enum cfr_errand_state cfr_errand_wait(struct cfr_errand *e, int64_t ms)
         (void)nanosleep(&pause, NULL);
         state = cfr_errand_look(e);
     }
+    return state;
+}
+
+enum cfr_errand_state cfr_errand_wait_briefly(struct cfr_errand *e, struct cfr_errand_budget *budget)
+{
+    int64_t begun_ms = cfr_clock_now().boot_ms;
+    enum cfr_errand_state state;
+
+    if (begun_ms - budget->since_boot_ms >= SPAN_MS)
+        *budget = (struct cfr_errand_budget){.since_boot_ms = begun_ms};
+    state = cfr_errand_wait(e, BRIEF_MS - budget->spent_ms);
+    budget->spent_ms += cfr_clock_now().boot_ms - begun_ms;
+    if (budget->spent_ms > BRIEF_MS)
+        budget->spent_ms = BRIEF_MS;
     return state;
 }
 

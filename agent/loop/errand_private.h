@@ -12,6 +12,14 @@
 /* As cfr_errand_start, for work in the directory DIR_FD, which is CFR_ERRAND_DIR_FD in the child. */
 int cfr_errand_start_in(int dir_fd, cfr_errand_fn *work, void *ctx, size_t result_bytes, struct cfr_errand **out,
                         struct cfr_err *err);
+/* How long a loop waits for children of one kind. Zeroed at first. */
+struct cfr_errand_budget {
+    int64_t since_boot_ms;
+    int64_t spent_ms;
+};
+
+/* As cfr_errand_wait for up to 50 ms, and for no more than that of each second of BUDGET. */
+enum cfr_errand_state cfr_errand_wait_briefly(struct cfr_errand *e, struct cfr_errand_budget *budget);
 /* True after cfr_slow_file_guard. */
 bool cfr_slow_file_guarded(void);
 

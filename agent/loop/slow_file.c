@@ -46,8 +46,7 @@ struct hanging {
 
 static struct hanging hanging[HANGING_MAX];
 static int64_t waited_boot_ms; /* when one of them was waited for in vain; 0 = it was not */
-static int64_t trial_boot_ms;  /* when a second began of which trials have spent: */
-static int64_t trials_ms;
+static struct cfr_errand_budget trials;
 static bool guards;
 
 static void forget(struct hanging *h)
@@ -274,23 +273,6 @@ int cfr_slow_file_read_by(const struct cfr_slow_read *what, struct cfr_secret *o
     return rc;
 }
 
-static enum cfr_errand_state wait_for_trial(struct cfr_errand *e, int64_t ms)
-{
-    int64_t begun_ms = cfr_clock_now().boot_ms;
-    enum cfr_errand_state state;
-
-    if (ms != 0)
-        return cfr_errand_wait(e, ms);
-    if (begun_ms - trial_boot_ms >= SILENT_MS) {
-        trial_boot_ms = begun_ms;
-        trials_ms = 0;
-    }
-    state = cfr_errand_wait(e, WAIT_MS - trials_ms);
-    trials_ms += cfr_clock_now().boot_ms - begun_ms;
-    trials_ms = trials_ms < WAIT_MS ? trials_ms : WAIT_MS;
-    return state;
-}
-
 int cfr_slow_file_try(const struct cfr_slow_read *what, int64_t ms, struct cfr_err *err)
 {
     struct reading r = {.what = *what, .reach = CFR_FILE_WAITING};
@@ -320,7 +302,7 @@ int cfr_slow_file_try(const struct cfr_slow_read *what, int64_t ms, struct cfr_e
     rc = cfr_errand_start(read_it, &r, sizeof(struct found), &e, err);
     if (rc != 0)
         return cfr_err_prefix(err, "%s", what->path);
-    if (wait_for_trial(e, ms) == CFR_ERRAND_RUNNING) {
+    if ((ms != 0 ? cfr_errand_wait(e, ms) : cfr_errand_wait_briefly(e, &trials)) == CFR_ERRAND_RUNNING) {
         keep(h, what, 0, e, now_ms);
         return fail_hanging(what->path, err);
     }

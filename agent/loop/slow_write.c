@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_MS   50
-#define SPAN_MS   1000 /* of which no more is spent with waiting */
 #define SILENT_MS 10000
 
 /* What a child does, and what it leaves. */
@@ -22,8 +20,7 @@ struct job {
 
 /* Those with a child. */
 static struct cfr_slow_write *under_way;
-static int64_t span_boot_ms;
-static int64_t waited_ms;
+static struct cfr_errand_budget budget;
 
 static void forget(struct cfr_slow_write *s)
 {
@@ -116,22 +113,6 @@ static bool is_busy(unsigned mount)
     return false;
 }
 
-/* Waits for the child, but not for long in all. */
-static enum cfr_errand_state wait_for(struct cfr_errand *e)
-{
-    int64_t begun_ms = cfr_clock_now().boot_ms;
-    enum cfr_errand_state state;
-
-    if (begun_ms - span_boot_ms >= SPAN_MS) {
-        span_boot_ms = begun_ms;
-        waited_ms = 0;
-    }
-    state = cfr_errand_wait(e, WAIT_MS - waited_ms);
-    waited_ms += cfr_clock_now().boot_ms - begun_ms;
-    waited_ms = waited_ms < WAIT_MS ? waited_ms : WAIT_MS;
-    return state;
-}
-
 static int start(struct cfr_slow_write *s, int dir_fd, const struct job *job, struct cfr_err *err)
 {
     int rc;
@@ -186,7 +167,7 @@ int cfr_slow_write(struct cfr_slow_write *s, int dir_fd, cfr_slow_write_fn *work
         s->since_boot_ms = 0;
         return rc;
     }
-    state = wait_for(s->errand);
+    state = cfr_errand_wait_briefly(s->errand, &budget);
     if (state == CFR_ERRAND_RUNNING)
         return report_under_way(s, err);
     s->since_boot_ms = 0;
