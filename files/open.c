@@ -3,6 +3,7 @@
 #include "files/file_private.h"
 
 #include "files/mount_private.h"
+#include "files/path_private.h"
 #include "files/walk_private.h"
 
 #include <errno.h>
@@ -169,15 +170,12 @@ int cfr_file_open(const char *path, int flags, enum cfr_file_reach reach, int *o
 
 bool cfr_file_leads_to(const char *path, enum cfr_file_reach reach, char *out)
 {
-    char link[32];
-    ssize_t n;
+    bool found;
     int fd;
 
     if (cfr_file_open(path, O_PATH, reach, &fd, NULL) != 0)
         return false;
-    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    n = readlink(link, out, PATH_MAX - 1);
+    found = cfr_path_of_fd(fd, out);
     (void)close(fd);
-    out[n > 0 ? n : 0] = '\0';
-    return n > 0 && out[0] == '/';
+    return found;
 }

@@ -80,6 +80,17 @@ int cfr_path_openat(int dir_fd, const char *name, int flags, mode_t mode, struct
     return cfr_err_sys(err, errno, "cannot open %s", name);
 }
 
+bool cfr_path_of_fd(int fd, char out[PATH_MAX])
+{
+    char link[32];
+    ssize_t n;
+
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    n = readlink(link, out, PATH_MAX - 1);
+    out[n > 0 ? n : 0] = '\0';
+    return out[0] == '/';
+}
+
 int cfr_path_sync(int fd, const char *what, struct cfr_err *err)
 {
     int rc;

@@ -345,20 +345,14 @@ bool cfr_file_is_mount(const char *path)
 
 bool cfr_file_leads_to_mount(const char *path)
 {
-    char link[32];
     char real[PATH_MAX];
     bool yes = false;
-    ssize_t n;
     int fd;
 
     if (cfr_file_open(path, O_PATH, CFR_FILE_ANSWERING, &fd, NULL) != 0)
         return false;
-    if (!ask_kernel(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, &yes)) {
-        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        n = readlink(link, real, sizeof real - 1);
-        real[n > 0 ? n : 0] = '\0';
-        yes = find_in_mountinfo(real);
-    }
+    if (!ask_kernel(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, &yes))
+        yes = cfr_path_of_fd(fd, real) && find_in_mountinfo(real);
     (void)close(fd);
     return yes;
 }

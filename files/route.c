@@ -3,6 +3,7 @@
 #include "files/route.h"
 
 #include "files/mount_private.h"
+#include "files/path_private.h"
 #include "files/walk_private.h"
 
 #include <limits.h>
@@ -32,15 +33,13 @@ static bool enter(void *ctx, int dir_fd, const struct stat *st, unsigned mount)
 /* True if a file system that may not answer is mounted at NAME in DIR_FD ("": the directory itself) or below. */
 static bool crosses(int dir_fd, const char *name)
 {
-    char opened[32];
     char path[2 * PATH_MAX];
-    ssize_t n;
+    size_t n;
 
-    (void)snprintf(opened, sizeof opened, "/proc/self/fd/%d", dir_fd);
-    n = readlink(opened, path, PATH_MAX);
-    if (n <= 0 || n == PATH_MAX)
+    if (!cfr_path_of_fd(dir_fd, path))
         return false;
-    (void)snprintf(path + n, sizeof path - (size_t)n, "%s", name);
+    n = strlen(path);
+    (void)snprintf(path + n, sizeof path - n, "%s", name);
     return cfr_mount_is_remote_below(n == 1 ? path + strspn(name, "/") : path);
 }
 

@@ -5,7 +5,6 @@
 #include "base/hash.h"
 #include "files/file_private.h"
 #include "files/generation.h"
-#include "files/walk_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -314,12 +313,13 @@ static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
     return 0;
 }
 
-/* As fstatat(2), but a file system that is mounted there, and may never answer, is not asked. */
-static bool read_cached_status(int dir_fd, const char *name, int flags, struct stat *st)
+/* As fstatat(2) of what is there itself, but a file system that is mounted there, and may never answer, is not asked.
+ */
+static bool read_cached_status(int dir_fd, const char *name, struct stat *st)
 {
     struct statx now;
 
-    if (statx(dir_fd, name, flags | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &now) != 0)
+    if (statx(dir_fd, name, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &now) != 0)
         return false;
     *st = (struct stat){.st_mode = now.stx_mode,
                         .st_uid = now.stx_uid,
@@ -335,7 +335,7 @@ static bool read_status(int dir_fd, const struct entry *e, struct stat *st)
 {
     struct stat behind;
 
-    if (!read_cached_status(dir_fd, e->path + e->name_at, AT_SYMLINK_NOFOLLOW, st))
+    if (!read_cached_status(dir_fd, e->path + e->name_at, st))
         return false;
     if (S_ISLNK(st->st_mode) && cfr_file_status(e->path, &behind, NULL) == 0)
         *st = behind;
