@@ -5,6 +5,7 @@
 #include "agent/http/client.h"
 #include "base/str.h"
 #include "base/wipealloc.h"
+#include "wire/curve.h"
 
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
@@ -55,8 +56,6 @@ void cfr_http_crypto_keep_nothing(void *ssl_ctx)
 /* Called with each message of a handshake before OpenSSL parses it. */
 static void on_message(int sent, int version, int type, const void *bytes, size_t n, SSL *ssl, void *arg)
 {
-    static const unsigned char field_type[] = {0x2a, 0x86, 0x48,
-                                               0xce, 0x3d, 0x01}; /* ANSI X9.62: a curve's own field */
     /* OpenSSL's buffer, which it does not write to again before it parses it. */
     union {
         const void *in;
@@ -68,7 +67,7 @@ static void on_message(int sent, int version, int type, const void *bytes, size_
     (void)arg;
     /* There is no way to refuse a message from here, but one without meaning ends the handshake. */
     if (sent == 0 && type == SSL3_RT_HANDSHAKE && n > SSL3_HM_HEADER_LENGTH && message.out[0] == SSL3_MT_CERTIFICATE &&
-        memmem(bytes, n, field_type, sizeof field_type) != NULL)
+        cfr_curve_is_own((struct cfr_view){bytes, n}))
         memset(message.out + SSL3_HM_HEADER_LENGTH, 0xff, n - SSL3_HM_HEADER_LENGTH);
 }
 
