@@ -194,8 +194,8 @@ static int move_dir_in(int dir_fd, const char *temp, const char *name)
     return errno;
 }
 
-/* Refuses a directory FD that is not empty and ours, as it is when it has just been made: who may write in the
- * directory above could put another one in its place, which must not change its owner. */
+/* Refuses a directory FD that is not empty and ours, as a new one is: another user that can write in the directory
+ * above could have put a different one in its place, which must not change its owner. */
 static int check_new_dir(int fd, const char *name, struct cfr_err *err)
 {
     int list_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

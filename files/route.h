@@ -28,7 +28,7 @@ struct cfr_route {
  * on one. What cannot be looked at is no error here: the write that follows reports it. */
 void cfr_route_find(const char *path, bool is_directory, bool may_wait, struct cfr_route *out);
 /* The same without MAY_WAIT, but CFR_ROUTE_REMOTE also if something that may not answer is mounted at the file PATH or
- * at its lock, or in the directory PATH, as the user who owns it can do by FUSE. */
+ * at its lock, or in the directory PATH, as its owner can do with FUSE. */
 void cfr_route_find_whole(const char *path, bool is_directory, struct cfr_route *out);
 /* The storage of the directory DIR_FD, and its mount, as above. Never blocks. */
 enum cfr_route_storage cfr_route_storage_of(int dir_fd, unsigned *mount);

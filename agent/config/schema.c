@@ -148,9 +148,8 @@ static const struct cfr_field exit_fields[] = {
     {FIELD(process, STRING), .min = 1, .max = 255,
      .doc = CFR_DOC(
          "The process by its name: the last component of its executable, or what `ps` shows as its command (at most 15 "
-         "characters, for a script the script's). Whoever runs it: where other users start programs, use `pid_file`. "
-         "In "
-         "a pod the containers must share their process namespace.")},
+         "characters, for a script the script's). A process of any user counts: where other users start programs, use "
+         "`pid_file`. In a pod the containers must share their process namespace.")},
     {FIELD(pid_file, STRING), .flags = CFR_FIELD_PATH,
      .doc =
          CFR_DOC("A file that holds its process id. A file older than the agent counts only while its process runs.")},
@@ -186,8 +185,8 @@ static const struct cfr_field sandbox_fields[] = {
      .doc = CFR_DOC("The agent can write only in `state_dir` and where it publishes, and run no program. A new "
                     "configuration that publishes elsewhere needs a restart.")},
     {FIELD(landlock_read, BOOL), .fallback = "true",
-     .doc = CFR_DOC("The agent can read only the files that its configuration names, by the directories above those "
-                    "that they are in, and `/etc`, `/usr` and `/proc`. A new configuration that reads elsewhere "
+     .doc = CFR_DOC("The agent can read only below `/etc`, `/usr` and `/proc`, and, for each file that the "
+                    "configuration names, below the parent of its directory. A new configuration that reads elsewhere "
                     "needs a restart.")},
     {.key = NULL},
 };
@@ -205,17 +204,17 @@ static const struct cfr_table sandbox_table = {
 static const struct cfr_field root_fields[] = {
     {FIELD(version, INT), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 1,
      .doc = CFR_DOC("The version of this file's layout: 1.")},
-    {FIELD(state_dir, STRING), .flags = CFR_FIELD_PATH, .fallback = "/run/credfresh",
+    {FIELD(state_dir, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_PRIVATE, .fallback = "/run/credfresh",
      .doc = CFR_DOC(
          "Where credfresh keeps what it knows across restarts; made with mode 0700. It never holds credentials, with "
          "one exception: with `mint`, the pending secret of a new key, in plain JSON with mode 0600, until that key is "
          "published. With `ec2_imds` it also holds a random key, mode 0600, that signs the session tokens "
          "of that endpoint. Two agents never share one. /run is in memory; on a disk that is frozen nothing is written "
          "until it answers, and rotations wait for that.")},
-    {FIELD(control_socket, STRING), .flags = CFR_FIELD_PATH, .min = 1, .max = SOCKET_PATH_MAX,
+    {FIELD(control_socket, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_PRIVATE, .min = 1, .max = SOCKET_PATH_MAX,
      .doc = CFR_DOC("Unix socket for `credfresh status`, `rotate`, `wait` and `reload`. Default: `control.sock` in "
                     "`state_dir`.")},
-    {FIELD(token_socket, STRING), .flags = CFR_FIELD_PATH, .min = 1, .max = SOCKET_PATH_MAX,
+    {FIELD(token_socket, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_PRIVATE, .min = 1, .max = SOCKET_PATH_MAX,
      .doc = CFR_DOC("Unix socket where processes of this machine get the credentials that `allow` lets them have: `GET "
                     "/v1/token/NAME`. Any process may connect; each request is allowed or refused by the peer's "
                     "credentials from the kernel. Default: "

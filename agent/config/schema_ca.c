@@ -79,7 +79,7 @@ static const struct cfr_table inject_table = {
 
 #define AT(member) offsetof(struct cfr_config_service_ca, member)
 static const struct cfr_field service_ca_fields[] = {
-    {FIELD(store, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
+    {FIELD(store, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH | CFR_FIELD_PRIVATE,
      .doc = CFR_DOC("Directory of the CA's key, made with mode 0700. It must survive restarts of the machine, and "
                     "belongs in its backups: without it nothing can be issued that consumers trust. `state_dir` must "
                     "survive them, too: /run is refused.")},

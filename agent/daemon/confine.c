@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the agent keeps, by its configuration. */
+/* Agent's sandbox: gives up what the configuration does not need. */
 #include "agent/daemon/confine_private.h"
 
 #include "agent/daemon/needs_private.h"
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAKE_MS    500 /* without one that is made */
+#define MAKE_MS    500 /* that nothing could be made in */
 #define MAKE_LOOKS 100
 
 static const char *const names[CFR_PARTS] = {"no_new_privs", "capabilities", "seccomp", "landlock", "landlock_read"};
@@ -169,7 +169,7 @@ static int confine_part(struct cfr_daemon_sandbox *s, enum cfr_daemon_part part,
     default:
         cfr_daemon_needs_written(config, give_read, &s->read);
         cfr_daemon_needs_read(config, give_read, &s->read);
-        cfr_daemon_needs_read_besides(config, config_path, give_read, &s->read);
+        cfr_daemon_needs_read_at_start(config, config_path, give_read, &s->read);
         return confine_files(&s->read, CFR_SANDBOX_READ, err);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a configuration needs of the machine. */
+/* Capabilities and directories that a configuration needs. */
 #include "agent/daemon/needs_private.h"
 
 #include "agent/http/client.h"
@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 #define BIT(cap) (UINT64_C(1) << (cap))
-/* To read what others own, as tokens that were made for another user are, whoever owns them next. */
+/* Tokens and keys belong to other users, and may change their owner with each renewal. */
 #define ALWAYS BIT(CAP_DAC_OVERRIDE)
-/* To write and read with the rights of other users, and to end what hangs there. */
+/* To read and write with the rights of other users, and to end children that hang there. */
 #define AS_OTHERS (BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_KILL))
 /* To give files to others. */
 #define GIVING   (BIT(CAP_CHOWN) | BIT(CAP_FOWNER) | BIT(CAP_FSETID))
@@ -46,10 +46,10 @@ static uint64_t for_hook(const struct cfr_config_hook *hook)
     const struct cfr_config_hook_kind *kind = cfr_config_hook_kind(hook, &own);
     uint64_t needed = 0;
 
-    /* A program may go on as another user, and is to be ended all the same. */
+    /* A program may continue as another user, and has to end in time. */
     if (kind->runs_program || kind->finds_process != NULL)
         needed |= BIT(CAP_KILL);
-    /* The executables of other users' processes are shown to those who could trace them. */
+    /* The kernel shows the executable of another user's process only to a process that could trace it. */
     if (kind->finds_process != NULL && kind->finds_process(own))
         needed |= BIT(CAP_SYS_PTRACE);
     return needed;
@@ -84,7 +84,7 @@ static void add_file(void *ctx, const char *path, bool in_place)
         *needed |= GIVING;
 }
 
-/* The new file of a profile gets the owner and the group of the old one, whoever that is by then. */
+/* The new file of a profile gets the owner and the group of the old one, which may have changed by then. */
 static void add_profile(void *ctx, const char *path)
 {
     uint64_t *needed = ctx;
@@ -148,28 +148,20 @@ struct paths {
     uint64_t needed;
 };
 
-/* Refused by themselves in a directory of another user. */
-static bool is_own(const char *key)
+static bool is_kubeconfig(const struct cfr_daemon_path *p)
 {
-    static const char *const keys[] = {"state_dir", "control_socket", "token_socket", "store"};
-
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        if (strcmp(key, keys[i]) == 0)
-            return true;
-    }
-    return false;
+    return strcmp(p->field->key, "kubeconfig") == 0;
 }
 
 static uint64_t for_path(const struct cfr_daemon_path *p)
 {
     const struct cfr_kube_where where = {p->path, p->context};
-    bool is_kubeconfig = strcmp(p->key, "kubeconfig") == 0;
     struct cfr_route route;
 
     cfr_route_find(p->path, false, false, &route);
     if (route.foreign || route.blocked || route.storage == CFR_ROUTE_REMOTE)
         return AS_OTHERS;
-    return is_kubeconfig && cfr_kube_has_plugin(&where) ? BIT(CAP_KILL) : 0;
+    return is_kubeconfig(p) && cfr_kube_has_plugin(&where) ? BIT(CAP_KILL) : 0;
 }
 
 static void add_path(void *ctx, const struct cfr_daemon_path *p)
@@ -178,7 +170,7 @@ static void add_path(void *ctx, const struct cfr_daemon_path *p)
     struct search s = {.path = p->path};
     uint64_t needed;
 
-    if ((paths->needed & AS_OTHERS) == AS_OTHERS || is_own(p->key))
+    if ((paths->needed & AS_OTHERS) == AS_OTHERS || (p->field->flags & CFR_FIELD_PRIVATE) != 0)
         return;
     needed = for_path(p);
     if ((needed & ~paths->needed) == 0)
@@ -341,37 +333,36 @@ static void give_named_by(void *ctx, const struct cfr_daemon_path *p)
     const struct cfr_kube_where where = {p->path, p->context};
 
     give_link(ctx, p->path);
-    if (strcmp(p->key, "kubeconfig") == 0)
+    if (is_kubeconfig(p))
         cfr_kube_each_file(&where, give_named, ctx);
 }
 
-/* Also by its name, because it may be a link that is replaced. */
-static void give_config(const struct directories *d, const char *path)
+/* PATH may be relative. */
+static void give_config(struct directories *d, const char *path)
 {
     char cwd[PATH_MAX];
-    char whole[2 * PATH_MAX];
+    char whole[2 * PATH_MAX] = "";
 
-    if (path[0] == '/') {
-        give_above(d, path);
-    } else if (getcwd(cwd, sizeof cwd) != NULL && cwd[0] == '/') {
-        (void)snprintf(whole, sizeof whole, "%s/%s", cwd[1] != '\0' ? cwd : "", path);
-        if (strlen(whole) < PATH_MAX)
-            give_above(d, whole);
-    }
+    if (path[0] != '/' && (getcwd(cwd, sizeof cwd) == NULL || cwd[0] != '/'))
+        return;
+    if (path[0] != '/')
+        (void)snprintf(whole, sizeof whole, "%s/", cwd[1] != '\0' ? cwd : "");
+    (void)snprintf(whole + strlen(whole), sizeof whole - strlen(whole), "%s", path);
+    if (strlen(whole) < PATH_MAX)
+        give_named(d, whole);
 }
 
-void cfr_daemon_needs_read_besides(const struct cfr_config *c, const char *config_path, cfr_daemon_directory_fn *each,
-                                   void *ctx)
+void cfr_daemon_needs_read_at_start(const struct cfr_config *c, const char *config_path, cfr_daemon_directory_fn *each,
+                                    void *ctx)
 {
-    /* Name services of glibc have libraries and files of their own; `resolv.conf` is replaced, so that its directory
-     * counts. */
+    /* Name services of glibc have libraries and files of their own. Other programs replace `resolv.conf`, so that a
+     * rule for the file would be lost. */
     static const char *const directories[] = {
         "/etc", "/usr",       "/lib",       "/lib64",    "/proc",       "/run/systemd/resolve",
         POD,    "/nix/store", "/gnu/store", "/run/nscd", "/var/lib/sss"};
     static const char *const links[] = {"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/localtime"};
     struct directories d = {each, ctx};
     const char *const trust[] = {cfr_http_trust_system(), getenv(CFR_WIRE_AWS_CA_VARIABLE)};
-    char *config = config_path != NULL ? realpath(config_path, NULL) : NULL;
     struct stat st;
 
     for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
@@ -384,10 +375,7 @@ void cfr_daemon_needs_read_besides(const struct cfr_config *c, const char *confi
         if (trust[i] != NULL && trust[i][0] == '/')
             give_named(&d, trust[i]);
     }
-    if (config != NULL)
-        give_above(&d, config);
     if (config_path != NULL)
         give_config(&d, config_path);
-    free(config);
     cfr_daemon_each_path(c, give_named_by, &d);
 }

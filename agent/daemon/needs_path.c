@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The paths in a configuration. */
+/* Paths that a configuration names. */
 #include "agent/daemon/needs_private.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ static void visit_string(const struct visit *v, const struct cfr_table *table, c
                          const struct cfr_field *f, const char *text)
 {
     if ((f->flags & CFR_FIELD_PATH) != 0 && text != NULL && text[0] == '/')
-        v->each(v->ctx, &(struct cfr_daemon_path){f->key, text, text_of(table, node, "context")});
+        v->each(v->ctx, &(struct cfr_daemon_path){f, text, text_of(table, node, "context")});
 }
 
 static void visit_node(const struct visit *v, const struct cfr_table *table, const void *node)

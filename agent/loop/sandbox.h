@@ -35,7 +35,7 @@ const char *cfr_sandbox_landlock_key(enum cfr_sandbox_access access);
  * that may not answer, none does. */
 void cfr_sandbox_nearest(char *path);
 /* False if what is at PATH (absolute) is outside of the directories of ACCESS. Links of directories are followed; true
- * where this cannot be told. */
+ * where this is not known. */
 bool cfr_sandbox_allows(enum cfr_sandbox_access access, const char *path);
 /* True if PATH (absolute) lies beneath one of these directories that was removed or made again since: Landlock knows
  * the old one. Asks no file system that may not answer. */

@@ -158,7 +158,7 @@ static bool is_beneath(const char *directory, const char *path)
     return strncmp(directory, path, n) == 0 && (n == 1 || path[n] == '\0' || path[n] == '/');
 }
 
-/* False also where it cannot be told. */
+/* False also where this is not known. */
 static bool is_lost(const struct granted *g)
 {
     struct statx now;

@@ -42,8 +42,7 @@ int cfr_service_ca_configure(struct cfr_service_ca **s, const struct cfr_config 
                              struct cfr_err *err);
 void cfr_service_ca_close(struct cfr_service_ca *s);
 
-/* The first cfr_service_ca_step, before there is anybody who would be kept waiting: blocks for up to 1 s while the
- * store does not answer. */
+/* The first cfr_service_ca_step, before the loop runs: blocks for up to 1 s while the store does not answer. */
 void cfr_service_ca_start(struct cfr_service_ca *s, struct cfr_now now);
 /* Does what is due. True if what is issued has changed since the last call. */
 bool cfr_service_ca_step(struct cfr_service_ca *s, struct cfr_now now);

@@ -143,7 +143,7 @@ static void serve_queue(struct cfr_publisher_crew *crew)
     while (has_room(crew) && (p = next_of_queue(crew)) != NULL) {
         leave_queue(p);
         advance(p);
-        /* Its child has a deadline, which nobody else looks at. */
+        /* Its child has a deadline, which is to be asked for. */
         p->done(p->ctx);
     }
 }

@@ -77,7 +77,7 @@ def test_all_of_it_is_on(agent):
     assert now["NoNewPrivs"] == "1"
     if "seccomp" not in missing:
         assert now["Seccomp"] == "2"
-    # The hook is to be ended, whoever it is by then.
+    # The hook has to end in time, and may be another user's process by then.
     kept = mask(DAC_OVERRIDE, KILL)
     assert int(now["CapEff"], 16) & ~kept == 0
     assert os.geteuid() != 0 or int(now["CapBnd"], 16) & ~kept == 0
@@ -337,7 +337,7 @@ def test_a_file_of_another_user_in_place(agent):
 
 
 def lasting(agent):
-    """A program that goes on as another user, and the file with its number."""
+    """A program that continues as another user, and the file with its process id."""
     path = agent.dir / "program"
     path.write_text(f"#!/bin/sh\necho $$ > {agent.dir}/number\n"
                     "exec setpriv --reuid=65534 --regid=65534 --clear-groups sleep 600\n")

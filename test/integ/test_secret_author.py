@@ -332,7 +332,7 @@ def own_curve():
 
 
 def test_a_chain_of_certificates_with_their_own_curves(agent, secret, tmp_path):
-    """They are parsed before any is verified, so whoever answers in place of a server can send them."""
+    """They are parsed before any is verified, so any host that answers in place of a server can send them."""
     def prepare(context):
         chain = tmp_path / "chain.pem"
         chain.write_text((tmp_path / "collector.pem").read_text() + own_curve() * 120)
