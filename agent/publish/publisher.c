@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The file work of one credential: target by target, here or in a child. */
+/* Publisher of one credential: works at its targets one after the other, here or in a child. */
 #include "agent/publish/publisher_private.h"
 
 #include "agent/loop/sandbox.h"
@@ -11,10 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WORKING_MAX 4  /* children at a time, besides those that wait for something slow: */
-#define SLOW_MS     50 /* since then */
-#define SLOW_MAX    48 /* of one mount, so that one that hangs leaves room for others */
-#define CROWD       8  /* that wait: what others would bring meanwhile only takes memory */
+#define SLOW_MS 50 /* after this a child waits for something */
 
 enum round {
     ROUND_FIRST,    /* the targets on this machine */
@@ -34,11 +31,8 @@ struct cfr_publish_work {
     bool spared[CFR_CONFIG_TARGETS_MAX];   /* they have what is to be published */
     struct cfr_file_fingerprint recorded[CFR_CONFIG_TARGETS_MAX];
     bool left[CFR_CONFIG_TARGETS_MAX]; /* what a killed child has left goes first */
-    bool queued;                       /* waits for its turn in the crew */
     bool ended;
     struct cfr_errand *errand; /* at target INDEX; NULL: none */
-    unsigned mount;            /* of target INDEX; 0: not known */
-    bool slow;                 /* and it waits for something */
     int64_t slow_boot_ms;
     int64_t deadline_boot_ms;
     struct cfr_publish_seen seen[]; /* of each target */
@@ -61,64 +55,6 @@ int cfr_publisher_open(const struct cfr_config_credential *c, struct cfr_publish
     return 0;
 }
 
-/* ---- the crew ---- */
-
-static void leave_queue(struct cfr_publisher *p)
-{
-    struct cfr_publisher_crew *crew = p->crew;
-    struct cfr_publisher *before = NULL;
-
-    for (struct cfr_publisher *q = crew->first; q != p; q = q->next)
-        before = q;
-    if (before != NULL)
-        before->next = p->next;
-    else
-        crew->first = p->next;
-    if (crew->last == p)
-        crew->last = before;
-    crew->waiting--;
-    p->next = NULL;
-    p->work->queued = false;
-}
-
-static void join_queue(struct cfr_publisher *p)
-{
-    struct cfr_publisher_crew *crew = p->crew;
-
-    p->next = NULL;
-    p->work->queued = true;
-    crew->waiting++;
-    if (crew->last != NULL)
-        crew->last->next = p;
-    else
-        crew->first = p;
-    crew->last = p;
-}
-
-static bool has_room(const struct cfr_publisher_crew *crew)
-{
-    return crew->working < WORKING_MAX && crew->children < CFR_PUBLISHER_CHILDREN_MAX;
-}
-
-static bool is_full(const struct cfr_publisher_crew *crew, unsigned mount)
-{
-    unsigned count = 0;
-
-    for (unsigned i = 0; i < crew->slow; i++)
-        count += crew->slow_mounts[i] == mount;
-    return mount != 0 && count >= SLOW_MAX;
-}
-
-bool cfr_publisher_is_crowded(const struct cfr_publisher_crew *crew)
-{
-    return crew->waiting >= CROWD && crew->working == crew->children;
-}
-
-bool cfr_publisher_is_idle(const struct cfr_publisher_crew *crew)
-{
-    return crew->children == 0 && crew->first == NULL;
-}
-
 static void go_on(struct cfr_publisher *p)
 {
     advance(p);
@@ -126,42 +62,16 @@ static void go_on(struct cfr_publisher *p)
         p->done(p->ctx);
 }
 
-static struct cfr_publisher *next_of_queue(const struct cfr_publisher_crew *crew)
-{
-    struct cfr_publisher *p = crew->first;
-
-    while (p != NULL && is_full(crew, p->work->mount))
-        p = p->next;
-    return p;
-}
-
 /* Gives their turn to those that wait. */
 static void serve_queue(struct cfr_publisher_crew *crew)
 {
     struct cfr_publisher *p;
 
-    while (has_room(crew) && (p = next_of_queue(crew)) != NULL) {
-        leave_queue(p);
+    while ((p = cfr_publisher_crew_next(crew)) != NULL) {
         advance(p);
         /* Its child has a deadline, which is to be asked for. */
         p->done(p->ctx);
     }
-}
-
-/* The child of P has ended, or is given up. */
-static void leave_crew(struct cfr_publisher *p)
-{
-    struct cfr_publisher_crew *crew = p->crew;
-    unsigned i = 0;
-
-    crew->children--;
-    if (!p->work->slow) {
-        crew->working--;
-        return;
-    }
-    while (crew->slow_mounts[i] != p->work->mount)
-        i++;
-    crew->slow_mounts[i] = crew->slow_mounts[--crew->slow];
 }
 
 /* ---- one target ---- */
@@ -335,17 +245,15 @@ static bool start_errand(struct cfr_publisher *p, const struct cfr_target *t)
         fail_hanging(t, seen);
         return false;
     }
-    if (!has_room(p->crew) || is_full(p->crew, work->mount)) {
-        join_queue(p);
+    if (!cfr_publisher_crew_has_room(p)) {
+        cfr_publisher_crew_wait(p);
         return false;
     }
     if (cfr_errand_start(run_errand, &e, sizeof *seen, &work->errand, &seen->err) != 0) {
         (void)cfr_err_prefix(&seen->err, "%s", cfr_publish_path(t->config));
         return false;
     }
-    p->crew->working++;
-    p->crew->children++;
-    work->slow = false;
+    cfr_publisher_crew_join(p);
     work->slow_boot_ms = cfr_clock_now().boot_ms + SLOW_MS;
     work->deadline_boot_ms = cfr_clock_now().boot_ms + CFR_PUBLISHER_TIME_MS;
     return true;
@@ -421,11 +329,11 @@ static void advance(struct cfr_publisher *p)
         }
         t = cfr_publish_target(p->config, work->index);
         if (has_turn(p, &t)) {
-            bool done = t.ops->is_remote || !needs_child(&t, work->what, &work->mount);
+            bool done = t.ops->is_remote || !needs_child(&t, work->what, &p->place.mount);
 
             if (done)
                 done = work_here(&t, work, &work->seen[work->index]);
-            if (!done && (start_errand(p, &t) || work->queued))
+            if (!done && (start_errand(p, &t) || p->place.queued))
                 return;
         }
         work->index++;
@@ -451,11 +359,8 @@ static bool take_errand(struct cfr_publisher *p, struct cfr_now now)
                           cfr_publish_path(t.config));
         break;
     default:
-        if (!work->slow && now.boot_ms >= work->slow_boot_ms) {
-            work->slow = true;
-            p->crew->working--;
-            p->crew->slow_mounts[p->crew->slow++] = work->mount;
-        }
+        if (now.boot_ms >= work->slow_boot_ms)
+            cfr_publisher_crew_slow_down(p);
         if (now.boot_ms < work->deadline_boot_ms)
             return false;
         fail_hanging(&t, seen);
@@ -466,7 +371,7 @@ static bool take_errand(struct cfr_publisher *p, struct cfr_now now)
     }
     cfr_errand_close(work->errand);
     work->errand = NULL;
-    leave_crew(p);
+    cfr_publisher_crew_leave(p);
     return true;
 }
 
@@ -553,7 +458,7 @@ int64_t cfr_publisher_deadline(const struct cfr_publisher *p)
 {
     if (p->work == NULL || p->work->errand == NULL)
         return INT64_MAX;
-    return p->work->slow ? p->work->deadline_boot_ms : p->work->slow_boot_ms;
+    return p->place.slow ? p->work->deadline_boot_ms : p->work->slow_boot_ms;
 }
 
 bool cfr_publisher_is_busy(const struct cfr_publisher *p)
@@ -620,12 +525,12 @@ void cfr_publisher_close(struct cfr_publisher *p)
     if (p == NULL)
         return;
     if (p->work != NULL) {
-        if (p->work->queued)
-            leave_queue(p);
+        if (p->place.queued)
+            cfr_publisher_crew_give_up(p);
         if (p->work->errand != NULL) {
             cfr_errand_close(p->work->errand);
             p->work->errand = NULL;
-            leave_crew(p);
+            cfr_publisher_crew_leave(p);
         }
         free_work(p);
         serve_queue(p->crew);

@@ -9,17 +9,15 @@
  *
  * A publisher borrows its configuration and its crew for life. DONE is called from any function of a publisher of the
  * same crew, when work has ended or has had its turn, and does no more than to have cfr_publisher_deadline asked, and
- * cfr_publisher_finish called later. Errors are those of files/ and of the
- * formats, with the path; CFR_E_TIMEOUT for a file system that does not answer. What was published stays at every
- * target that failed. */
+ * cfr_publisher_finish called later. Errors are those of files/ and of the formats, with the path; CFR_E_TIMEOUT for a
+ * file system that does not answer. What was published stays at every target that failed. */
 #ifndef CFR_AGENT_PUBLISH_PUBLISHER_H
 #define CFR_AGENT_PUBLISH_PUBLISHER_H
 
 #include "agent/publish/targets.h"
 
 #define CFR_PUBLISHER_TIME_MS      10000 /* that work at one target may take */
-
-#define CFR_PUBLISHER_CHILDREN_MAX 64 /* at a time, with those that wait for something slow */
+#define CFR_PUBLISHER_CHILDREN_MAX 64    /* at a time, with those that wait for something slow */
 
 struct cfr_publisher;
 
@@ -27,10 +25,10 @@ struct cfr_publisher;
 struct cfr_publisher_crew {
     unsigned working;
     unsigned children;                                /* with those that wait for something slow */
-    unsigned waiting;                                 /* for their turn */
-    unsigned slow_mounts[CFR_PUBLISHER_CHILDREN_MAX]; /* of the slow ones */
-    unsigned slow;
-    struct cfr_publisher *first; /* that wait for their turn */
+    unsigned slow;                                    /* those alone */
+    unsigned slow_mounts[CFR_PUBLISHER_CHILDREN_MAX]; /* what they wait for */
+    unsigned waiting;                                 /* publishers in the queue */
+    struct cfr_publisher *first;
     struct cfr_publisher *last;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of a publisher share: publisher.c (the work at its targets), publisher_seen.c (what is there). Private
- * to them. */
+/* What the files of a publisher share: publisher.c (the work at its targets), publisher_crew.c (its turn),
+ * publisher_seen.c (what is there). Private to them. */
 #ifndef CFR_AGENT_PUBLISH_PUBLISHER_PRIVATE_H
 #define CFR_AGENT_PUBLISH_PUBLISHER_PRIVATE_H
 
@@ -30,10 +30,18 @@ struct cfr_publish_slot {
     struct cfr_publish_seen *seen; /* what the last work saw; kept only where we cannot look ourselves */
 };
 
+/* A publisher in its crew. */
+struct cfr_publisher_place {
+    struct cfr_publisher *next; /* in the queue */
+    bool queued;
+    bool slow;      /* its child waits for something */
+    unsigned mount; /* of the target that it works at; 0: not known */
+};
+
 struct cfr_publisher {
     const struct cfr_config_credential *config;
     struct cfr_publisher_crew *crew;
-    struct cfr_publisher *next; /* in the crew's queue */
+    struct cfr_publisher_place place;
     cfr_publisher_fn *done;
     void *ctx;
     struct cfr_publish_work *work; /* NULL = none */
@@ -54,6 +62,18 @@ bool cfr_publish_is_mark(const struct cfr_file_fingerprint *a, const struct cfr_
 /* 0 if target I, if it is on this machine, is as RECORD remembers it. */
 int cfr_publish_verify_target(const struct cfr_publisher *p, size_t i, const struct cfr_publish_record *record,
                               struct cfr_err *err);
+/* publisher_crew.c: how many children the publishers of a crew have. P's target and its mount are known. */
+/* True if P may begin a child now. */
+bool cfr_publisher_crew_has_room(const struct cfr_publisher *p);
+/* P waits in the queue for its turn, or gives that up. */
+void cfr_publisher_crew_wait(struct cfr_publisher *p);
+void cfr_publisher_crew_give_up(struct cfr_publisher *p);
+/* Takes the first that may begin a child out of the queue; NULL = none. */
+struct cfr_publisher *cfr_publisher_crew_next(struct cfr_publisher_crew *crew);
+/* P's child has begun; waits for something (may be called again); has ended, or is given up. */
+void cfr_publisher_crew_join(struct cfr_publisher *p);
+void cfr_publisher_crew_slow_down(struct cfr_publisher *p);
+void cfr_publisher_crew_leave(struct cfr_publisher *p);
 /* Fills in what is at a target on this machine, but for the work. Blocks as its file system does. */
 void cfr_publish_look_at(const struct cfr_target *t, struct cfr_publish_seen *seen);
 
