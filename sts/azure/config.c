@@ -68,8 +68,7 @@ static const struct cfr_field azure_fields[] = {
      .offset = AZURE(certificate_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("PEM file with the certificate that is registered for the application, the leaf first, and its "
-                    "RSA private "
-                    "key unless `key_file` holds that. Used instead of a token.")},
+                    "RSA private key (2048 to 4096 bits) unless `key_file` holds that. Used instead of a token.")},
     {.key = "key_file",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(key_file),

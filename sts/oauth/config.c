@@ -139,9 +139,8 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .offset = OAUTH(client_key_file),
-     .doc = CFR_DOC("File with the client's private key (PEM, not encrypted), for `private_key_jwt`: RSA signs with "
-                    "RS256, P-256 "
-                    "with ES256.")},
+     .doc = CFR_DOC("File with the client's private key (PEM, not encrypted), for `private_key_jwt`: RSA of 2048 to "
+                    "4096 bits signs with RS256, P-256 with ES256.")},
     {.key = "client_key_id",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(client_key_id),

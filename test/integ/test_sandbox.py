@@ -416,6 +416,18 @@ def test_a_reload_that_reads_elsewhere(agent, outside):
     agent.wait_state("fresh", "other")
 
 
+def test_reading_without_limits(agent, outside):
+    """`landlock_read: false`, next to the other parts."""
+    copy_token(agent, outside / "token")
+    off = {"landlock_read": False}
+    agent.configure(agent.credential(), sandbox=off).start()
+    agent.wait_state("fresh")
+    assert not parts(agent)["landlock_read"]["on"]
+    agent.configure(agent.credential(), with_token(agent, outside / "token", "other"), sandbox=off)
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    agent.wait_state("fresh", "other")
+
+
 def test_a_link_that_leads_elsewhere_later(agent, outside):
     """Where it led at the start can be read; by another path nothing can, not even by root."""
     private = outside / "private"
