@@ -58,7 +58,7 @@ def asked_for(expression):
 
 def documented(name):
     """The labels of a metric that has no series yet, such as of a key that was not looked up."""
-    row, = re.findall(rf"^\| `{name}` \| \w+ \| ([^|]*) \|", (REPO / "docs/interfaces.md").read_text(), re.M)
+    row, = re.findall(rf"^\| `{name}` \| \w+ \| ([^|]*) \|", (REPO / "docs/metrics.md").read_text(), re.M)
     return set(row.split(", "))
 
 
