@@ -88,8 +88,8 @@ cfr_package_library(libcredfresh-tls)
 set(CPACK_DEBIAN_LIBCREDFRESH-TLS_PACKAGE_DEPENDS "libcredfresh${PROJECT_VERSION_MAJOR} (= ${CFR_PACKAGE_VERSION})")
 
 cfr_package(libcredfresh-dev libcredfresh-dev libdevel "follows directories of credentials (development files)"
-"Header, static library, pkg-config and CMake files of libcredfresh, and its
-module for Python.")
+"Header, static library, pkg-config and CMake files of libcredfresh, examples,
+and its module for Python.")
 set(CPACK_DEBIAN_LIBCREDFRESH-DEV_PACKAGE_DEPENDS "libcredfresh${PROJECT_VERSION_MAJOR} (= ${CFR_PACKAGE_VERSION})")
 
 cfr_package(libcredfresh-tls-dev libcredfresh-tls-dev libdevel "keeps an OpenSSL context up to date (development files)"

@@ -32,6 +32,8 @@ configure_file(credfresh-tls.pc.in credfresh-tls.pc @ONLY)
 configure_package_config_file(credfresh-tlsConfig.cmake.in credfresh-tlsConfig.cmake
     INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/credfresh-tls)
 write_basic_package_version_file(credfresh-tlsConfigVersion.cmake COMPATIBILITY ${CFL_COMPATIBILITY})
+install(FILES examples/tls_server.c DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libcredfresh-dev/examples
+    COMPONENT libcredfresh-tls-dev)
 install(FILES include/credfresh-tls.h TYPE INCLUDE COMPONENT libcredfresh-tls-dev)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/credfresh-tls.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
     COMPONENT libcredfresh-tls-dev)

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -76,3 +77,27 @@ def test_library_needs_libc_only(library):
 @pytest.mark.parametrize("compiler", [("cc", "-std=c99", "-x", "c"), ("cc", "-std=c17", "-x", "c"), ("clang", "-x", "c++")])
 def test_header_stands_alone(prefix, compiler, tmp_path):
     run(*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", prefix / "include/credfresh.h")
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["libc only", "with OpenSSL"])
+def test_the_folder_builds_alone(tls, tmp_path):
+    """The folder without the rest of the sources: configured, built, installed, and the installed examples built against it."""
+    sources = shutil.copytree(HERE.parents[1] / "libcredfresh", tmp_path / "libcredfresh")
+    built, root = tmp_path / "built", tmp_path / "root"
+    run("cmake", "-G", "Ninja", "-S", sources, "-B", built, f"-DCREDFRESH_TLS={tls}", "-DCMAKE_INSTALL_PREFIX=/usr")
+    run("cmake", "--build", built)
+    run("cmake", "--install", built, env=dict(os.environ, DESTDIR=str(root)))
+    [library] = root.rglob("libcredfresh.so.0")
+    assert re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", library)) == ["libc.so.6"]
+    assert bool(list(root.rglob("libcredfresh-tls*"))) == tls
+    shutil.rmtree(sources)
+    programs = tmp_path / "programs"
+    run("cmake", "-G", "Ninja", "-S", root / "usr/share/doc/libcredfresh-dev/examples", "-B", programs,
+        f"-DCMAKE_PREFIX_PATH={root}/usr")
+    run("cmake", "--build", programs)
+    wanted = {"plain_poll", "workers", "with_libevent", "with_libuv", "aws_client"} | ({"tls_server"} if tls else set())
+    assert wanted == {path.name for path in programs.iterdir() if path.is_file() and os.access(path, os.X_OK)}
+    volume = Volume(tmp_path / "volume")
+    volume.update(token="from the volume")
+    assert run(programs / "plain_poll", volume.path, stdin=subprocess.DEVNULL,
+               env=dict(os.environ, LD_LIBRARY_PATH=str(library.parent))) == "1 from the volume\n"

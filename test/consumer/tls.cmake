@@ -1,8 +1,9 @@
 # A server and its clients, and a project that uses what was installed.
 if(TARGET libcredfresh_tls)
     set(here ${CMAKE_CURRENT_LIST_DIR})
+    add_executable(tls_server ${PROJECT_SOURCE_DIR}/libcredfresh/examples/tls_server.c)
+    add_executable(tls_rotation ${here}/tls_rotation.c)
     foreach(program tls_server tls_rotation)
-        add_executable(${program} ${here}/${program}.c)
         target_link_libraries(${program} PRIVATE libcredfresh_tls cfr_flags)
     endforeach()
     add_test(NAME consumer_tls_rotation COMMAND tls_rotation $<TARGET_FILE:tls_server>)

@@ -2,7 +2,7 @@
 # tls_install.sh BUILD_DIR_OF_RELOAD CC FLAG: installs both libraries, and builds and starts tls_server against what was
 # installed: with pkg-config, with CMake's find_package, and against the archive.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
+examples=$(cd "$(dirname "$0")/../../libcredfresh/examples" && pwd)
 build=$1 cc=$2 flag=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -23,11 +23,11 @@ starts() {
 lib=$(dirname "$(find "$work/prefix" -name libcredfresh-tls.so)")
 
 # shellcheck disable=SC2046
-"$cc" -std=c11 -D_GNU_SOURCE "$flag" "$here/tls_server.c" -o "$work/by-pkg-config" $(pkg-config --cflags --libs credfresh-tls) -pthread
+"$cc" -std=c11 -D_GNU_SOURCE "$flag" "$examples/tls_server.c" -o "$work/by-pkg-config" $(pkg-config --cflags --libs credfresh-tls) -pthread
 LD_LIBRARY_PATH="$lib" starts "$work/by-pkg-config"
 
 # shellcheck disable=SC2046
-"$cc" -std=c11 -D_GNU_SOURCE "$flag" $(pkg-config --cflags credfresh-tls) "$here/tls_server.c" -o "$work/by-archive" \
+"$cc" -std=c11 -D_GNU_SOURCE "$flag" $(pkg-config --cflags credfresh-tls) "$examples/tls_server.c" -o "$work/by-archive" \
     "$lib/libcredfresh-tls.a" "$lib/libcredfresh.a" -lssl -lcrypto -pthread
 starts "$work/by-archive"
 
@@ -36,7 +36,7 @@ cat >"$work/project/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.25)
 project(consumer C)
 find_package(credfresh-tls 0.1 REQUIRED)
-add_executable(by-cmake $here/tls_server.c)
+add_executable(by-cmake $examples/tls_server.c)
 target_compile_definitions(by-cmake PRIVATE _GNU_SOURCE)
 target_link_libraries(by-cmake PRIVATE credfresh::credfresh-tls)
 END
