@@ -1,6 +1,6 @@
 #!/bin/sh
 # release.sh [--rehearse] [DIR]: builds all that a release publishes into DIR (build/release by default), which it empties
-# first: programs for amd64 and arm64 with their SBOMs, Debian packages, images, chart, source, notes, checksums. See
+# first: programs for amd64 and arm64 with their SBOMs, Debian packages, images, chart, wheel, source, notes, checksums. See
 # docs/releasing.md. As root, on Debian 12 or 13. With --rehearse also where something forbids publishing, which it lists.
 set -eu
 cd "$(dirname "$0")/.."
@@ -118,6 +118,8 @@ $podman save --quiet --format oci-archive -o "$to/credfresh-demo-$version-image.
 # ---- The rest ----
 
 git archive --format=tar --prefix="credfresh-$version/" HEAD | gzip -n9 >"$to/credfresh-$version.tar.gz"
+cp -r libcredfresh/python "$work/python" # pip builds in the folder of the sources
+/usr/bin/python3 -m pip wheel --quiet --no-deps --no-build-isolation --no-index --wheel-dir "$to" "$work/python"
 pack -C container/helm -cf - credfresh | gzip -n9 >"$to/credfresh-chart-$version.tgz"
 notes >"$to/NOTES.md"
 (cd "$to" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)

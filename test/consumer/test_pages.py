@@ -4,6 +4,7 @@ compiled, and the first program of libcredfresh.md runs."""
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -119,11 +120,26 @@ def test_the_first_program(environment, volume, tmp_path):
             process.communicate()
 
 
-def test_the_python_program(environment, volume, prefix, tmp_path):
+def python_path(prefix, tmp_path, wheel):
+    """Where the module is: in the prefix, or where the wheel is installed that the page's commands build. Nothing is fetched."""
+    if not wheel:
+        return prefix / "share/credfresh/python"
+    shutil.copytree(ROOT / "libcredfresh/python", tmp_path / "libcredfresh/python")
+    [commands] = [text for text in fenced("libcredfresh.md", "sh") if text.startswith("pip ")]
+    commands = commands.replace("pip wheel", f"{sys.executable} -m pip wheel --no-index --no-build-isolation")
+    run("sh", "-euc", commands.replace("pip install", f"{sys.executable} -m pip install --no-index --target site"), cwd=tmp_path)
+    assert {path.name for path in (tmp_path / "site").iterdir()} - {"__pycache__"} >= {"credfresh.py"}
+    return tmp_path / "site"
+
+
+@pytest.mark.parametrize("wheel", [False, True], ids=["installed", "wheel"])
+def test_the_python_program(environment, volume, prefix, tmp_path, wheel):
+    path = python_path(prefix, tmp_path, wheel)
     [text] = fenced("libcredfresh.md", "python")
     in_use = tmp_path / "in-use"
     text = text.replace("/run/credentials/registry", str(volume.path)).replace("/run/registry/in-use", str(in_use))
     (tmp_path / "program.py").write_text(text + "        break\n")
     [command] = [text for text in fenced("libcredfresh.md", "sh") if "program.py" in text]
-    assert run("sh", "-euc", command.replace("python3", sys.executable), env=environment, cwd=tmp_path) == "12 None\n"
+    command = command.replace("$PREFIX/share/credfresh/python", str(path)).replace("python3", sys.executable)
+    assert run("sh", "-euc", command, env=environment, cwd=tmp_path) == "12 None\n"
     assert in_use.read_text() == f"{volume.number}\n"

@@ -28,6 +28,7 @@ def test_one_version():
     tags = {path.parent.name: [image["newTag"] for image in load(path).get("images", [])]
             for path in KUBERNETES.rglob("kustomization.yaml")}
     assert sum(map(len, tags.values())) >= 7 and {tag for found in tags.values() for tag in found} == {VERSION}, tags
+    assert f'\nversion = "{VERSION}"\n' in (REPO / "libcredfresh/python/pyproject.toml").read_text()
     assert load(INJECTION / "settings.yaml")["data"]["image"].endswith(f"/credfresh:{VERSION}")
 
 

@@ -32,7 +32,7 @@ def test_the_files(release):
     assert {path.name for path in release.iterdir()} - debs == {
         *(f"credfresh-{VERSION}-linux-{arch}{suffix}" for arch in MACHINES for suffix in ("", ".debug", ".spdx.json")),
         *(f"{name}-{VERSION}-image.tar" for name in ("credfresh", "credfresh-setup", "credfresh-demo")),
-        f"credfresh-chart-{VERSION}.tgz", f"credfresh-{VERSION}.tar.gz", "NOTES.md", "SHA256SUMS"}
+        f"credfresh-{VERSION}-py3-none-any.whl", f"credfresh-chart-{VERSION}.tgz", f"credfresh-{VERSION}.tar.gz", "NOTES.md", "SHA256SUMS"}
 
 
 def test_checksums(release):
