@@ -126,55 +126,60 @@ def test_containers_may_as_little_as_possible(manifests, use):
         assert {m["name"] for m in c["volumeMounts"]} <= named, c["name"]
 
 
-def test_the_pages_own_kustomization_builds(kubernetes, tmp_path):
-    page = (KUBERNETES.parents[1] / "docs/kubernetes.md").read_text()
-    example = re.search(r"```yaml\n(.*?)```", page, re.S).group(1)
-    shutil.copytree(KUBERNETES, tmp_path / "container/kubernetes")
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "kustomization.yaml").write_text(example)
-    shutil.copy(KUBERNETES / "job/credfresh.yaml", mine)
-    (mine / "web.yaml").write_text(yaml.safe_dump({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "app"}, "spec": {"replicas": 3}}))
-    objects = kubernetes.kustomize(tmp_path, "mine")
-    assert configurations(objects) == [(mine / "credfresh.yaml").read_text()]
-    assert {c["image"] for c in containers(pod_of(objects))} == {
-        "registry.shop.example/credfresh:0.1.0", "registry.shop.example/web:2.4"}
-    deployment = next(o for o in objects if o["kind"] == "Deployment")
-    config = next(o for o in objects if o["kind"] == "ConfigMap")["metadata"]["name"]
-    assert {"name": "configuration", "configMap": {"name": config}} in pod_of(objects)["volumes"]
-    assert (deployment["spec"]["replicas"], deployment["metadata"]["namespace"]) == (3, "shop")
-
-
 def blocks(page, first):
     return [b for b in re.findall(r"```yaml\n(.*?)```", page.read_text(), re.S) if b.startswith(first)]
 
 
-@pytest.mark.parametrize("page, way", [pytest.param(p, way, id=f"{p.stem}-{way}")
-                                       for p in PLATFORMS for way in range(len(blocks(p, "# app.yaml\n")))])
-def test_a_platforms_kustomization_builds(kubernetes, tmp_path, page, way):
-    """What the pages add to native-sidecar, each way with its own configuration."""
-    shutil.copytree(KUBERNETES, tmp_path / "kubernetes")
-    mine = tmp_path / "kubernetes/mine"
-    mine.mkdir()
-    configuration = blocks(page, "version: 1\n")[way]
-    (mine / "kustomization.yaml").write_text(blocks(page, "# kustomization.yaml\n")[0])
-    (mine / "app.yaml").write_text(blocks(page, "# app.yaml\n")[way])
-    (mine / "credfresh.yaml").write_text(configuration)
-    objects = kubernetes.kustomize(tmp_path / "kubernetes", "mine")
-    pod = pod_of(objects)
-    # Patched, not doubled: one token, or none where a stored secret logs in; and variables of the one cloud only.
-    tokens = [s for v in pod["volumes"] for s in v.get("projected", {}).get("sources", [])]
-    assert len(tokens) == (0 if "application_credential_secret_file" in configuration else 1)
-    env = {e["name"].partition("_")[0] for c in pod["containers"] for e in c.get("env", [])}
-    assert len(env) == 1, env
-    namespace = f"shop-{page.stem}-{way}"
+def shop(kubernetes, directory, page, configuration, way=0):
+    """The objects of the directory `shop` that PAGE shows, with this CONFIGURATION and the WAYth patch of the application."""
+    shutil.copytree(KUBERNETES, directory / "container/kubernetes")
+    (directory / "shop").mkdir()
+    (directory / "shop/kustomization.yaml").write_text(blocks(page, "# shop/kustomization.yaml\n")[0])
+    (directory / "shop/credfresh.yaml").write_text(configuration)
+    for name in ("app.yaml", "web.yaml"):
+        for text in blocks(page, f"# shop/{name}\n")[way:way + 1]:
+            (directory / "shop" / name).write_text(text)
+    return kubernetes.kustomize(directory, "shop")
+
+
+def dry_run(kubernetes, objects, namespace):
     kubernetes.kubectl("create", "namespace", namespace)
     objects = for_server(kubernetes, objects)
     for o in objects:
         o["metadata"]["namespace"] = namespace
     said = kubernetes.kubectl("apply", "--dry-run=server", "-f", "-", text=yaml.safe_dump_all(objects), namespace=namespace)
     assert said.count("(server dry run)") == len(objects), said
+
+
+@pytest.mark.parametrize("page, replicas", [("kubernetes", 3), ("getting-started", None)])
+def test_the_pages_own_kustomization_builds(kubernetes, tmp_path, page, replicas):
+    base = (KUBERNETES / "base/credfresh.yaml").read_text()
+    path = KUBERNETES.parents[1] / f"docs/{page}.md"
+    assert "\ncp container/kubernetes/base/credfresh.yaml shop/" in path.read_text()
+    objects = shop(kubernetes, tmp_path, path, base)
+    assert configurations(objects) == [base]
+    assert {c["image"] for c in containers(pod_of(objects))} == {
+        "registry.shop.example/credfresh:0.1.0", "registry.shop.example/web:2.4"}
+    deployment = next(o for o in objects if o["kind"] == "Deployment")
+    config = next(o for o in objects if o["kind"] == "ConfigMap")["metadata"]["name"]
+    assert {"name": "configuration", "configMap": {"name": config}} in pod_of(objects)["volumes"]
+    assert (deployment["spec"].get("replicas"), deployment["metadata"]["namespace"]) == (replicas, "shop")
+    dry_run(kubernetes, objects, f"shop-{page}")
+
+
+@pytest.mark.parametrize("page, way", [pytest.param(p, way, id=f"{p.stem}-{way}")
+                                       for p in PLATFORMS for way in range(len(blocks(p, "# shop/app.yaml\n")))])
+def test_a_platforms_kustomization_builds(kubernetes, tmp_path, page, way):
+    """What the pages add to native-sidecar, each way with its own configuration."""
+    configuration = blocks(page, "version: 1\n")[way]
+    objects = shop(kubernetes, tmp_path, page, configuration, way)
+    pod = pod_of(objects)
+    # Patched, not doubled: one token, or none where a stored secret logs in; and variables of the one cloud only.
+    tokens = [s for v in pod["volumes"] for s in v.get("projected", {}).get("sources", [])]
+    assert len(tokens) == (0 if "application_credential_secret_file" in configuration else 1)
+    env = {e["name"].partition("_")[0] for c in pod["containers"] for e in c.get("env", [])}
+    assert len(env) == 1, env
+    dry_run(kubernetes, objects, f"shop-{page.stem}-{way}")
 
 
 def credentials(use, objects):

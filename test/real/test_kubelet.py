@@ -18,6 +18,7 @@ import shutil
 import stat
 import subprocess
 import tarfile
+import urllib.request
 
 import pytest
 import yaml
@@ -167,6 +168,7 @@ class Pod:
             container["image"] = "localhost/credfresh:test"
         app = spec["containers"][-1]
         assert app["name"] == "app" and app["securityContext"]["runAsUser"] not in (0, AGENT)
+        self.environment = {e["name"]: e["value"] for e in app["env"]}
         app["image"] = "localhost/witness:test"
         app["args"] = ["--json", "--expect", "credentials", "--mode", "credentials=0640", "--no-allow-missing-at-start",
                        "/run/credentials/app"]
@@ -179,6 +181,14 @@ class Pod:
 
     def is_ready(self):
         return any(c["type"] == "Ready" and c["status"] == "True" for c in self.object()["status"].get("conditions", []))
+
+    def answer(self):
+        """What the endpoint answers that the application's variables name. The pod's network is the node's, and this test's."""
+        uri = self.environment["AWS_CONTAINER_CREDENTIALS_FULL_URI"]
+        file = pathlib.PurePath(self.environment["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"]).relative_to("/run/credentials")
+        secret = (self.volume("empty-dir", "credentials") / file).read_text()
+        with urllib.request.urlopen(urllib.request.Request(uri, headers={"Authorization": secret}), timeout=10) as answer:
+            return json.loads(answer.read())
 
     def container(self, name):
         return next((c for c in self.object()["status"].get("containerStatuses", []) if c["name"] == name), None)
@@ -268,6 +278,10 @@ def test_the_application_starts_with_a_credential(pod, cloud):
     assert first["files"] and not first["flaws"]
     # The init container's, and the sidecar's own.
     assert [entry["status"] for entry in cloud.exchanges()] == [200, 200]
+
+
+def test_the_variables_of_the_manifest_lead_to_the_credential(pod):
+    assert f"aws_access_key_id = {pod.answer()['AccessKeyId']}\n" in pod.credentials()
 
 
 def test_a_restarted_kubelet_brings_a_new_token(pod, cloud, node):
