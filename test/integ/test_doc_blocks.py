@@ -149,7 +149,8 @@ ELSEWHERE_RUN = {
     "docs/platforms/aks.md": "a subscription", "docs/platforms/eks.md": "an account", "docs/platforms/gke.md": "a project",
     "docs/platforms/openshift.md": "a cluster", "docs/platforms/openstack.md": "a cloud", "docs/plugins.md": "a server",
     "docs/releasing.md": "builds for minutes", "docs/rotation.md": "an account", "docs/security.md": "systemd", "docs/static.md": "builds for minutes", "docs/systemd.md": "systemd",
-    "docs/troubleshooting.md": "clouds and clusters", "test/localcloud/README.md": "the tests themselves", "test/sdk/README.md": "SDKs",
+    "docs/troubleshooting.md": "clouds and clusters", "docs/errors.md": "an issuer",
+    **{f"docs/errors/{name}.md": "clouds and clusters" for name in ("aws", "azure", "google", "kubernetes", "openstack")}, "test/localcloud/README.md": "the tests themselves", "test/sdk/README.md": "SDKs",
     "test/witness/README.md": "a published directory that changes"}
 
 

@@ -12,8 +12,9 @@ import pytest
 from conftest import AS_NOBODY, CREDFRESH, REPO, eventually, let_others_in
 
 PAGE = (REPO / "docs/errors.md").read_text()
-TABLE = {int(status): text for status, text in re.findall(r"^\| (\d) \| (.*) \|$", PAGE.partition("## Exit statuses")[2].partition("\n## ")[0],
-                                                          re.M)}
+TABLE = {}  # status: its rows, each without the bars
+for status, row in re.findall(r"^\| (\d) \| (.*) \|$", PAGE.partition("## Exit statuses")[2].partition("\n## ")[0], re.M):
+    TABLE[int(status)] = f"{TABLE.get(int(status), '')}{row.replace(' | ', ' ')}\n"
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "AZURE_", "GOOGLE_", "OS_", "CREDFRESH_"))}
 
 
@@ -60,7 +61,7 @@ def test_0(agent):
 def test_1_once_and_exec(agent):
     refused(agent)
     is_documented(agent.run("once", "--timeout", "20s"), 1, "`once` could not get or publish a credential")
-    is_documented(agent.run("exec", "--", "true"), 1, "`exec`: a credential was refused with class `stop`")
+    is_documented(agent.run("exec", "--", "true"), 1, "`exec` a credential was refused with class `stop`")
 
 
 def test_1_a_hook(agent):
@@ -131,9 +132,9 @@ def test_3(agent, tmp_path):
         is_documented(done, 3, "the configuration has errors")
     for command in ["status"], ["wait"], ["reload"], ["rotate", "demo"], ["quit"]:
         done = run(command[0], "-c", tmp_path / "none.yaml", *command[1:])
-        is_documented(done, 3, "or the file that is named does not say which agent to ask")
+        is_documented(done, 3, "the file that is named does not say which agent to ask")
     if not os.path.exists("/etc/credfresh/credfresh.yaml"):
-        is_documented(run("once"), 3, "Or there is no file, and the environment defines no credential")
+        is_documented(run("once"), 3, "there is no file, and the environment defines no credential")
         is_documented(run("once", env={"AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/demo"}), 3, "or an incomplete one")
 
 
@@ -150,7 +151,7 @@ def test_4_get(agent):
     is_documented(agent.run("get", "aws", "demo", "--timeout", "1s"), 4, "with `-c` a request, has no answer by then")
 
 
-@pytest.mark.parametrize("argv,clause", [(("wait",), "`wait`"), (("get", "aws", "demo"), "`get`, if the agent")],
+@pytest.mark.parametrize("argv,clause", [(("wait",), "`wait`"), (("get", "aws", "demo"), "`get` the agent")],
                          ids=["wait", "get"])
 def test_4_an_agent_that_does_not_answer(agent, argv, clause):
     """Its socket accepts connections while it is stopped, or waits for a file system."""

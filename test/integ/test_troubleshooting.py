@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/troubleshooting.md and docs/errors.md have every refusal of the tables, and every error code of the program."""
+"""docs/errors.md and the pages below it have every refusal of the tables, and every error code of the program."""
 import re
 
 import pytest
@@ -27,9 +27,13 @@ PLACES = {
     "kube/status.c": "Kubernetes",
 }
 # Rows that several services share.
-SHARED = {"sts/aws/error.c": ["wire/aws.c"], "wire/aws.c": ["sts/aws/error.c"], "rotation/aws_answer.c": ["wire/aws.c"]}
-TROUBLE = (REPO / "docs/troubleshooting.md").read_text()
+SHARED = {"sts/aws/error.c": ["wire/aws.c"], "wire/aws.c": ["sts/aws/error.c"], "sts/aws/container_answer.c": ["wire/aws.c"],
+          "sts/aws/ecr_error.c": ["wire/aws.c"], "rotation/aws_answer.c": ["wire/aws.c"]}
 ERRORS = (REPO / "docs/errors.md").read_text()
+PAGES = "\n".join(path.read_text() for path in [REPO / "docs/errors.md", *sorted((REPO / "docs/errors").glob("*.md"))])
+# Our codes: {name in C: (code, class)}.
+CODES = {name: (code, kind.lower()) for name, kind, code in
+         re.findall(r'^    X\((\w+), (\w+), "([a-z-]+)"\)', (REPO / "base/err.h").read_text(), re.M)}
 TEXT = r'"(?:[^"\\]|\\.)*"'
 WHO = "*who*"
 
@@ -39,34 +43,39 @@ def joined(literals):
 
 
 def rows(path):
-    """The rows of all tables in a C file: (what names it: code, status, message; the advice; a rule takes its place)."""
+    """The rows in a C file: (what names it: code, status, message; the advice; our code and class)."""
     source = re.sub(r"/\*.*?\*/", " ", (REPO / path).read_text().replace("\\\n", " "), flags=re.S)
     macros = dict(re.findall(r"^#define ([A-Z_]+)[ \t]+(.*)$", source, re.M))
 
     def expand(text):
         return re.sub(rf"{TEXT}|\b[A-Z][A-Z_]+\b", lambda m: expand(macros[m[0]]) if m[0] in macros else m[0], text)
 
-    for table in re.findall(r"const struct (?:cfr_error_table_)?row \w+\[\] = \{(.*?)\n\};", source, re.S):
-        table = expand(table)
-        found = re.findall(rf"\{{(?:(NULL|{TEXT}), )??(NULL|{TEXT}|\d+), (NULL|{TEXT}|\d+), CFR_E_\w+,\s*((?:\s*{TEXT})+)"
-                           r"(?:,\s*ADVICE_(\w+))?\}", table)
+    tables = re.findall(r"const struct (?:cfr_error_table_)?row \w+\[\] = \{(.*?)\n\};", source, re.S)
+    single = re.findall(r"const struct cfr_error_table_row \w+ = (\{.*?\});", source, re.S)
+    for table in map(expand, tables + single):
+        found = re.findall(rf"\{{\s*(?:(NULL|{TEXT}), )??(NULL|{TEXT}|\d+), (NULL|{TEXT}|\d+), CFR_E_(\w+),\s*((?:\s*{TEXT})+)"
+                           r"(?:,\s*ADVICE_\w+)?\}", table)
         assert len(found) == table.count("CFR_E_"), table
-        for code, one, other, advice, more in found:
+        for code, one, other, ours, advice in found:
             message, status = (other, one) if one.isdigit() else (one, other)
             # A receipt is what Keystone gives who has to show more; no code of its.
             names = [f"`{joined(code)}`"] if code.startswith('"') and joined(code) != "receipt" else []
             names += [f"HTTP {status}"] if status != "0" else []
             names += [joined(message)] if message.startswith('"') else []
-            yield names, joined(advice).replace("{who}", WHO), more == "RULE"
+            yield names, joined(advice).replace("{who}", WHO), CODES[ours]
 
 
 def entries(place):
-    """The entries of the parts of the page that begin with this heading: (text up to the advice, advice)."""
-    parts = re.findall(rf"^## {re.escape(place)}(?::[^\n]*)?\n(.*?)(?=^## |\Z)", TROUBLE, re.M | re.S)
+    """The entries of the parts that begin with this heading: (text up to the advice, [(advice, [(code, class)])])."""
+    parts = re.findall(rf"^## {re.escape(place)}(?::[^\n]*)?\n(.*?)(?=^##? |\Z)", PAGES, re.M | re.S)
     assert parts, place
     for entry in (entry for part in parts for entry in re.split(r"^### ", part, flags=re.M)[1:]):
         names, _, _ = entry.partition("\n>")
-        yield " ".join(names.split()), re.findall(r"^> (.+)$", entry, re.M)
+        advices = re.findall(r"^> (.+?)((?: (?:or )?\[[a-z, -]+\])+)$", entry, re.M)
+        assert len(advices) == len(re.findall("^> .", entry, re.M)), f"code and class are missing: {entry}"
+        yield " ".join(names.split()), [
+            (advice, [(code, kind) for codes, kind in re.findall(r"\[([a-z -]+), (\w+)\]", ours) for code in codes.split(" or ")])
+            for advice, ours in advices]
 
 
 @pytest.mark.parametrize("path", PLACES)
@@ -74,24 +83,17 @@ def test_every_row_is_told(path):
     table = list(rows(path))
     assert len(table) >= 5, path
     page = list(entries(PLACES[path]))
-    for names, advice, _ in table:
-        assert any(advice in told and all(name in text for name in names) for text, told in page), \
-            f"{PLACES[path]}: {' '.join(names)}: > {advice}"
+    for names, advice, ours in table:
+        assert any(advice == text and ours in codes for head, told in page for text, codes in told
+                   if all(name in head for name in names)), \
+            f"{PLACES[path]}: {' '.join(names)}: > {advice} [{', '.join(ours)}]"
 
 
 @pytest.mark.parametrize("path", PLACES)
 def test_no_advice_is_made_up(path):
-    known = {advice for file in [path, *SHARED.get(path, [])] for _, advice, _ in rows(file)}
-    if path == "base/error_table.c":  # those that have no row
-        known |= set(re.findall(TEXT, (REPO / path).read_text()))
-        known = {advice.strip('"') for advice in known}
-    assert not [advice for _, told in entries(PLACES[path]) for advice in told if advice not in known]
-
-
-@pytest.mark.parametrize("path", PLACES)
-def test_the_errors_page_has_every_advice(path):
-    missing = [advice for _, advice, replaced in rows(path) if not replaced and advice not in ERRORS]
-    assert not missing
+    known = {(advice, ours) for file in [path, *SHARED.get(path, [])] for _, advice, ours in rows(file)}
+    assert not [(advice, ours) for _, told in entries(PLACES[path]) for advice, codes in told for ours in codes
+                if (advice, ours) not in known]
 
 
 @pytest.mark.parametrize("path", PLACES)
@@ -101,25 +103,20 @@ def test_no_advice_promises_a_retry(path):
     assert not [text for text in re.findall(TEXT, source) if re.search(r"\b(tried|begins|starts|read) again|\bretrie[sd]", text)]
 
 
-@pytest.mark.parametrize("page, heading", [(TROUBLE, "## credfresh's own codes"), (ERRORS, "## Error codes")])
-def test_every_code_of_ours(page, heading):
-    header = (REPO / "base/err.h").read_text()
-    codes = re.findall(r'^    X\(\w+, (\w+), "([a-z-]+)"\)', header, re.M)
-    assert len(codes) >= 20
-    table = page.partition(heading)[2].partition("\n## ")[0]
-    told = re.findall(r"^\| `([a-z-]+)` \|", table, re.M)
-    assert told == [name for _, name in codes]
+def test_every_code_of_ours():
+    table = ERRORS.partition("## Error codes")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `([a-z-]+)` \| (\w+) \|", table, re.M) == list(CODES.values())
 
 
 def test_every_entry_says_what_to_do():
-    for entry in re.split(r"^### ", TROUBLE, flags=re.M)[1:]:
-        name, _, body = entry.partition("\n## ")[0].partition("\n")
+    for entry in re.split(r"^### ", PAGES, flags=re.M)[1:]:
+        name, _, body = re.split("\n##? ", entry)[0].partition("\n")
         assert len(re.sub(r"^>.*$", "", body, flags=re.M).strip()) > 5, name
 
 
 def quoted():
-    """The sentences of clouds that the page quotes: (part, entry's names, sentence)."""
-    for part in re.findall(r"^## (.*?)(?=^## |\Z)", TROUBLE, re.M | re.S):
+    """The sentences of clouds that the pages quote: (part, entry's names, sentence)."""
+    for part in re.findall(r"^## (.*?)(?=^##? |\Z)", PAGES, re.M | re.S):
         for entry in re.split(r"^### ", part, flags=re.M)[1:]:
             for sentence in re.findall(r'^(?:AWS|Google|Keystone): "(.*)"$', entry, re.M):
                 yield part.partition("\n")[0], entry.partition("\n>")[0], sentence
@@ -154,7 +151,7 @@ def test_the_clouds_words_lead_to_the_entry(agent_factory, shared_cloud, part, n
                        status=int(status[1]) if status else 400, match={"action": action}, count=9)
     told = doctor(agent).one("cloud.exchange", "wrong", said[:60])["text"]
     advices = [advice for text, advice in entries(part) if text == " ".join(names.split())][0]
-    assert any(all(piece in told for piece in advice.split(WHO)) for advice in advices), (told, advices)
+    assert any(all(piece in told for piece in advice.split(WHO)) for advice, _ in advices), (told, advices)
 
 
 def test_the_clouds_words_are_there():
