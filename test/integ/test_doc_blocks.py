@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from conftest import CREDFRESH, LOCALCLOUD, REPO, WITNESS
+from node_examples import node_examples, unmarked
 from test_docs import ELSEWHERE
 
 PAGES = sorted(path for path in [*REPO.glob("*.md"), *(REPO / "docs").rglob("*.md"), *(REPO / "examples").glob("*.md"),
@@ -135,6 +136,15 @@ def test_the_first_example_works_with_an_ordinary_role(name):
     """A role allows sessions of one hour unless its administrator raised the maximum."""
     text = (REPO / name).read_text()
     assert "role_arn" in text and not re.search(r"\bduration:", text)
+
+
+def test_configurations_for_nodes_are_marked():
+    """So that test/real/test_systemd.py starts the unit with each. None may ask systemctl, which refuses the unit's user."""
+    assert not list(unmarked(REPO))
+    found = dict(node_examples(REPO))
+    assert {"README.md", "docs/migrate/cron.md", "examples/node.yaml", "systemd/examples/credfresh.yaml"} <= {
+        name.partition("#")[0] for name in found}
+    assert not [name for name, text in found.items() if "systemctl, " in text]
 
 
 # ---- programs ----
