@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # bash completion of credfresh: made by credfresh-gen from the grammar of the command line.
 
-_credfresh_commands='run once status rotate forget wait reload quit check doctor inspect exec env get image-credential-provider oidc reference completion version help'
+_credfresh_commands='run once status rotate forget wait reload quit init check doctor inspect exec env get image-credential-provider oidc reference completion version help'
 
 # _credfresh_command COMMAND: its options, and what its arguments are.
 _credfresh_command()
@@ -38,6 +38,10 @@ _credfresh_command()
     quit)
         options='--config --socket --help'
         arguments=''
+        ;;
+    init)
+        options='--audience --name --output --sidecar --node --secret --role-arn --region --tenant-id --client-id --scope --auth-url --application-credential-id --registry --token-url --image --service-account --help'
+        arguments='aws|gcp|azure|openstack|registry|oauth'
         ;;
     check)
         options='--config --online --json --strict --help'
@@ -85,7 +89,7 @@ _credfresh_command()
         ;;
     help)
         options='--help'
-        arguments='run|once|status|rotate|forget|wait|reload|quit|check|doctor|inspect|exec|env|get|image-credential-provider|oidc|reference|completion|version|help VERB'
+        arguments='run|once|status|rotate|forget|wait|reload|quit|init|check|doctor|inspect|exec|env|get|image-credential-provider|oidc|reference|completion|version|help VERB'
         ;;
     *) return 1 ;;
     esac
@@ -95,34 +99,16 @@ _credfresh_command()
 _credfresh_value()
 {
     case $1 in
-    'run --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'run --log-level') value='error|warn|info|debug' ;;
     'run --log-format') value='text|json' ;;
-    'once --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'once --log-level') value='error|warn|info|debug' ;;
     'once --log-format') value='text|json' ;;
-    'status --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'rotate --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'forget --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'wait --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'reload --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'quit --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'check --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'doctor --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'inspect --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'exec --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
+    'init --output' | 'init -o') value='FILE' ;;
+    'init --service-account') value='EMAIL' ;;
     'exec --log-level') value='error|warn|info|debug' ;;
     'exec --log-format') value='text|json' ;;
     'env --format') value='sh|env|json' ;;
-    'env --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'get --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'image-credential-provider --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'oidc --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     'reference --format') value='markdown|man' ;;
-    'reference --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'completion --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'version --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
-    'help --to') value='[s3@REGION:|blob:|gcs:]URL' ;;
     *' -c' | *' --config') value=FILE ;;
     *' -s' | *' --socket') value=SOCKET ;;
     *' --reason') value=TEXT ;;
@@ -146,7 +132,17 @@ _credfresh_value()
     *' --jwks-path') value=PATH ;;
     *' --to') value=[s3@REGION:|blob:|gcs:]URL ;;
     *' --ca-file') value=FILE ;;
-    *' --output') value=DIR ;;
+    *' -o' | *' --output') value=DIR ;;
+    *' --role-arn') value=ARN ;;
+    *' --region') value=REGION ;;
+    *' --tenant-id') value=UUID ;;
+    *' --client-id') value=UUID ;;
+    *' --scope') value=SCOPE ;;
+    *' --auth-url') value=URL ;;
+    *' --application-credential-id') value=ID ;;
+    *' --registry') value=HOST ;;
+    *' --token-url') value=URL ;;
+    *' --image') value=IMAGE ;;
     *' --service-account') value=NAMESPACE/NAME ;;
     *' --log-level') value=LEVEL ;;
     *' --log-format') value=FORMAT ;;

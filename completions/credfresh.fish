@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # fish completion of credfresh: made by credfresh-gen from the grammar of the command line.
 
-set -g __credfresh_with_value -c --config -s --socket --reason --timeout --audience --field --format --name --trust-policy --federated-credential --pool-provider -d --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --to --ca-file --output --service-account --log-level --log-format
+set -g __credfresh_with_value -c --config -s --socket --reason --timeout --audience --field --format --name --trust-policy --federated-credential --pool-provider -d --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --to --ca-file -o --output --role-arn --region --tenant-id --client-id --scope --auth-url --application-credential-id --registry --token-url --image --service-account --log-level --log-format
 
 # Whether the line's command is one of those given.
 function __credfresh_is
@@ -53,13 +53,13 @@ complete -c credfresh -n '__credfresh_is run' -s h -l help -d 'print this comman
 
 complete -c credfresh -n '__credfresh_at 0' -a once -d 'get and publish every credential once, run the hooks, exit'
 complete -c credfresh -n '__credfresh_is once' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
-complete -c credfresh -n '__credfresh_is once' -l timeout -x -d 'the longest time to take, such as 90s'
+complete -c credfresh -n '__credfresh_is once' -l timeout -x -d 'the longest time to take, such as 90s; default: 60s'
 complete -c credfresh -n '__credfresh_is once' -l log-level -x -a 'error warn info debug' -d 'the least important events to log; default: $CREDFRESH_LOG_LEVEL, else the configuration\'s'
 complete -c credfresh -n '__credfresh_is once' -l log-format -x -a 'text json' -d 'the format of the log; default: $CREDFRESH_LOG_FORMAT, else the configuration\'s'
 complete -c credfresh -n '__credfresh_is once' -s h -l help -d 'print this command\'s usage'
 
 complete -c credfresh -n '__credfresh_at 0' -a status -d 'show the state of the running agent'
-complete -c credfresh -n '__credfresh_is status' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
+complete -c credfresh -n '__credfresh_is status' -s c -l config -r -F -d 'the configuration that names the control socket'
 complete -c credfresh -n '__credfresh_is status' -s s -l socket -r -F -d 'the control socket of the running agent; default: $CREDFRESH_SOCKET, else the configuration\'s'
 complete -c credfresh -n '__credfresh_is status' -l json -d 'print JSON'
 complete -c credfresh -n '__credfresh_is status' -l watch -d 'repeat every second; q ends it'
@@ -69,7 +69,7 @@ complete -c credfresh -n '__credfresh_is status' -s h -l help -d 'print this com
 complete -c credfresh -n '__credfresh_is status' -x -a '(__credfresh_names)'
 
 complete -c credfresh -n '__credfresh_at 0' -a rotate -d 'renew credentials now, at most once per reason'
-complete -c credfresh -n '__credfresh_is rotate' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
+complete -c credfresh -n '__credfresh_is rotate' -s c -l config -r -F -d 'the configuration that names the control socket'
 complete -c credfresh -n '__credfresh_is rotate' -s s -l socket -r -F -d 'the control socket of the running agent; default: $CREDFRESH_SOCKET, else the configuration\'s'
 complete -c credfresh -n '__credfresh_is rotate' -l all -d 'all credentials'
 complete -c credfresh -n '__credfresh_is rotate' -l reason -x -d 'renew at most once for this reason'
@@ -82,21 +82,42 @@ complete -c credfresh -n '__credfresh_is forget' -s h -l help -d 'print this com
 complete -c credfresh -n '__credfresh_is forget' -x -a '(__credfresh_names)'
 
 complete -c credfresh -n '__credfresh_at 0' -a wait -d 'wait until credentials are published and valid'
-complete -c credfresh -n '__credfresh_is wait' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
+complete -c credfresh -n '__credfresh_is wait' -s c -l config -r -F -d 'the configuration that names the control socket'
 complete -c credfresh -n '__credfresh_is wait' -s s -l socket -r -F -d 'the control socket of the running agent; default: $CREDFRESH_SOCKET, else the configuration\'s'
-complete -c credfresh -n '__credfresh_is wait' -l timeout -x -d 'the longest time to take, such as 90s'
+complete -c credfresh -n '__credfresh_is wait' -l timeout -x -d 'the longest time to take, such as 90s; default: 30s'
 complete -c credfresh -n '__credfresh_is wait' -s h -l help -d 'print this command\'s usage'
 complete -c credfresh -n '__credfresh_is wait' -x -a '(__credfresh_names)'
 
 complete -c credfresh -n '__credfresh_at 0' -a reload -d 'make the running agent reload its configuration'
-complete -c credfresh -n '__credfresh_is reload' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
+complete -c credfresh -n '__credfresh_is reload' -s c -l config -r -F -d 'the configuration that names the control socket'
 complete -c credfresh -n '__credfresh_is reload' -s s -l socket -r -F -d 'the control socket of the running agent; default: $CREDFRESH_SOCKET, else the configuration\'s'
 complete -c credfresh -n '__credfresh_is reload' -s h -l help -d 'print this command\'s usage'
 
 complete -c credfresh -n '__credfresh_at 0' -a quit -d 'make the running agent exit'
-complete -c credfresh -n '__credfresh_is quit' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
+complete -c credfresh -n '__credfresh_is quit' -s c -l config -r -F -d 'the configuration that names the control socket'
 complete -c credfresh -n '__credfresh_is quit' -s s -l socket -r -F -d 'the control socket of the running agent; default: $CREDFRESH_SOCKET, else the configuration\'s'
 complete -c credfresh -n '__credfresh_is quit' -s h -l help -d 'print this command\'s usage'
+
+complete -c credfresh -n '__credfresh_at 0' -a init -d 'write a first configuration, and what the cluster needs for it'
+complete -c credfresh -n '__credfresh_is init' -l audience -x -d 'the audience of the token; at Google Cloud, the full name of the pool\'s provider'
+complete -c credfresh -n '__credfresh_is init' -l name -x -a '(__credfresh_names)' -d 'the name of the credential, and of the program that uses it; default: app'
+complete -c credfresh -n '__credfresh_is init' -s o -l output -r -F -d 'write to the new FILE, and for pods to a second one, which ends in -kubernetes.yaml; default: print the configuration alone'
+complete -c credfresh -n '__credfresh_is init' -l sidecar -d 'for a container next to a program; the default'
+complete -c credfresh -n '__credfresh_is init' -l node -d 'for the systemd unit of a machine'
+complete -c credfresh -n '__credfresh_is init' -l secret -d 'for a pod that keeps a Secret of the cluster fresh'
+complete -c credfresh -n '__credfresh_is init' -l role-arn -x -d 'the role of AWS'
+complete -c credfresh -n '__credfresh_is init' -l region -x -d 'the region of AWS or OpenStack'
+complete -c credfresh -n '__credfresh_is init' -l tenant-id -x -d 'the tenant of Azure'
+complete -c credfresh -n '__credfresh_is init' -l client-id -x -d 'the managed identity of Azure'
+complete -c credfresh -n '__credfresh_is init' -l scope -x -d 'the scope of the access token'
+complete -c credfresh -n '__credfresh_is init' -l auth-url -x -d 'the URL of Keystone'
+complete -c credfresh -n '__credfresh_is init' -l application-credential-id -x -d 'the application credential of OpenStack'
+complete -c credfresh -n '__credfresh_is init' -l registry -x -d 'the registry, of whose cloud the other options are; default: one of ECR'
+complete -c credfresh -n '__credfresh_is init' -l token-url -x -d 'the token endpoint of the OAuth 2 server'
+complete -c credfresh -n '__credfresh_is init' -l image -x -d 'the image of credfresh in your registry'
+complete -c credfresh -n '__credfresh_is init' -l service-account -x -d 'the service account of Google Cloud to impersonate'
+complete -c credfresh -n '__credfresh_is init' -s h -l help -d 'print this command\'s usage'
+complete -c credfresh -n '__credfresh_is init; and __credfresh_at 1' -x -a 'aws gcp azure openstack registry oauth'
 
 complete -c credfresh -n '__credfresh_at 0' -a check -d 'check the configuration; --online also does every exchange'
 complete -c credfresh -n '__credfresh_is check' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
@@ -110,8 +131,8 @@ complete -c credfresh -n '__credfresh_at 0' -a doctor -d 'diagnose everything ar
 complete -c credfresh -n '__credfresh_is doctor' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
 complete -c credfresh -n '__credfresh_is doctor' -s s -l socket -r -F -d 'the control socket of the running agent; default: $CREDFRESH_SOCKET, else the configuration\'s'
 complete -c credfresh -n '__credfresh_is doctor' -l json -d 'print JSON'
-complete -c credfresh -n '__credfresh_is doctor' -l timeout -x -d 'the longest time to take, such as 90s'
-complete -c credfresh -n '__credfresh_is doctor' -s v -l verbose -d 'the libraries and their versions, too'
+complete -c credfresh -n '__credfresh_is doctor' -l timeout -x -d 'the longest time to take, such as 90s; default: 30s'
+complete -c credfresh -n '__credfresh_is doctor' -s v -l verbose -d 'show what is well and notes, too'
 complete -c credfresh -n '__credfresh_is doctor' -l offline -d 'send nothing to any server'
 complete -c credfresh -n '__credfresh_is doctor' -l trust-policy -r -F -d 'the role\'s trust policy, as `aws iam get-role` prints it'
 complete -c credfresh -n '__credfresh_is doctor' -l federated-credential -r -F -d 'Azure\'s federated credentials, as `az ... federated-credential` prints them'
@@ -126,7 +147,7 @@ complete -c credfresh -n '__credfresh_is inspect; and __credfresh_at 1' -r -F
 
 complete -c credfresh -n '__credfresh_at 0' -a exec -d 'run a command with credentials that are kept fresh'
 complete -c credfresh -n '__credfresh_is exec' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
-complete -c credfresh -n '__credfresh_is exec' -l timeout -x -d 'the longest time to take, such as 90s'
+complete -c credfresh -n '__credfresh_is exec' -l timeout -x -d 'the longest time to take, such as 90s; default: 60s'
 complete -c credfresh -n '__credfresh_is exec' -l name -x -a '(__credfresh_names)' -d 'a credential to use; can be repeated'
 complete -c credfresh -n '__credfresh_is exec' -l log-level -x -a 'error warn info debug' -d 'the least important events to log; default: $CREDFRESH_LOG_LEVEL, else the configuration\'s'
 complete -c credfresh -n '__credfresh_is exec' -l log-format -x -a 'text json' -d 'the format of the log; default: $CREDFRESH_LOG_FORMAT, else the configuration\'s'
@@ -137,14 +158,14 @@ complete -c credfresh -n '__credfresh_is exec; and not __credfresh_at 1' -F
 
 complete -c credfresh -n '__credfresh_at 0' -a env -d 'print the variables that point SDKs at a credential'
 complete -c credfresh -n '__credfresh_is env' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
-complete -c credfresh -n '__credfresh_is env' -l format -x -a 'sh env json' -d 'the format of the output'
+complete -c credfresh -n '__credfresh_is env' -l format -x -a 'sh env json' -d 'the format of the output; default: sh'
 complete -c credfresh -n '__credfresh_is env' -s h -l help -d 'print this command\'s usage'
 complete -c credfresh -n '__credfresh_is env; and __credfresh_at 1' -x -a '(__credfresh_names)'
 
 complete -c credfresh -n '__credfresh_at 0' -a get -d 'print a credential as the plugin of an SDK or of kubectl'
-complete -c credfresh -n '__credfresh_is get' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
+complete -c credfresh -n '__credfresh_is get' -s c -l config -r -F -d 'exchange by this configuration, without an agent'
 complete -c credfresh -n '__credfresh_is get' -s s -l socket -r -F -d 'the control socket of the running agent; default: $CREDFRESH_SOCKET, else the configuration\'s'
-complete -c credfresh -n '__credfresh_is get' -l timeout -x -d 'the longest time to take, such as 90s'
+complete -c credfresh -n '__credfresh_is get' -l timeout -x -d 'the longest time to take, such as 90s; default: 4s, with -c 25s'
 complete -c credfresh -n '__credfresh_is get' -l field -x -d 'the value of the credential that is the token'
 complete -c credfresh -n '__credfresh_is get' -s h -l help -d 'print this command\'s usage'
 complete -c credfresh -n '__credfresh_is get; and __credfresh_at 1' -x -a 'aws gcp kube token'
@@ -175,7 +196,7 @@ complete -c credfresh -n '__credfresh_is oidc' -l claims-supported -d 'list the 
 complete -c credfresh -n '__credfresh_is oidc' -l certificates -d 'publish a certificate with each key, for Ceph'
 complete -c credfresh -n '__credfresh_is oidc' -l to -x -a '[s3@REGION: blob: gcs:]URL' -d 'the bucket or container for the documents; default: the last one'
 complete -c credfresh -n '__credfresh_is oidc' -l ca-file -r -F -d 'certificates (PEM) to trust instead of the system\'s'
-complete -c credfresh -n '__credfresh_is oidc' -l output -x -a '(__fish_complete_directories)' -d 'directory of the files for the clouds'
+complete -c credfresh -n '__credfresh_is oidc' -s o -l output -x -a '(__fish_complete_directories)' -d 'directory of the files for the clouds'
 complete -c credfresh -n '__credfresh_is oidc' -l service-account -x -d 'a service account that a cloud trusts; can be repeated'
 complete -c credfresh -n '__credfresh_is oidc' -l replace -d 'replace keys that are not known here, or documents of another issuer'
 complete -c credfresh -n '__credfresh_is oidc' -l confirm -d 'every signer uses the new key now'
@@ -185,11 +206,11 @@ complete -c credfresh -n '__credfresh_is oidc' -s h -l help -d 'print this comma
 complete -c credfresh -n '__credfresh_is oidc; and __credfresh_at 1' -x -a 'init rotate publish manifests status'
 
 complete -c credfresh -n '__credfresh_at 0' -a reference -d 'print the configuration reference'
-complete -c credfresh -n '__credfresh_is reference' -l format -x -a 'markdown man' -d 'the format of the output'
+complete -c credfresh -n '__credfresh_is reference' -l format -x -a 'markdown man' -d 'the format of the output; default: markdown'
 complete -c credfresh -n '__credfresh_is reference' -s h -l help -d 'print this command\'s usage'
 
 complete -c credfresh -n '__credfresh_at 0' -a completion -d 'print a shell\'s completion script, or the credentials\' names'
-complete -c credfresh -n '__credfresh_is completion' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
+complete -c credfresh -n '__credfresh_is completion' -s c -l config -r -F -d 'the configuration that names the control socket'
 complete -c credfresh -n '__credfresh_is completion' -s s -l socket -r -F -d 'the control socket of the running agent; default: $CREDFRESH_SOCKET, else the configuration\'s'
 complete -c credfresh -n '__credfresh_is completion' -s h -l help -d 'print this command\'s usage'
 complete -c credfresh -n '__credfresh_is completion; and __credfresh_at 1' -x -a 'bash zsh fish names'
@@ -200,5 +221,5 @@ complete -c credfresh -n '__credfresh_is version' -s h -l help -d 'print this co
 
 complete -c credfresh -n '__credfresh_at 0' -a help -d 'list the commands, or explain one'
 complete -c credfresh -n '__credfresh_is help' -s h -l help -d 'print this command\'s usage'
-complete -c credfresh -n '__credfresh_is help; and __credfresh_at 1' -x -a 'run once status rotate forget wait reload quit check doctor inspect exec env get image-credential-provider oidc reference completion version help'
+complete -c credfresh -n '__credfresh_is help; and __credfresh_at 1' -x -a 'run once status rotate forget wait reload quit init check doctor inspect exec env get image-credential-provider oidc reference completion version help'
 complete -c credfresh -n '__credfresh_is help; and __credfresh_at 2' -x

@@ -138,10 +138,14 @@ static void add_commands(struct cfr_str *out)
 static void add_own_values(const struct cfr_cli_command *c, struct cfr_str *out)
 {
     for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
-        struct cfr_gen_completion_word value = cfr_gen_completion_value(c, o);
+        const struct cfr_cli_part *p = cfr_cli_part_of(c, o);
 
-        if (cfr_gen_completion_is_choice(&value))
-            cfr_str_addf(out, "    '%s --%s') value='%s' ;;\n", c->name, o->name, value.text);
+        if (p == NULL || p->word == NULL)
+            continue;
+        cfr_str_addf(out, "    '%s --%s'", c->name, o->name);
+        if (o->brief)
+            cfr_str_addf(out, " | '%s -%c'", c->name, o->letter);
+        cfr_str_addf(out, ") value='%s' ;;\n", cfr_gen_completion_value(c, o).text);
     }
 }
 

@@ -77,7 +77,7 @@ static void add_option(struct cfr_str *out, const struct cfr_cli_command *c, con
         add_action(out, &value);
     }
     cfr_str_addz(out, " -d ");
-    cfr_gen_completion_quote(out, o->summary, QUOTE);
+    cfr_gen_completion_quote(out, cfr_cli_summary_of(c, o), QUOTE);
     cfr_str_addz(out, "\n");
 }
 

@@ -54,7 +54,7 @@ static void add_spec(struct cfr_str *out, const struct cfr_cli_command *c, const
         cfr_str_addf(&spec, "-%c%s", o->letter, o->value != NULL ? "+" : "");
     else
         cfr_str_addf(&spec, "--%s%s", o->name, o->value != NULL ? "=" : "");
-    cfr_str_addf(&spec, "[%s]", o->summary);
+    cfr_str_addf(&spec, "[%s]", cfr_cli_summary_of(c, o));
     if (o->value != NULL) {
         struct cfr_gen_completion_word value = cfr_gen_completion_value(c, o);
 

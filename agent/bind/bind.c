@@ -120,13 +120,32 @@ static bool wants(struct cfr_config_diagnostics *ps, const struct cfr_field *f, 
     return false;
 }
 
+/* What `credfresh init` writes for a value that it was not given; the rest of it says what to write. */
+static bool is_placeholder(struct cfr_config_diagnostics *ps, const struct cfr_field *f,
+                           const struct cfr_yaml_node *value, const struct scope *scope)
+{
+    static const char mark[] = "REPLACE-ME";
+    struct cfr_view words = value->text;
+
+    if (!cfr_view_starts(words, mark))
+        return false;
+    words.p += sizeof mark - 1;
+    words.n -= sizeof mark - 1;
+    if (cfr_view_starts(words, " with ") && cfr_view_printable(words))
+        problem(ps, scope, value->line, f->key, "REPLACE-ME is a placeholder; write %.*s",
+                (int)(words.n - strlen(" with ")), words.p + strlen(" with "));
+    else
+        problem(ps, scope, value->line, f->key, "REPLACE-ME is a placeholder; write the value");
+    return true;
+}
+
 static bool bind_scalar(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                         void *node, const struct scope *scope)
 {
     struct cfr_err err = {0};
     int rc;
 
-    if (!wants(ps, f, value, CFR_YAML_SCALAR, scope))
+    if (!wants(ps, f, value, CFR_YAML_SCALAR, scope) || is_placeholder(ps, f, value, scope))
         return false;
     rc = cfr_field_store(f, node, value->text, value->quoted, &err);
     if (rc == CFR_E_NOMEM)
@@ -167,6 +186,8 @@ static char *copy_text(struct cfr_config_diagnostics *ps, const struct cfr_field
         problem(ps, scope, value->line, f->key, "text is wanted in it, not %s", kind_name(value->kind));
         return NULL;
     }
+    if (is_placeholder(ps, f, value, scope))
+        return NULL;
     if (cfr_yaml_is_null(value)) {
         problem(ps, scope, value->line, f->key, "something in it has no value; write \"\" if empty text is meant");
         return NULL;

@@ -43,6 +43,13 @@ bool cfr_cli_takes(const struct cfr_cli_command *c, const struct cfr_cli_option 
     return o->letter == 'h' || cfr_cli_part_of(c, o) != NULL;
 }
 
+const char *cfr_cli_summary_of(const struct cfr_cli_command *c, const struct cfr_cli_option *o)
+{
+    const struct cfr_cli_part *p = cfr_cli_part_of(c, o);
+
+    return p != NULL && p->summary != NULL ? p->summary : o->summary;
+}
+
 bool cfr_cli_runs_program(const struct cfr_cli_command *c)
 {
     const struct cfr_cli_part *p = c->parts;

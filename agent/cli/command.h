@@ -30,7 +30,6 @@ struct cfr_cli_oidc_options {
     const char *token_life;
     const char *settle;
     const char *signer_lag;
-    const char *output;
     struct cfr_cli_names service_accounts; /* of each --service-account */
     const char *signing_key;
     const char *public_key;
@@ -43,6 +42,23 @@ struct cfr_cli_oidc_options {
     bool confirm;
     bool only_continue;
     bool recount;
+};
+
+/* The options of `init`; NULL was not given. */
+struct cfr_cli_init_options {
+    bool sidecar;
+    bool node;
+    bool secret;
+    const char *role_arn;
+    const char *region;
+    const char *tenant_id;
+    const char *client_id;
+    const char *scope;
+    const char *auth_url;
+    const char *application_credential_id;
+    const char *registry;
+    const char *token_url;
+    const char *image;
 };
 
 /* A parsed command line; each command uses a part of it. */
@@ -72,7 +88,9 @@ struct cfr_cli_options {
     const char *trust_policy; /* files of the cloud's side, for doctor; NULL = none */
     const char *federated_credential;
     const char *pool_provider;
+    const char *output; /* a directory of oidc, a file of init */
     struct cfr_cli_oidc_options oidc;
+    struct cfr_cli_init_options init;
     int64_t timeout_ms;         /* -1 = not given */
     struct cfr_cli_names names; /* of each --name */
     char **args;                /* the arguments that are no options */
@@ -157,6 +175,8 @@ const struct cfr_cli_verb *cfr_cli_find_verb(const struct cfr_cli_command *c, co
 /* The part of C for the option O; NULL if C has no such option. */
 const struct cfr_cli_part *cfr_cli_part_of(const struct cfr_cli_command *c, const struct cfr_cli_option *o);
 bool cfr_cli_takes(const struct cfr_cli_command *c, const struct cfr_cli_option *o);
+/* What the option O does as one of C. */
+const char *cfr_cli_summary_of(const struct cfr_cli_command *c, const struct cfr_cli_option *o);
 /* True if options end at the first argument of C, because that is a program. */
 bool cfr_cli_runs_program(const struct cfr_cli_command *c);
 

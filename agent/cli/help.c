@@ -86,11 +86,12 @@ static bool is_shown(const struct cfr_cli_command *c, const struct cfr_cli_verb 
 static void print_option(const struct cfr_cli_command *c, const struct cfr_cli_option *o, FILE *to)
 {
     const struct cfr_cli_part *p = cfr_cli_part_of(c, o);
+    const char *value = o->value == NULL ? "" : p != NULL && p->word != NULL ? p->word : o->value;
     int column = fprintf(to, "  %c%c%c --%s%s%s", o->brief ? '-' : ' ', o->brief ? o->letter : ' ',
-                         o->brief ? ',' : ' ', o->name, o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
+                         o->brief ? ',' : ' ', o->name, value[0] != '\0' ? " " : "", value);
 
     (void)fprintf(to, "%s%*s", column >= 28 ? "\n" : "", column >= 28 ? 28 : 28 - column, "");
-    print_text(p != NULL && p->summary != NULL ? p->summary : o->summary, 28, to);
+    print_text(cfr_cli_summary_of(c, o), 28, to);
 }
 
 /* The pages of the words that the first argument of C can be. */

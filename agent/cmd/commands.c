@@ -22,6 +22,7 @@ static const struct {
 } runners[] = {
     {"run", cfr_cmd_run},
     {"once", cfr_cmd_once},
+    {"init", cfr_cmd_init},
     {"check", cfr_doctor_run_selection},
     {"doctor", cfr_doctor_run},
     {"status", cfr_cmd_status},

@@ -14,6 +14,7 @@ bool cfr_cmd_log_options(const struct cfr_cli_options *o, struct cfr_daemon_opti
 
 int cfr_cmd_run(const struct cfr_cli_options *o);
 int cfr_cmd_once(const struct cfr_cli_options *o);
+int cfr_cmd_init(const struct cfr_cli_options *o);
 int cfr_cmd_status(const struct cfr_cli_options *o);
 int cfr_cmd_rotate(const struct cfr_cli_options *o);
 int cfr_cmd_forget(const struct cfr_cli_options *o);

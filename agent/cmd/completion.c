@@ -70,7 +70,7 @@ int cfr_cmd_completion(const struct cfr_cli_options *o)
         return print_names(o);
     for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
         if (strcmp(what, shells[i]) == 0)
-            (void)cfr_cmd_print_page(what, &status);
+            status = cfr_cmd_print_page(what);
     }
     if (status == CFR_EXIT_USAGE)
         cfr_cli_complain("unknown shell \"%s\": use bash, zsh, fish or names", what);

@@ -465,10 +465,10 @@ static int check_options(const struct cfr_cli_options *o, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_USAGE, "publish alone takes --to, --name, --config, --ca-file and --timeout");
     if (d->replace && !init && !rotates && !publishes)
         return cfr_err_set(err, CFR_E_USAGE, "only init, rotate and publish take --replace");
-    if (!manifests_too && (d->output != NULL || d->service_accounts.count != 0 || o->audience != NULL || o->offline))
+    if (!manifests_too && (o->output != NULL || d->service_accounts.count != 0 || o->audience != NULL || o->offline))
         return cfr_err_set(err, CFR_E_USAGE,
                            "manifests alone takes --output, --service-account, --audience and --offline");
-    if (manifests_too && (d->output == NULL || d->output[0] != '/'))
+    if (manifests_too && (o->output == NULL || o->output[0] != '/'))
         return cfr_err_set(err, CFR_E_USAGE,
                            "manifests needs --output with an absolute path, the directory to write to");
     if (d->directory == NULL || d->directory[0] == '\0')

@@ -70,9 +70,9 @@ int cfr_cmd_oidc_manifests(const struct cfr_cli_options *o, const struct cfr_oid
 
         more = cfr_oidc_manifest_write(&in, n, name, &text, &mode, &rc, err);
         if (more && rc == 0)
-            rc = write_one(o->oidc.output, name, mode, cfr_str_view(&text), &changed, err);
+            rc = write_one(o->output, name, mode, cfr_str_view(&text), &changed, err);
         if (changed)
-            (void)printf("%s/%s\n", o->oidc.output, name);
+            (void)printf("%s/%s\n", o->output, name);
         cfr_str_free(&text);
     }
     return rc;

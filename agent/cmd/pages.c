@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Checked-in pages and completion scripts, which the build compresses and embeds (cmake/embed.py). */
+/* Checked-in pages, completion scripts and templates, which the build compresses and embeds (cmake/embed.py). */
 #include "agent/cmd/pages_private.h"
 
 #include "agent/cli/command.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* In the order in which agent/cmd/CMakeLists.txt names their files. */
-static const char *const names[] = {"markdown", "man", "bash", "zsh", "fish"};
+static const char *const names[] = {"markdown", "man", "bash", "zsh", "fish", "init"};
 #define PAGES (sizeof names / sizeof names[0])
 
 static const unsigned char packed[] = {
@@ -44,26 +45,34 @@ static bool expand(unsigned char *out, size_t size)
     return done == size;
 }
 
-bool cfr_cmd_print_page(const char *name, int *status)
+char *cfr_cmd_page(const char *name)
 {
     size_t wanted = 0;
     size_t begin = 0;
-    size_t size = 0;
+    size_t all = 0;
     unsigned char *out;
-    bool good;
 
     while (wanted < PAGES && strcmp(name, names[wanted]) != 0)
         wanted++;
-    if (wanted == PAGES)
-        return false;
     for (size_t i = 0; i < PAGES; i++) {
-        size += page_size(i);
+        all += page_size(i);
         begin += i < wanted ? page_size(i) : 0;
     }
-    out = malloc(size);
-    good = out != NULL && expand(out, size) && fwrite(out + begin, 1, page_size(wanted), stdout) == page_size(wanted) &&
-           fflush(stdout) == 0;
-    free(out);
-    *status = good ? CFR_EXIT_OK : CFR_EXIT_FAILED;
-    return true;
+    out = wanted < PAGES ? malloc(all + 1) : NULL;
+    if (out == NULL || !expand(out, all)) {
+        free(out);
+        return NULL;
+    }
+    memmove(out, out + begin, page_size(wanted));
+    out[page_size(wanted)] = '\0';
+    return (char *)out;
+}
+
+int cfr_cmd_print_page(const char *name)
+{
+    char *page = cfr_cmd_page(name);
+    bool good = page != NULL && fputs(page, stdout) >= 0 && fflush(stdout) == 0;
+
+    free(page);
+    return good ? CFR_EXIT_OK : CFR_EXIT_FAILED;
 }

@@ -9,9 +9,9 @@
 int cfr_cmd_reference(const struct cfr_cli_options *o)
 {
     const char *format = o->format != NULL ? o->format : "markdown";
-    int status = CFR_EXIT_USAGE;
 
-    if ((strcmp(format, "markdown") != 0 && strcmp(format, "man") != 0) || !cfr_cmd_print_page(format, &status))
-        cfr_cli_complain("unknown format \"%s\": use markdown or man", format);
-    return status;
+    if (strcmp(format, "markdown") == 0 || strcmp(format, "man") == 0)
+        return cfr_cmd_print_page(format);
+    cfr_cli_complain("unknown format \"%s\": use markdown or man", format);
+    return CFR_EXIT_USAGE;
 }
