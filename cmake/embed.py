@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """embed.py TO FROM...: writes the text files FROM as the elements of a C array, compressed as one for agent/cmd/pages.c:
-much of one page is in the others, too.
+much of one page is in the others, too. Files with commas between them are one text.
 
 First four bytes for the size of each text, least first. Then tokens: a byte below 128 precedes that many literal bytes and
 one more; in any other one, bits 0 to 5 are the length of a copy, less 4, and bit 6 is bit 16 of the distance back to its
@@ -40,9 +40,11 @@ def tokens(data):
 
 
 texts = []
-for path in sys.argv[2:]:
-    with open(path, "rb") as file:
-        texts.append(file.read())
+for paths in sys.argv[2:]:
+    texts.append(b"")
+    for path in paths.split(","):
+        with open(path, "rb") as file:
+            texts[-1] += file.read()
 packed = b"".join(len(text).to_bytes(4, "little") for text in texts) + b"".join(tokens(b"".join(texts)))
 with open(sys.argv[1], "w", encoding="ascii") as file:
     for i in range(0, len(packed), 20):

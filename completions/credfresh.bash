@@ -77,7 +77,7 @@ _credfresh_command()
         ;;
     reference)
         options='--format --help'
-        arguments=''
+        arguments='KEY'
         ;;
     completion)
         options='--config --socket --help'

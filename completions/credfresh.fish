@@ -205,9 +205,10 @@ complete -c credfresh -n '__credfresh_is oidc' -l recount -d 'begin a waiting ti
 complete -c credfresh -n '__credfresh_is oidc' -s h -l help -d 'print this command\'s usage'
 complete -c credfresh -n '__credfresh_is oidc; and __credfresh_at 1' -x -a 'init rotate publish manifests status'
 
-complete -c credfresh -n '__credfresh_at 0' -a reference -d 'print the configuration reference'
+complete -c credfresh -n '__credfresh_at 0' -a reference -d 'print the configuration reference, or what a key means'
 complete -c credfresh -n '__credfresh_is reference' -l format -x -a 'markdown man' -d 'the format of the output; default: markdown'
 complete -c credfresh -n '__credfresh_is reference' -s h -l help -d 'print this command\'s usage'
+complete -c credfresh -n '__credfresh_is reference; and __credfresh_at 1' -x
 
 complete -c credfresh -n '__credfresh_at 0' -a completion -d 'print a shell\'s completion script, or the credentials\' names'
 complete -c credfresh -n '__credfresh_is completion' -s c -l config -r -F -d 'the configuration that names the control socket'

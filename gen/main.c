@@ -11,12 +11,19 @@
 
 #define PAGE_MAX 1048576
 
+/* The names of the pages of the reference. */
+static void list_pages(struct cfr_str *out)
+{
+    for (size_t i = 0; cfr_gen_reference_page(i) != NULL; i++)
+        cfr_str_addf(out, "%s\n", cfr_gen_reference_page(i));
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*write)(struct cfr_str *out);
-    } pages[] = {{"markdown", cfr_gen_reference_markdown},
+    } files[] = {{"pages", list_pages},
                  {"man", cfr_gen_reference_man},
                  {"bash", cfr_gen_completion_bash},
                  {"zsh", cfr_gen_completion_zsh},
@@ -27,12 +34,16 @@ int main(int argc, char **argv)
     cfr_hook_register();
     cfr_publish_register();
     cfr_source_register();
-    for (size_t i = 0; argc == 2 && i < sizeof pages / sizeof pages[0]; i++) {
-        if (strcmp(argv[1], pages[i].name) == 0)
-            pages[i].write(&page);
+    for (size_t i = 0; argc == 2 && i < sizeof files / sizeof files[0]; i++) {
+        if (strcmp(argv[1], files[i].name) == 0)
+            files[i].write(&page);
+    }
+    for (size_t i = 0; argc == 2 && cfr_gen_reference_page(i) != NULL; i++) {
+        if (strcmp(argv[1], cfr_gen_reference_page(i)) == 0)
+            cfr_gen_reference_markdown(&page, i);
     }
     if (page.len == 0) {
-        (void)fputs("usage: credfresh-gen markdown|man|bash|zsh|fish\n", stderr);
+        (void)fputs("usage: credfresh-gen pages|PAGE|man|bash|zsh|fish\n", stderr);
         return 2;
     }
     good = !page.failed && fwrite(page.p, 1, page.len, stdout) == page.len && fflush(stdout) == 0;

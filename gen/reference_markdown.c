@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Configuration reference in Markdown, and the parts that its manual page shares. */
+/* Configuration reference in Markdown, split into pages by subject, and the parts that its manual page shares. */
 #include "gen/reference_private.h"
 
 #include "files/format/format.h"
@@ -7,6 +7,76 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#define INDEX   "configuration"
+#define FORMATS "formats"
+
+/* The pages below the index, which has all other sections. */
+static const struct page {
+    const char *name;
+    const char *title;
+    const char *lead;
+    const char *paths[3]; /* it has the sections of these and of what is below them */
+    bool rotates;         /* listed under "Rotate keys and CA" */
+} pages[] = {
+    {INDEX, "Configuration reference", NULL, {NULL}, false},
+    {"aws",
+     "AWS",
+     "What a token or a Secret is exchanged for at AWS.",
+     {"credentials[].exchange.aws", "credentials[].exchange.aws_container"},
+     false},
+    {"google",
+     "Google Cloud",
+     "What a token or a key is exchanged for at Google Cloud.",
+     {"credentials[].exchange.gcp"},
+     false},
+    {"azure",
+     "Azure",
+     "What a token, a certificate or a secret is exchanged for at Entra ID.",
+     {"credentials[].exchange.azure"},
+     false},
+    {"openstack",
+     "OpenStack",
+     "What a token, a password or an application credential is exchanged for at Keystone.",
+     {"credentials[].exchange.openstack"},
+     false},
+    {"oauth",
+     "OAuth servers",
+     "What a token or a client's secret is exchanged for at any OAuth server.",
+     {"credentials[].exchange.oauth"},
+     false},
+    {"publish",
+     "Publish",
+     "Where a credential is written: directories, files, profiles, Secrets, ConfigMaps.",
+     {"credentials[].publish"},
+     false},
+    {FORMATS,
+     "Formats and fields",
+     "How a credential is written, and which of its values a layout can name.",
+     {NULL},
+     false},
+    {"reload",
+     "Notify consumers",
+     "What happens after a publish, and how consumers acknowledge it.",
+     {"credentials[].reload", "credentials[].acknowledge"},
+     false},
+    {"endpoints",
+     "Serve on this machine",
+     "How programs of this machine get credentials without a file.",
+     {"endpoints", "credentials[].allow"},
+     false},
+    {"rotation",
+     "Rotate keys",
+     "How long-lived keys are created and replaced.",
+     {"credentials[].mint", "defaults.mint"},
+     true},
+    {"service-ca",
+     "Service CA",
+     "How certificates for servers are issued, and how their CA is replaced.",
+     {"service_ca", "credentials[].certificate"},
+     true},
+};
+#define PAGES (sizeof pages / sizeof pages[0])
 
 static const char *type_name(const struct cfr_field *f)
 {
@@ -143,7 +213,57 @@ void cfr_gen_reference_add_place(struct cfr_str *out, const struct cfr_gen_refer
         cfr_str_addf(out, " See `%s`.", s->path);
 }
 
-static void add_row(struct cfr_str *out, const struct cfr_gen_reference *all,
+static bool is_below(const char *path, const char *top)
+{
+    size_t n = strlen(top);
+
+    return strncmp(path, top, n) == 0 && (path[n] == '\0' || path[n] == '.' || path[n] == '[');
+}
+
+/* The page that has the section of PATH. */
+static const struct page *page_of(const char *path)
+{
+    for (size_t i = 0; i < PAGES; i++) {
+        for (size_t k = 0; k < sizeof pages[i].paths / sizeof pages[i].paths[0] && pages[i].paths[k] != NULL; k++) {
+            if (is_below(path, pages[i].paths[k]))
+                return &pages[i];
+        }
+    }
+    return &pages[0];
+}
+
+/* The link from page FROM to the section of PATH, as the anchor of its heading. */
+static void add_link(struct cfr_str *out, const struct page *from, const char *path)
+{
+    const struct page *to = page_of(path);
+
+    cfr_str_addf(out, "[`%s`](", path);
+    if (to != from)
+        cfr_str_addf(out, "%s%s.md", to == &pages[0] ? "../" : from == &pages[0] ? INDEX "/" : "", to->name);
+    cfr_str_addz(out, "#");
+    for (; *path != '\0'; path++) {
+        if (strchr(".[]", *path) == NULL)
+            cfr_str_addf(out, "%c", *path);
+    }
+    cfr_str_addz(out, ")");
+}
+
+/* Appends the section of the keys of F's mapping, if it is not on this page under its own path. */
+static void add_place(struct cfr_str *out, const struct cfr_gen_reference *all, const struct page *page,
+                      const struct cfr_gen_reference_section *parent, const struct cfr_field *f)
+{
+    const struct cfr_gen_reference_section *s = f->table != NULL ? section_of(all, f->table) : NULL;
+    char path[CFR_GEN_REFERENCE_PATH_MAX];
+
+    name_child(parent, f, path);
+    if (s == NULL || (strcmp(s->path, path) == 0 && page_of(path) == page))
+        return;
+    cfr_str_addz(out, " See ");
+    add_link(out, page, s->path);
+    cfr_str_addz(out, ".");
+}
+
+static void add_row(struct cfr_str *out, const struct cfr_gen_reference *all, const struct page *page,
                     const struct cfr_gen_reference_section *parent, const struct cfr_field *f)
 {
     const char *quote = f->type == CFR_FIELD_MODE ? "\"" : "";
@@ -157,11 +277,11 @@ static void add_row(struct cfr_str *out, const struct cfr_gen_reference *all,
     else
         cfr_str_addz(out, " | | ");
     add_cell(out, f->doc != NULL ? f->doc : "");
-    cfr_gen_reference_add_place(out, all, parent, f);
+    add_place(out, all, page, parent, f);
     cfr_str_addz(out, " |\n");
 }
 
-static void add_section(struct cfr_str *out, const struct cfr_gen_reference *all,
+static void add_section(struct cfr_str *out, const struct cfr_gen_reference *all, const struct page *page,
                         const struct cfr_gen_reference_section *s)
 {
     struct cfr_field f;
@@ -174,7 +294,7 @@ static void add_section(struct cfr_str *out, const struct cfr_gen_reference *all
         cfr_str_addf(out, "%s\n\n", s->table->doc);
     cfr_str_addz(out, "| key | value | default | meaning |\n|---|---|---|---|\n");
     for (size_t i = 0; cfr_field_at(s->table, i, &f); i++)
-        add_row(out, all, s, &f);
+        add_row(out, all, page, s, &f);
 }
 
 /* Puts the sub-tables of section I right behind it, in the order of its keys. */
@@ -243,16 +363,51 @@ const char cfr_gen_reference_notation[] =
     "other way.\n"
     "Nothing in the file is taken from the environment; a provider's table says which variables it reads.\n";
 
-void cfr_gen_reference_markdown(struct cfr_str *out)
+static void list_pages(struct cfr_str *out, bool rotates)
 {
+    for (size_t i = 1; i < PAGES; i++) {
+        if (pages[i].rotates == rotates)
+            cfr_str_addf(out, "- [%s](" INDEX "/%s.md): %s\n", pages[i].title, pages[i].name, pages[i].lead);
+    }
+}
+
+static void add_index(struct cfr_str *out)
+{
+    cfr_str_addz(out,
+                 "Every key of `credfresh.yaml`. This page and those that it lists are made from the tables that the "
+                 "parser itself uses. `credfresh reference` prints them all, `credfresh reference KEY` one key.\n\n"
+                 "Keep credentials fresh:\n\n"
+                 "- this page: the whole file, a credential, its token or Secret, image pulls, defaults\n");
+    list_pages(out, false);
+    cfr_str_addz(out, "\nRotate keys, CA and issuer:\n\n");
+    list_pages(out, true);
+    cfr_str_addz(out, "- an issuer has no keys here: `credfresh oidc` has options ([Issuer documents](oidc.md))\n\n");
+    cfr_str_addz(out, cfr_gen_reference_notation);
+}
+
+const char *cfr_gen_reference_page(size_t i)
+{
+    return i < PAGES ? pages[i].name : NULL;
+}
+
+void cfr_gen_reference_markdown(struct cfr_str *out, size_t page)
+{
+    const struct page *p = &pages[page];
     struct cfr_gen_reference all;
 
     cfr_gen_reference_collect(&all);
-    cfr_str_addz(out,
-                 "# Configuration reference\n\nThis page is made from the tables that the parser itself uses.\n\n");
-    cfr_str_addz(out, cfr_gen_reference_notation);
-    for (size_t i = 0; i < all.count; i++)
-        add_section(out, &all, &all.items[i]);
-    add_formats(out);
-    add_fields(out);
+    cfr_str_addf(out, "# %s\n\n", p->title);
+    if (page == 0)
+        add_index(out);
+    else
+        cfr_str_addf(out, "%s [%s](../" INDEX ".md) says how values are written, and lists the other pages.\n", p->lead,
+                     pages[0].title);
+    for (size_t i = 0; i < all.count; i++) {
+        if (page_of(all.items[i].path) == p)
+            add_section(out, &all, p, &all.items[i]);
+    }
+    if (strcmp(p->name, FORMATS) == 0) {
+        add_formats(out);
+        add_fields(out);
+    }
 }

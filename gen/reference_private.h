@@ -18,8 +18,12 @@ struct cfr_gen_reference {
     size_t count;
 };
 
-/* The pages. */
-void cfr_gen_reference_markdown(struct cfr_str *out);
+/* The name of page I of the reference in Markdown: the index, docs/NAME.md, then docs/configuration/NAME.md. NULL after
+ * the last. */
+const char *cfr_gen_reference_page(size_t i);
+/* Appends page PAGE, which must exist. */
+void cfr_gen_reference_markdown(struct cfr_str *out, size_t page);
+/* The manual page. */
 void cfr_gen_reference_man(struct cfr_str *out);
 
 void cfr_gen_reference_collect(struct cfr_gen_reference *all);

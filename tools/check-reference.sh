@@ -9,26 +9,51 @@ generate=$1
 credfresh=$2
 write=${3:-}
 
-# same FILE PAGE ARGUMENT...: FILE is the output of CREDFRESH_GEN PAGE, and of CREDFRESH ARGUMENT...
-same() {
-    file=$1
-    page=$2
-    shift 2
-    [ -z "$write" ] || "$generate" "$page" >"$file"
-    "$generate" "$page" | diff -u "$file" - || {
-        echo "check-reference: $file is out of date: sh tools/check-reference.sh $generate $credfresh --write"
-        bad=1
-    }
-    [ -n "$write" ] || "$credfresh" "$@" | cmp "$file" - || {
-        echo "check-reference: credfresh $* does not print $file: build it again"
+# made FILE PAGE: FILE is the output of CREDFRESH_GEN PAGE.
+made() {
+    [ -z "$write" ] || "$generate" "$2" >"$1"
+    "$generate" "$2" | diff -u "$1" - || {
+        echo "check-reference: $1 is out of date: sh tools/check-reference.sh $generate $credfresh --write"
         bad=1
     }
 }
-same docs/configuration.md markdown reference
-same docs/man/credfresh.yaml.5 man reference --format man
-same completions/credfresh.bash bash completion bash
-same completions/_credfresh zsh completion zsh
-same completions/credfresh.fish fish completion fish
+# printed FILES ARGUMENT...: CREDFRESH ARGUMENT... prints FILES, one after the other.
+printed() {
+    files=$1
+    shift
+    # shellcheck disable=SC2086 # several files
+    [ -n "$write" ] || { cat $files >"$text" && "$credfresh" "$@" | cmp "$text" -; } || {
+        echo "check-reference: credfresh $* does not print $files: build it again"
+        bad=1
+    }
+}
+text=$(mktemp)
+trap 'rm -f "$text"' EXIT
+pages=
+for page in $("$generate" pages); do
+    file=docs/configuration/$page.md
+    [ "$page" != configuration ] || file=docs/$page.md
+    made "$file" "$page"
+    pages="$pages $file"
+done
+for file in docs/configuration/*.md; do
+    case " $pages " in
+    *" $file "*) ;;
+    *)
+        echo "check-reference: $file is not made any more: remove it"
+        bad=1
+        ;;
+    esac
+done
+made docs/man/credfresh.yaml.5 man
+made completions/credfresh.bash bash
+made completions/_credfresh zsh
+made completions/credfresh.fish fish
+printed "$pages" reference
+printed docs/man/credfresh.yaml.5 reference --format man
+printed completions/credfresh.bash completion bash
+printed completions/_credfresh completion zsh
+printed completions/credfresh.fish completion fish
 
 commands=$("$credfresh" help | sed -n 's/^  \([a-z][a-z-]*\)\( .*\)\{0,1\}$/\1/p')
 [ -n "$commands" ] || { echo "check-reference: found no subcommand"; exit 1; }

@@ -4,7 +4,7 @@
 #include "agent/config/kinds.h"
 #include "files/format/format.h"
 
-#define DOC_FORMAT "What is written. The formats are listed at the end of this page."
+#define DOC_FORMAT "What is written. `credfresh reference formats` explains each format."
 #define DOC_MODE   "Permission bits, octal and in quotes. Neither world-writable nor setuid, setgid or sticky."
 #define DOC_OWNER                                                                                                      \
     "User name or number that owns it. Default: the user that credfresh runs as; in a directory with an `owner`, "     \
@@ -18,8 +18,8 @@
     "kubeconfig: the token's file; without one the kubeconfig holds the token itself."
 #define DOC_TEMPLATE                                                                                                   \
     "With format template: the text. `${NAME}` is the value of a field, `$${` the text `${`; there is nothing else. "  \
-    "An unknown field is an error here, and one without a value leaves in place what is published. The fields are "    \
-    "listed at the end of this page."
+    "An unknown field is an error here, and one without a value leaves in place what is published. "                   \
+    "`credfresh reference fields` lists them."
 #define DOC_VALUES                                                                                                     \
     "With format template: `line` inserts values as they are and refuses those that are not one line of text, `json` " \
     "escapes them for the inside of double quotes in JSON or YAML, `raw` inserts them as they are, such as "           \
@@ -49,7 +49,7 @@
         {FIELD(sts_regional_endpoints, ENUM), .fallback = "unset", .choices = cfr_config_sts_endpoints,                \
          .doc = CFR_DOC(CFR_CONFIG_DOC_STS_ENDPOINTS)},                                                                \
         {FIELD(field, STRING), .min = 1, .max = 600,                                                                   \
-         .doc = CFR_DOC("With format field: which. The fields are listed at the end of this page.")},                  \
+         .doc = CFR_DOC("With format field: which. `credfresh reference fields` lists them.")},                        \
         {FIELD_AS("template", template_text, STRING), .min = 1, .max = 65536, .doc = CFR_DOC(DOC_TEMPLATE)},           \
         {FIELD(values, ENUM), .fallback = "line", .choices = cfr_format_values_names, .doc = CFR_DOC(DOC_VALUES)},     \
         {FIELD(server, STRING), .min = 1, .max = 1024,                                                                 \

@@ -37,8 +37,7 @@ static int check_name(struct cfr_view name, struct cfr_err *err)
     (void)cfr_view_show(name, shown, sizeof shown);
     if (like != NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "there is no field %s; did you mean %s?", shown, like);
-    return cfr_err_set(err, CFR_E_CONFIG, "there is no field %s; the fields are listed in docs/configuration.md",
-                       shown);
+    return cfr_err_set(err, CFR_E_CONFIG, "there is no field %s; `credfresh reference fields` lists them", shown);
 }
 
 int cfr_format_field_check(const char *name, struct cfr_err *err)

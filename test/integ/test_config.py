@@ -365,6 +365,21 @@ def test_the_reference_mentions_every_key():
         assert f"`{name}`" in page
 
 
+@pytest.mark.parametrize("key, shown, hidden", [
+    ("mint.grace", ["## `credentials[].mint`", "| `grace` |", "## `defaults.mint`"], ["`verify_wait`"]),
+    ("credentials[].reload[].rollout", ["## `credentials[].reload[].rollout`", "| `kind` |"], ["`pid_file`"]),
+    ("fields", ["## Fields", "| `aws_access_key_id` |"], ["## Formats"]),
+    ("docker-config", ["## Formats", "| `docker-config` |"], ["`aws-config`"])])
+def test_the_reference_of_a_key(key, shown, hidden):
+    page = subprocess.run([CREDFRESH, "reference", key], capture_output=True, text=True, check=True).stdout
+    assert all(text in page for text in shown) and not any(text in page for text in hidden), page
+
+
+def test_the_reference_of_an_unknown_key():
+    done = subprocess.run([CREDFRESH, "reference", "grase"], capture_output=True, text=True)
+    assert done.returncode == 1 and not done.stdout and 'no key "grase"' in done.stderr
+
+
 # ---- how check says it ----
 
 def test_a_finding_shows_its_line_with_a_caret(machine):

@@ -103,7 +103,7 @@ def test_1_get(agent):
 
 def test_1_env(agent):
     is_documented(agent.configure(agent.credential(publish={"file": {"path": str(agent.dir / "json"), "format": "json"}})).run("env", "demo"),
-                  1, "`env` has no variable to print")
+                  1, "has no variable to print")
 
 
 def test_1_image_login(agent):

@@ -108,7 +108,7 @@ static void mistakes_are_found_before_anything_is_published(void **state)
         const char *want;
     } bad[] = {
         {"a ${aws_acess_key_id}", "line 1 of it: there is no field aws_acess_key_id; did you mean aws_access_key_id?"},
-        {"a\nb\n ${quite_else}", "line 3 of it: there is no field quite_else; the fields are listed"},
+        {"a\nb\n ${quite_else}", "line 3 of it: there is no field quite_else; `credfresh reference fields` lists them"},
         {"a\n${token", "line 2 of it: a field begins with ${ and does not end with }"},
         {"${}", "line 1 of it: ${} names no field"},
         {"${ token }", "line 1 of it: there is no field"},
