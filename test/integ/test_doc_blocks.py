@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 import textwrap
@@ -187,6 +188,67 @@ def test_a_shell_understands_it(block):
     assert text.strip()
     done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+# ---- the files that a command names ----
+
+FOLDERS = {path.name for path in REPO.iterdir() if path.is_dir()} | {"build"}
+FILE = re.compile(r"[\w.*@-]+\.(c|conf|crt|csr|deb|json|key|md|pem|py|sh|tar|toml|txt|whl|ya?ml)(\.new)?")
+# What makes a directory below build/. The preset `dev` is what CONTRIBUTING.md begins with.
+BUILDERS = {"build/dev": "", "build/package": "tools/package.sh", "build/static": "tools/build-static.sh"}
+
+
+def file_names(text):
+    """The relative paths that TEXT names: those below a folder of the sources, or with the extension of a file."""
+    for line in text.replace("\\\n", " ").splitlines():
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:  # a quotation over several lines
+            words = line.split()
+        for word in words:
+            word = re.sub(r"^(--?[\w-]+=|\w+=)?(file://|@|\d?>+)?", "", word).rstrip(";)")
+            if word.startswith("./"):
+                yield word[2:].partition(":")[0]
+            elif word.partition("/")[0] in FOLDERS and "/" in word or FILE.fullmatch(word):
+                yield word.rstrip("/")
+
+
+def is_known(name, block):
+    """Whether NAME is a file of the sources, or of what a command on the page or a program that it names makes, or one that the
+    page shows or speaks of. `credfresh.yaml` is the reader's configuration."""
+    page = (REPO / block.page).read_text()
+    if name == "credfresh.yaml" or f"`{name}`" in page or f"```yaml\n# {name}\n" in page:
+        return True
+    if name.startswith("build/"):
+        preset = name.split("/")[1]
+        makers = [maker for folder, maker in BUILDERS.items() if name.startswith(folder)]
+        return any(maker in page for maker in [*makers, f"--preset {preset}", f"-B build/{preset}"])
+    if re.search(rf"(> ?|-(key)?out |--report |--jwks-path |mkdir |\b(cp|mv) \S+ ){re.escape(name)}(?![\w.])", page):
+        return True
+    return any(True for _ in REPO.glob(name))
+
+
+@pytest.mark.parametrize("block", of("sh") + of("console"))
+def test_the_files_that_a_command_names_exist(block):
+    """In the directory of the sources, which docs/README.md names for all pages."""
+    assert not [name for name in file_names(commands(block)) if not is_known(name, block)]
+
+
+@pytest.mark.parametrize("page", sorted({block.page for block in BLOCKS if block.language == "sh"}))
+def test_the_variables_of_commands_are_set(page):
+    """By a command on the page, unless every shell or a hook of credfresh has them."""
+    text = "".join(block.text for block in BLOCKS if block.page == page and block.language == "sh")
+    used = set(re.findall(r"\$\{?([A-Za-z_]\w*)", text))
+    assert not {name for name in used if not re.search(rf"\b{name}=", text)} - {"PWD", "PATH", "HOME", "CREDFRESH_GENERATION"}
+
+
+def test_the_pages_say_where_their_commands_run():
+    assert "its commands run in the directory of the sources" in (REPO / "docs/README.md").read_text()
+    names = list(file_names("apt install ./a_*.deb; kubectl apply -k container/x --file=file://y.json >z.yaml # no.yaml\nls /etc/a.json"))
+    assert names == ["a_*.deb", "container/x", "y.json", "z.yaml"]
+    [block] = [block for block in BLOCKS if block.page == "docs/systemd.md" and "apt install" in block.text]
+    assert is_known("build/package/credfresh_*.deb", block) and not is_known("credfresh_*.deb", block)
+    assert not is_known("native-sidecar", block) and not is_known("container/kubernetes/none", block)
 
 
 def shell(tmp_path, text, limit_s=120):
