@@ -36,7 +36,7 @@ def source(row):
 
 
 def recommended():
-    lines = ["| language | SDK | take | works too | not |", "|---|---|---|---|---|"]
+    lines = ["| language | SDK | recommended | also works | does not work |", "|---|---|---|---|---|"]
     for language, shown in LANGUAGES.items():
         for sdk in dict.fromkeys(row.sdk for row in ROWS if row.language == language):
             ways = [row for row in ROWS if row.sdk == sdk]
@@ -52,7 +52,7 @@ def figure(number, unit=""):
 
 
 def all_rows():
-    lines = ["| SDK | way | from | works | asks again | per hour | in an outage | back after | needs |",
+    lines = ["| SDK | method | from | works | asks again | per hour | in an outage | back after | needs |",
              "|---|---|---|---|---|---|---|---|---|"]
     seen = measured.load()
     for language in LANGUAGES:

@@ -9,11 +9,11 @@ import collections
 
 Row = collections.namedtuple("Row", "language sdk version way credential works recommended asks needs", defaults=("", ""))
 
-DEAD = "reads it once: refused from the end of the first lifetime on"
+DEAD = "reads it once: refused after the first lifetime"
 ANONYMOUS = "ignores it: system:anonymous from the start"
-EXTENDS = "extends the life of the keys by itself and sends expired ones"
-SLOW = "reads it again after 5 to 10 min only: refused with the short lifetimes of this test"
-ABANDONS = "some outages of the token service end it for good"
+EXTENDS = "extends the lifetime of the keys and sends expired ones"
+SLOW = "reads it again only after 5 to 10 min: refused with the short lifetimes of this test"
+ABANDONS = "some outages of the token service end it permanently"
 
 BY_CHANCE = "at a random time from 15 to 1 min before the end"
 
