@@ -280,7 +280,8 @@ def test_variables_lead_to_a_token(agent, cloud):
         "azure_app_service": {"header": {"file": str(agent.dir / "header")}, "identities": [{"credential": "shop"}]},
         "azure_imds": {"identities": [{"credential": "shop"}]}}])
     agent.start()
-    eventually(lambda: agent.status("shop").get("state") == "fresh", lambda: agent.log)
+    # On a disk a child process writes the header file, so that may come later.
+    eventually(lambda: agent.status("shop").get("state") == "fresh" and (agent.dir / "header").exists(), lambda: agent.log)
     doc = json.loads(agent.run("env", "shop", "--format", "json").stdout)
     service = doc["variables"]["IDENTITY_ENDPOINT"] + "?api-version=2019-08-01&resource="
     imds = (doc["variables"]["AZURE_POD_IDENTITY_AUTHORITY_HOST"]
