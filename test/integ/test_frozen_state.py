@@ -56,10 +56,10 @@ def test_credentials_are_renewed_and_written_down_later(agent, freezer):
         agent.wait_state("fresh", name)
     before = {name: agent.generation(name) for name in names}
     freezer(True)
-    began = time.monotonic()
     for name in names:
+        began = time.monotonic()
         assert agent.request("POST", f"/v1/credentials/{name}/rotate")[0] == 202
-    assert time.monotonic() - began < 2
+        assert time.monotonic() - began < HANG_S
     assert slowest_answer(agent, lambda: NOT_SAVED in agent.log) < HANG_S
     assert all(agent.generation(name) > before[name] for name in names)
     assert "the file system has not answered for 10 s" in agent.log
@@ -115,10 +115,9 @@ def test_a_key_of_session_tokens_is_kept_later(agent, freezer):
     key, at = agent.state / "_ec2-session-key", f"127.0.0.1:{free_port()}"
     freezer(True)
     agent.configure(endpoints=[{"listen": at, "ec2_imds": {"credential": "demo"}}])
-    began = time.monotonic()
     os.kill(agent.process.pid, signal.SIGHUP)
     assert slowest_answer(agent, lambda: "took the new configuration" in agent.log) < HANG_S
-    assert time.monotonic() - began < 5
+    assert "has not answered for 10 s" not in agent.log
     session = session_of(at)
     assert not key.exists()
     freezer(False)

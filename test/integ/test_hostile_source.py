@@ -3,17 +3,18 @@
 file system that does not answer keeps nobody else waiting."""
 import os
 import re
+import signal
 import subprocess
-import threading
 import time
 
 import pytest
 
 from conftest import AS_NOBODY, Mounted, let_others_in, read_text
-from test_hostile import CONSUMER, HANG_S, as_consumer, cloud, error_of, home, root_only, slowest_answer  # noqa: F401
+from test_hostile import CONSUMER, HANG_S, as_consumer, cloud, error_of, home, root_only, slowest_answer, wait_error  # noqa: F401
 from test_hung_disk import hang, hung  # noqa: F401
 
 pytestmark = root_only
+WHOLE = {"landlock_read": False, "capabilities": False}  # so that a reload may add files of others
 
 MINE = "ROOTS-OWN-SECRET"
 
@@ -72,7 +73,7 @@ def test_a_token_behind_a_link_of_the_consumers(agent, home, victim, kind):  # n
     demo["publish"]["files"] = [{"name": "t", "format": "token"}]
     agent.configure(demo, agent.credential("other")).start()
     agent.wait_state("fresh", "other")
-    assert "only what this user may do is done" in error_of(agent) and f"user {CONSUMER}" in error_of(agent)
+    wait_error(agent, "only what this user may do is done", f"user {CONSUMER}")
     assert MINE not in consumer_reads(home / "out/c") and MINE not in agent.log
 
 
@@ -86,7 +87,7 @@ def test_a_secret_behind_a_link_of_the_authors(agent, home, victim, kind):  # no
     demo = passed_on(agent, home, secret={"directory": str(home / "secret"), "pass_on": True})
     agent.configure(demo, agent.credential("other")).start()
     agent.wait_state("fresh", "other")
-    assert ("only what this user may do is done" if kind == "the directory" else "not a directory next to it") in error_of(agent)
+    wait_error(agent, "only what this user may do is done" if kind == "the directory" else "not a directory next to it")
     assert MINE not in consumer_reads(home / "out/c") and MINE not in agent.log
 
 
@@ -129,8 +130,10 @@ def test_a_source_that_hangs(agent, home, hung, kind):  # noqa: F811
     if kind != "secret" and kind != "linked secret":
         publish["files"] = [{"name": "j", "format": "json"}]
     over = {"exchange": None} if "secret" in source else {}
-    agent.configure(agent.credential(publish=publish, **over, **source), agent.credential("other")).start()
+    agent.configure(agent.credential("other"), sandbox=WHOLE).start()
     agent.wait_state("fresh", "other")
+    agent.configure(agent.credential(publish=publish, **over, **source), agent.credential("other"), sandbox=WHOLE)
+    os.kill(agent.process.pid, signal.SIGHUP)
     assert slowest_answer(agent, lambda: "its file system has not answered" in error_of(agent)) < HANG_S
     end = time.monotonic() + 2
     assert slowest_answer(agent, lambda: time.monotonic() > end) < HANG_S
@@ -150,30 +153,27 @@ def test_a_token_that_is_exchanged_for_a_link_over_and_over(agent, home, hung): 
         agent.configure(agent.credential(token={"file": str(token)}), agent.credential("other")).start()
         agent.wait_state("fresh", "other")
         end = time.monotonic() + 10
-        # The consumer has a processor to itself; what is hung does not answer at all.
-        assert slowest_answer(agent, lambda: time.monotonic() > end) < 10 * HANG_S
+        assert slowest_answer(agent, lambda: time.monotonic() > end) < HANG_S
     finally:
         racer.kill()
         racer.wait()
 
 
 def test_a_reload_with_many_that_hang(agent, tmp_path):
-    """They are waited for once, not one after the other."""
+    """The agent answers meanwhile. unit_agent_loop_slow_file proves that it waits once, not for one after the other."""
     points = []
     try:
         for i in range(8):
             point = tmp_path / f"hung-{i}"
             point.mkdir()
             points.append((point, hang(point)))
-        agent.configure(agent.credential("other")).start()
+        agent.configure(agent.credential("other"), sandbox=WHOLE).start()
         agent.wait_state("fresh", "other")
-        agent.configure(agent.credential("other"),
+        agent.configure(agent.credential("other"), sandbox=WHOLE,
                         *[agent.credential(f"c{i}", token={"file": str(point / "token")}) for i, (point, _) in enumerate(points)])
-        reload = threading.Thread(target=lambda: agent.request("POST", "/v1/reload"))
-        reload.start()
-        end = time.monotonic() + 3
-        assert slowest_answer(agent, lambda: time.monotonic() > end) < HANG_S
-        reload.join()
+        os.kill(agent.process.pid, signal.SIGHUP)
+        hanging = "its file system has not answered"
+        assert slowest_answer(agent, lambda: all(hanging in error_of(agent, f"c{i}") for i in range(8))) < HANG_S
     finally:
         for point, device in points:
             os.close(device)

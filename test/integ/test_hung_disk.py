@@ -125,11 +125,11 @@ def test_a_hung_file_system_keeps_nobody_else_waiting(agent, hung):
 def test_many_targets_that_hang_hold_up_no_other_at_the_start(agent, hung, kind):
     """More than there are children at a time, slow ones among them."""
     target = one_file if kind == "file" else a_directory
-    began = time.monotonic()
     agent.configure(*[agent.credential(f"demo-{i}", publish=target(hung / f"out-{i}")) for i in range(80)],
                     agent.credential("other")).start()
     agent.wait_state("fresh", "other")
-    assert time.monotonic() - began < 3
+    others = [c for c in agent.request("GET", "/v1/credentials")[1]["credentials"] if c["name"] != "other"]
+    assert not any(c.get("last_error") for c in others), "it waited until the first ones were given up"
 
 
 @root_only
@@ -138,14 +138,14 @@ def test_directories_that_cannot_be_made_hold_up_the_start_once(agent, frozen):
     subprocess.run(["fsfreeze", "-f", str(frozen)], check=True)
     try:
         began = time.monotonic()
-        agent.configure(*[agent.credential(f"demo-{i}", publish=a_directory(frozen / f"{i}" / "in" / "out")) for i in range(8)],
+        agent.configure(*[agent.credential(f"demo-{i}", publish=a_directory(frozen / f"{i}" / "in" / "out")) for i in range(40)],
                         agent.credential("other")).start()
         agent.wait_state("fresh", "other")
-        assert time.monotonic() - began < 2
-        assert agent.log.count("cannot make") == 8
+        assert time.monotonic() - began < 15, "each took half a second"
+        assert agent.log.count("cannot make") == 40
     finally:
         subprocess.run(["fsfreeze", "-u", str(frozen)], check=True)
-    eventually(lambda: all(agent.status(f"demo-{i}").get("state") == "fresh" for i in range(8)), lambda: agent.log)
+    eventually(lambda: all(agent.status(f"demo-{i}").get("state") == "fresh" for i in range(40)), lambda: agent.log)
 
 
 @root_only

@@ -277,4 +277,4 @@ def test_no_clients_secret_stays_in_memory(agent, header):
                         pass
                 except OSError:  # it may be reset
                     pass
-            eventually(lambda: in_memory(agent, secrets) == [], f"the end of the secret of the request {name} to {where}", 5)
+            eventually(lambda: in_memory(agent, secrets) == [], f"the end of the secret of the request {name} to {where}")

@@ -439,7 +439,7 @@ def test_another_secret_is_served_though_it_cannot_be_published(agent, secret):
     place.write_text("in the way")
     secret.put({"a.example.com.username": "robot", "a.example.com.password": "two"})
     agent.wait_state("backoff")
-    eventually(lambda: served() == "two", lambda: f"{served()}\n{agent.log}", limit_s=5)
+    eventually(lambda: served() == "two", lambda: f"{served()}\n{agent.log}")
 
 
 def test_nothing_torn_is_published(agent, secret):
