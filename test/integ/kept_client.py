@@ -54,10 +54,10 @@ class KeptClient:
 
     def connect(self, where):
         if where.scheme == "http":
-            return http.client.HTTPConnection(where.netloc, timeout=10)
+            return http.client.HTTPConnection(where.netloc, timeout=60)
         if self.trust is None:
             self.trust = ssl.create_default_context(cafile=self.ca_file)
-        return http.client.HTTPSConnection(where.netloc, timeout=10, context=self.trust)
+        return http.client.HTTPSConnection(where.netloc, timeout=60, context=self.trust)
 
     @staticmethod
     def read(answer, connection, kept):

@@ -30,7 +30,7 @@ def lose(agent, kind, restarted):
 def test_the_published_files_are_removed_during_the_grace(agent, restarted):
     """Where there is room for another key it is created at once; else when the grace is over, however long a consumer takes."""
     kinds = [AMAZON, GOOGLE]
-    configured = [one for kind in kinds for one in kind.configured(agent, grace="15s", grace_most="10m")]
+    configured = [one for kind in kinds for one in kind.configured(agent, grace="30s", grace_most="10m")]
     for kind, credential in zip(kinds, configured[::2]):
         credential["acknowledge"] = {"file": str(agent.dir / f"{kind.name}-in-use")}
     agent.configure(*configured).start()
@@ -44,10 +44,10 @@ def test_the_published_files_are_removed_during_the_grace(agent, restarted):
         wait_step(agent, kind, "published")
     lose(agent, AMAZON, restarted)
     lose(agent, GOOGLE, False)
-    eventually(lambda: (GOOGLE.directory(agent) / "minted").exists(), lambda: agent.log, 14 - time.monotonic() + begun)
+    eventually(lambda: (GOOGLE.directory(agent) / "minted").exists(), lambda: agent.log, 28 - time.monotonic() + begun)
     assert set(GOOGLE.held(agent.cloud)) == {first[GOOGLE], second["gcp"], GOOGLE.published(agent)} and GOOGLE.works(agent)
     eventually(lambda: f"the secret of {second['aws']} is lost, and there is no room" in mint_of(agent, AMAZON)["waits_for"],
-               lambda: f"{mint_of(agent, AMAZON)}\n{agent.log}", 14 - time.monotonic() + begun)
+               lambda: f"{mint_of(agent, AMAZON)}\n{agent.log}", 28 - time.monotonic() + begun)
     assert set(AMAZON.held(agent.cloud)) == {first[AMAZON], second["aws"]}, "a key was removed in its grace"
     eventually(lambda: (AMAZON.directory(agent) / "minted").exists(), lambda: agent.log)
     assert AMAZON.works(agent) and first[AMAZON] not in AMAZON.held(agent.cloud)

@@ -91,8 +91,8 @@ class Cloud:
     def connect(self, url=None, context=None):
         parts = urllib.parse.urlsplit(url or self.ready["sts_url"])
         if parts.scheme == "https":
-            return http.client.HTTPSConnection(parts.hostname, parts.port, context=context or self.ssl, timeout=10)
-        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+            return http.client.HTTPSConnection(parts.hostname, parts.port, context=context or self.ssl, timeout=60)
+        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
 
     def request(self, method="POST", path="/", body=None, headers=None, url=None, connection=None):
         own = connection is None
@@ -1294,7 +1294,7 @@ def test_high_water_mark(cloud):
 
 def raw(url, data):
     parts = urllib.parse.urlsplit(url)
-    with socket.create_connection((parts.hostname, parts.port), timeout=10) as sock:
+    with socket.create_connection((parts.hostname, parts.port), timeout=60) as sock:
         try:
             sock.sendall(data)
             sock.shutdown(socket.SHUT_WR)
