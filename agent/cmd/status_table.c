@@ -243,10 +243,12 @@ static void print_notes(const struct cfr_json *c, const struct paint *p, const s
         print_note(l, p->bad, "%s (%s ago, %" PRId64 " in a row)", message.text,
                    cfr_time_words((now_s - get_time(error, "at")) * 1000, words),
                    get_number(c, "consecutive_failures"));
-    if (get_flag(token, "overdue"))
+    if (get_flag(token, "overdue") && get_flag(token, "requested"))
+        print_note(l, p->warn, "the token file was not renewed; using tokens requested from the API server");
+    else if (get_flag(token, "overdue"))
         print_note(l, p->warn, "the token is %s old and was not replaced",
                    cfr_time_words((now_s - get_time(token, "issued")) * 1000, words));
-    if (get_flag(token, "requested"))
+    else if (get_flag(token, "requested"))
         print_note(l, p->dim, "the token was requested from the API server");
     print_mint(cfr_json_get(c, "mint"), p, l);
     print_hooks(cfr_json_get(c, "deliveries"), "", p, l);

@@ -249,7 +249,9 @@ static void add_credential(struct cfr_str *out, const struct cfr_api_status_cred
     add_next(out, c, now_s);
     add_error(out, c, now_s);
     if (c->token_overdue)
-        add_row(out, "Token", "past 80 % of its lifetime and not replaced");
+        add_row(out, "Token",
+                c->token_requested ? "the file was not renewed; using tokens requested from the API server"
+                                   : "past 80 % of its lifetime and not replaced");
     if (c->token_note != NULL)
         add_row(out, "Token", c->token_note);
     add_mint(out, c, now_s);

@@ -205,6 +205,7 @@ def test_a_kubelet_that_stalled_before_is_stood_in_for_at_once(agent, provider):
     renew = stall(agent, provider, 3400)
     agent.wait_generation(1)
     assert agent.status()["token"]["requested"] and len(token_requests(agent)) == 1
+    assert "the token file was not renewed; using tokens requested from the API server" in agent.run("status").stdout
     renew()
     agent.wait_generation(2)
     assert not agent.status()["token"]["requested"] and len(token_requests(agent)) == 1
