@@ -59,11 +59,10 @@ def test_every_value_of_the_chart_is_used_and_none_is_unknown():
     schema = json.loads((CHART / "values.schema.json").read_text())["properties"]
     known = set(paths(load(CHART / "values.yaml"), schema))
     templates = "".join(path.read_text() for path in sorted((CHART / "templates").iterdir()))
-    # "with .Values.token" makes its parts ".audience".
-    used = set(re.findall(r"\.Values\.([\w.]+)", templates)) | {"token.audience", "token.expirationSeconds"}
+    used = set(re.findall(r"\.Values\.([\w.]+)", templates))
     used = {path for path in used if path in known or not any(k.startswith(path + ".") for k in known)}
     used |= {"securityContext"}
-    used -= {"securityContext.runAsUser", "securityContext.runAsGroup"}
+    used -= {"securityContext.runAsUser", "securityContext.runAsGroup", "podSecurityContext.fsGroup"}
     assert used == known
 
 

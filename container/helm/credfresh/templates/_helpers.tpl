@@ -18,41 +18,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
-{{- define "credfresh.role" }}
-{{- $name := printf "%s-%s" (include "credfresh.name" .root) .kind }}
-{{- with .entry.name }}
-{{- $name = printf "%s-%s" $name . }}
+{{- /* A rule of credfresh.needs, limited to one object by resourceNames; an Event and a request have no known name. */}}
+{{- define "credfresh.rule" -}}
+- apiGroups: [{{ .group | quote }}]
+  resources: [{{ .resource }}]
+  {{- with .name }}
+  resourceNames: [{{ . | quote }}]
+  {{- end }}
+  verbs: {{ toJson .verbs }}
 {{- end }}
-{{- $namespace := .entry.namespace | default .root.Release.Namespace }}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata:
-  name: {{ $name }}
-  namespace: {{ $namespace }}
-  labels:
-    {{- include "credfresh.labels" .root | nindent 4 }}
-rules:
-  - apiGroups: [{{ .group | default "" | quote }}]
-    resources: [{{ .resource }}]
-    {{- with .entry.name }}
-    resourceNames: [{{ . | quote }}]
-    {{- end }}
-    verbs: {{ toJson .verbs }}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata:
-  name: {{ $name }}
-  namespace: {{ $namespace }}
-  labels:
-    {{- include "credfresh.labels" .root | nindent 4 }}
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: Role
-  name: {{ $name }}
+
+{{- define "credfresh.subjects" -}}
 subjects:
   - kind: ServiceAccount
-    name: {{ include "credfresh.account" .root }}
-    namespace: {{ .root.Release.Namespace }}
+    name: {{ include "credfresh.account" . }}
+    namespace: {{ .Release.Namespace }}
 {{- end }}
