@@ -7,8 +7,10 @@ import re
 import subprocess
 
 import pytest
+import yaml
 
 from harness import REPO, ROLE, eventually
+from node_examples import node_examples
 from machine import Machine
 
 PACKAGES = pathlib.Path(os.environ["CFR_PACKAGES"])
@@ -17,11 +19,34 @@ EXAMPLES = REPO / "systemd/examples"
 OUT = "/run/secrets/credfresh"
 ROBOT = {"access_key_id": "AKIALOCALCLOUDUSER00", "secret_access_key": "OnlyRootReadsThis",
          "arn": "arn:aws:iam::123456789012:user/robot"}
+ADMIN = {"access_key_id": "AKIALOCALCLOUDADMIN0", "secret_access_key": "admin-secret", "arn": "arn:aws:iam::123456789012:user/admin"}
+NODE = dict(node_examples(REPO))
+SUBJECT = "system:serviceaccount:default:*"
+
+
+def trusting_roles():
+    """The roles that the examples for nodes name, each with trust in what assumes it there."""
+    for text in NODE.values():
+        for c in yaml.safe_load(text)["credentials"]:
+            aws = c.get("exchange", {}).get("aws", {})
+            previous = {"subject": SUBJECT}
+            for step in [aws, *aws.get("then_assume", [])] if aws else []:
+                yield step["role_arn"], {**previous, **({"external_id": step["external_id"]} if "external_id" in step else {})}
+                previous = {"aws_principal": step["role_arn"]}
+
+
+ROLES = {ROLE: [{"subject": SUBJECT}], "arn:aws:iam::123456789012:role/robot": [{"aws_principal": ROBOT["arn"]}]}
+for _arn, _trust in trusting_roles():
+    ROLES.setdefault(_arn, []).append(_trust)
 CLOUD = {
-    "roles": [{"arn": ROLE, "trust": [{"subject": "system:serviceaccount:default:*"}]},
-              {"arn": "arn:aws:iam::123456789012:role/robot", "trust": [{"aws_principal": ROBOT["arn"]}]}],
-    "volumes": [{"name": "demo"}, {"name": "late"}],
-    "iam_keys": [ROBOT]}
+    "roles": [{"arn": arn, "trust": trust} for arn, trust in ROLES.items()],
+    "volumes": [{"name": "demo"}, {"name": "late"}, {"name": "azure", "audience": "api://AzureADTokenExchange"}],
+    "iam_keys": [ROBOT, ADMIN],
+    "iam": {"admins": [ADMIN["arn"]], "users": ["robot", "backup"]},
+    "kube": {"service_accounts": [{"namespace": "apps", "name": "web"}], "nodes": [{"name": "worker-1"}],
+             "pods": [{"namespace": "apps", "name": "web-0", "service_account": "web", "node": "worker-1",
+                       "uid": "5d0c4b2e-1f63-4d8c-9a6f-3c1b7e0a2f44"}],
+             "tokens": [{"token": "node-token", "user": "node", "groups": ["system:masters"]}]}}
 CLOUD_UNIT = """[Service]
 ExecStart=/usr/bin/credfresh-localcloud --state /srv/cloud --port 8443 --config /srv/cloud.json
 """
@@ -323,6 +348,46 @@ def test_low_ports(machine, service):
         service.restart(credential(), listen="127.0.0.1:80")
         assert "health and metrics on http://127.0.0.1:80" in machine.journal("credfresh")
     service.restart(credential())
+
+
+# ---- examples for nodes ----
+
+def localized(machine, document, ready):
+    """DOCUMENT with the local cloud in place of the real ones, and what it needs of this machine, which has its sources."""
+    sts = {"endpoint": ready["sts_url"], "ca_file": ready["ca_file"]}
+    clouds = {"aws": ("demo", sts), "azure": ("azure", {"authority_host": ready["azure_url"], "ca_file": ready["ca_file"]})}
+    for c in document["credentials"]:
+        for cloud, settings in c.get("exchange", {}).items():
+            volume, here = clouds[cloud]
+            settings.update(here)
+            machine.sh(f"install -D /srv/cloud/volumes/{volume}/token {c['token']['file']}")
+        if "mint" in c:
+            c["mint"]["aws"].update(endpoint=ready["iam_url"], sts_endpoint=ready["sts_url"], ca_file=ready["ca_file"])
+        if "secret" in c:
+            for key in "access_key_id", "secret_access_key":
+                machine.write(f"{c['secret']['directory']}/aws_{key}", ADMIN[key])
+    return document
+
+
+@pytest.mark.parametrize("name", NODE)
+def test_an_example_for_a_node_works_under_the_unit(machine, service, name):
+    """With no drop-in but those that it names, and the groups that it gives files to."""
+    document = localized(machine, yaml.safe_load(NODE[name]), service.ready)
+    groups = sorted(set(re.findall(r"group: ([a-z]+)", NODE[name])))
+    machine.sh(" && ".join(["true", *(f"groupadd -f {group}" for group in groups)]))
+    machine.sh("install -m 600 /srv/cloud/kubeconfig /etc/credfresh/kubeconfig")
+    lines = [f"SupplementaryGroups={' '.join(groups)}", *re.findall(r"^#\s+(LoadCredential=.*)$", NODE[name], re.M)]
+    machine.sh("systemctl stop credfresh && rm -rf /run/secrets/credfresh/* /run/credfresh-reload/* /run/credfresh/* /var/lib/credfresh/*")
+    machine.write("/etc/credfresh/credfresh.yaml", yaml.safe_dump(document))
+    with machine.dropin("credfresh.service", "[Service]\n" + "\n".join(lines) + "\n"):
+        machine.sh("systemctl start credfresh", timeout=30)
+        for c in document["credentials"]:
+            status = eventually(lambda: one if (one := service.status(c["name"]))["ready"] and not [
+                hook for hook in one.get("hooks", []) if hook["result"] != "ok"] else None, f"{c['name']} with its hooks")
+            assert status["state"] == "fresh", status
+            for hook in c.get("reload", []):
+                assert machine.sh(f"ls {hook['exec'][1]}")
+    machine.sh("rm -rf /run/credfresh-reload/*")
 
 
 # ---- consumers ----
