@@ -294,6 +294,7 @@ static void close_all(struct cfr_daemon *a)
     cfr_daemon_confine_free(&a->sandbox);
     cfr_daemon_forgotten_free(a);
     free(a->config_error);
+    free(a->readiness.waiting);
 }
 
 /* ---- readiness and ends ---- */
@@ -461,6 +462,7 @@ static void set_times(struct cfr_daemon *a)
     a->tick_boot_ms = a->options.once ? INT64_MAX : now.boot_ms + CFR_DAEMON_TICK_MS;
     a->watchdog_boot_ms = watchdog_ms != 0 ? now.boot_ms + watchdog_ms : INT64_MAX;
     a->readiness.look_boot_ms = INT64_MAX;
+    a->readiness.tell_boot_ms = INT64_MAX;
     a->end_boot_ms = a->options.once ? now.boot_ms + a->options.timeout_ms : INT64_MAX;
     a->started_boot_ms = now.boot_ms;
     a->config_loaded_boot_ms = now.boot_ms;

@@ -53,6 +53,9 @@ struct cfr_daemon {
         bool ready;
         int64_t lost_boot_ms;
         int64_t look_boot_ms; /* INT64_MAX = nothing has happened */
+        int64_t tell_boot_ms; /* when the service manager gets to know what is not ready; INT64_MAX = nothing is new */
+        int64_t told_boot_ms; /* when it last did */
+        char *waiting;        /* what it was told; NULL = nothing */
     } readiness;
     bool control_lost; /* its socket is to be made again */
     bool announced;    /* READY=1 was sent */

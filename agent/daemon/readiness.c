@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/time.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -52,6 +53,38 @@ static void list_unready(const struct cfr_daemon *a, struct cfr_str *out)
         cfr_str_addf(out, " and %zu more", more);
 }
 
+/* Why the first of what is not ready is not. */
+static void add_reason(const struct cfr_daemon *a, struct cfr_str *out)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        const struct cfr_worker *w = a->workers[i];
+        const char *why = counts(w, NULL) && !cfr_worker_is_ready(w) ? cfr_worker_error(w) : NULL;
+
+        if (why != NULL) {
+            cfr_str_addf(out, "; %s: %s", cfr_worker_config(w)->name, why);
+            return;
+        }
+    }
+}
+
+/* Tells the service manager, whose status shows it, what is not ready and why, if that is not what it was told. Once a
+ * second at most: it takes a walk over all credentials. */
+static void report_waiting(struct cfr_daemon *a, int64_t now_ms)
+{
+    struct cfr_str text = {.limit = 2 * LIST_BYTES + 512 + CFR_ERR_TEXT_MAX};
+
+    a->readiness.tell_boot_ms = INT64_MAX;
+    a->readiness.told_boot_ms = now_ms;
+    list_unready(a, &text);
+    add_reason(a, &text);
+    if (text.p != NULL && (a->readiness.waiting == NULL || strcmp(text.p, a->readiness.waiting) != 0)) {
+        cfr_sd_notify("STATUS=%s %s", a->announced ? "not ready:" : "waiting for", text.p);
+        free(a->readiness.waiting);
+        a->readiness.waiting = strdup(text.p);
+    }
+    cfr_str_free(&text);
+}
+
 static void report_lost(struct cfr_daemon *a, int64_t now_ms)
 {
     struct cfr_str names = {.limit = 2 * LIST_BYTES + 512};
@@ -59,9 +92,10 @@ static void report_lost(struct cfr_daemon *a, int64_t now_ms)
     a->readiness.ready = false;
     a->readiness.lost_boot_ms = now_ms;
     list_unready(a, &names);
-    cfr_sd_notify("STATUS=not ready: %s", names.p != NULL ? names.p : "");
     cfr_log(CFR_LOG_WARN, NULL, NULL, "not ready any more: %s", names.p != NULL ? names.p : "");
     cfr_str_free(&names);
+    if (cfr_sd_notify_is_on())
+        report_waiting(a, now_ms);
 }
 
 static void report_ready(struct cfr_daemon *a, int64_t now_ms)
@@ -69,6 +103,9 @@ static void report_ready(struct cfr_daemon *a, int64_t now_ms)
     char words[CFR_TIME_WORDS_MAX];
 
     a->readiness.ready = true;
+    a->readiness.tell_boot_ms = INT64_MAX;
+    free(a->readiness.waiting);
+    a->readiness.waiting = NULL;
     cfr_sd_notify("%sSTATUS=%zu credentials, all required ones published", a->announced ? "" : "READY=1\n", a->count);
     if (a->announced)
         cfr_log(CFR_LOG_INFO, NULL, NULL, "ready again, after %s",
@@ -88,7 +125,11 @@ void cfr_daemon_readiness_announce(struct cfr_daemon *a)
     /* What is put right at once is not worth a word. */
     if (a->host.moved && a->readiness.look_boot_ms == INT64_MAX)
         a->readiness.look_boot_ms = now_ms + (a->announced ? SETTLE_MS : 0);
+    if (a->host.moved && !a->readiness.ready && a->readiness.tell_boot_ms == INT64_MAX && cfr_sd_notify_is_on())
+        a->readiness.tell_boot_ms = a->readiness.told_boot_ms + SETTLE_MS;
     a->host.moved = false;
+    if (!a->readiness.ready && now_ms >= a->readiness.tell_boot_ms)
+        report_waiting(a, now_ms);
     if (now_ms < a->readiness.look_boot_ms)
         return;
     a->readiness.look_boot_ms = INT64_MAX;

@@ -22,6 +22,15 @@ static bool follows_process(const struct cfr_daemon *a)
     return !a->options.once && !a->stopping;
 }
 
+/* Readiness is over when the agent ends, and then nothing announces it any more. */
+static int64_t readiness_deadline(const struct cfr_daemon *a)
+{
+    int64_t at =
+        a->readiness.look_boot_ms < a->readiness.tell_boot_ms ? a->readiness.look_boot_ms : a->readiness.tell_boot_ms;
+
+    return a->stopping ? INT64_MAX : at;
+}
+
 static int64_t next_alarm(const struct cfr_daemon *a)
 {
     int64_t at = cfr_timer_heap_next(&a->host.timers);
@@ -30,8 +39,8 @@ static int64_t next_alarm(const struct cfr_daemon *a)
         at = a->tick_boot_ms;
     if (a->watchdog_boot_ms < at)
         at = a->watchdog_boot_ms;
-    if (a->readiness.look_boot_ms < at)
-        at = a->readiness.look_boot_ms;
+    if (readiness_deadline(a) < at)
+        at = readiness_deadline(a);
     if (cfr_kube_deadline(a->host.kube) < at)
         at = cfr_kube_deadline(a->host.kube);
     if (cfr_program_deadline() < at)

@@ -16,7 +16,7 @@ void cfr_sd_notify(const char *fmt, ...)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    char text[512];
+    char text[1024];
     va_list ap;
     int fd;
 
@@ -35,6 +35,11 @@ void cfr_sd_notify(const char *fmt, ...)
     (void)sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&to,
                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path)));
     (void)close(fd);
+}
+
+bool cfr_sd_notify_is_on(void)
+{
+    return getenv("NOTIFY_SOCKET") != NULL;
 }
 
 int64_t cfr_sd_notify_watchdog_ms(void)

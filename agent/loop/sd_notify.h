@@ -10,6 +10,8 @@
 
 /* Sends STATE ("READY=1\nSTATUS=...") to $NOTIFY_SOCKET; does nothing where there is none. Never blocks. */
 void cfr_sd_notify(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* True if $NOTIFY_SOCKET is set. */
+bool cfr_sd_notify_is_on(void);
 /* How often WATCHDOG=1 is due, in milliseconds (half of $WATCHDOG_USEC); 0 = never. */
 int64_t cfr_sd_notify_watchdog_ms(void);
 /* True if standard error is the journal's: $JOURNAL_STREAM names its device and inode (systemd.exec(5)). */

@@ -425,6 +425,8 @@ def test_ready_only_after_the_first_publish(agent, manager):
     token = agent.dir / "token"
     agent.configure(agent.credential(token={"file": str(token)})).start(env={"NOTIFY_SOCKET": manager.path})
     eventually(lambda: agent.status().get("last_error"), "the wait for a token")
+    waits = eventually(lambda: [m for m in manager.look() if ";" in m.get("STATUS", "")], "the reason")[0]["STATUS"]
+    assert re.match(r"waiting for \S+; \S+: waiting for the token file .*, which does not exist yet", waits), waits
     # Neither does a reload make it ready.
     assert agent.run("reload").returncode == 0
     assert manager.index("READY") == -1, manager.messages
@@ -473,7 +475,8 @@ def test_an_abstract_socket(agent):
         s.bind("\0" + name)
         s.settimeout(20)
         agent.start(env={"NOTIFY_SOCKET": "@" + name})
-        assert b"READY=1" in s.recv(4096)
+        while b"READY=1" not in s.recv(4096):  # what it waits for comes before
+            pass
 
 
 @pytest.mark.parametrize("path", ["/nonexistent", "relative", "", "/" + "x" * 300])

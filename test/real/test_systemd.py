@@ -255,6 +255,41 @@ def test_a_configuration_with_mistakes_is_not_tried_again_and_again(machine, ser
     service.restart(credential())
 
 
+DROPINS = "/etc/systemd/system/credfresh.service.d/"
+LIMITED = "[Unit]\nJobRunningTimeoutSec=2s\n"
+
+
+def start_refused(machine, reason):
+    """Starts credfresh, which does not succeed in time; then it is still tried, and says why not: REASON."""
+    assert machine.try_sh("systemctl start credfresh").returncode == 1
+    status = eventually(lambda: text if re.search(reason, text := machine.show("credfresh", "StatusText")) else None,
+                        lambda: f"the reason: {machine.show('credfresh', 'StatusText')}")
+    assert status.startswith("waiting for db; db: ") and re.search(reason, machine.journal("credfresh")), status
+    assert machine.show("credfresh", "ActiveState") == "activating"
+    return status
+
+
+def test_a_start_that_cannot_publish_ends_and_says_why(machine, service):
+    assert machine.show("credfresh", "JobRunningTimeoutUSec") == "1min 30s"
+    with machine.dropin("credfresh.service", LIMITED):
+        # 1. Something of this machine: read-only, then a directory of root's. Once that is put right, nothing else is needed.
+        machine.sh("systemctl stop credfresh && mkdir -p /etc/app")
+        service.configure(credential(publish={"directory": "/etc/app/out", "files": [{"name": "creds.json", "format": "json"}]}))
+        start_refused(machine, "Read-only file system")
+        machine.sh(f"systemctl stop credfresh && rm -rf {OUT}/db && install -d -m 755 {OUT}/db")
+        service.configure(credential())
+        start_refused(machine, "Permission denied")
+        machine.sh(f"chown credfresh {OUT}/db")
+        eventually(lambda: machine.is_active("credfresh"), lambda: service.status())
+        # 2. The cloud: the same, and what ends by itself needs nobody.
+        machine.sh(f"systemctl stop credfresh && rm -rf {OUT}/db /run/credfresh/*")
+        service.admin("/outage", on=True)
+        start_refused(machine, "HTTP 503")
+        service.admin("/outage", on=False)
+        eventually(lambda: machine.is_active("credfresh"), lambda: service.status())
+    service.restart(credential())
+
+
 def test_what_is_published_survives_a_stop(machine, service):
     service.restart(credential())
     before = service.generation()
