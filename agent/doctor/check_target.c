@@ -3,6 +3,7 @@
 #include "agent/doctor/doctor_private.h"
 
 #include "agent/doctor/mountinfo_private.h"
+#include "agent/loop/unit.h"
 #include "agent/publish/targets.h"
 #include "files/generation.h"
 #include "files/path.h"
@@ -47,6 +48,7 @@ static bool is_pseudo(const char *type)
 static void report_file_system(struct cfr_doctor *d, const char *dir)
 {
     struct cfr_doctor_mount m = {.type = "an unknown file system", .options = "there is no /proc"};
+    char drop_in[CFR_UNIT_ADVICE_MAX];
     struct statvfs v;
     int64_t room;
     bool known;
@@ -66,7 +68,8 @@ static void report_file_system(struct cfr_doctor *d, const char *dir)
     if ((v.f_flag & ST_RDONLY) != 0)
         cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.read-only",
                           "mount a volume there that can be written (in a pod: a memory emptyDir, without readOnly)",
-                          "%s lies on a read-only file system (%s, %s)", dir, m.type, m.options);
+                          "%s lies on a read-only file system (%s, %s)%s", dir, m.type, m.options,
+                          cfr_unit_drop_in(drop_in, "directories.conf", "ReadWritePaths=%s", dir));
     else if (v.f_blocks != 0 && room < SPACE_LEAST)
         cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.space", "make room, or give the volume a larger limit",
                           "%s: %lld KiB are left on its file system (%s), which is not enough for two generations", dir,
@@ -87,6 +90,7 @@ static void report_file_system(struct cfr_doctor *d, const char *dir)
 /* DIR is the nearest that is there, or PATH itself: a file that is written in place. */
 static void report_rights(struct cfr_doctor *d, const char *path, const char *dir)
 {
+    char drop_in[CFR_UNIT_ADVICE_MAX];
     struct stat st = {0};
     bool file = stat(dir, &st) == 0 && !S_ISDIR(st.st_mode);
 
@@ -97,12 +101,16 @@ static void report_rights(struct cfr_doctor *d, const char *path, const char *di
     }
     if (errno == EROFS)
         return; /* reported with the file system */
-    cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.rights",
-                      "give the directory to credfresh's user or group (systemd: RuntimeDirectory=; in a pod: "
-                      "securityContext.fsGroup)",
-                      "%s: cannot write in %s: %s (uid %u gid %u may not write there: mode %04o, owner %u:%u)", path,
-                      dir, strerror(errno), (unsigned)geteuid(), (unsigned)getegid(), (unsigned)st.st_mode & 07777U,
-                      (unsigned)st.st_uid, (unsigned)st.st_gid);
+    cfr_doctor_report(
+        d, CFR_FINDING_WRONG, "publish.rights",
+        "give the directory to credfresh's user or group (systemd: RuntimeDirectory=; in a pod: "
+        "securityContext.fsGroup)",
+        "%s: cannot write in %s: %s (uid %u gid %u may not write there: mode %04o, owner %u:%u)%s", path, dir,
+        strerror(errno), (unsigned)geteuid(), (unsigned)getegid(), (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid,
+        (unsigned)st.st_gid,
+        cfr_unit_drop_in(
+            drop_in, "users.conf",
+            "User=root and its capabilities (see the example), unless you give the directory to the unit's user,"));
 }
 
 static bool in_group(gid_t gid)
@@ -120,6 +128,7 @@ static bool in_group(gid_t gid)
 static void report_owner(struct cfr_doctor *d, const char *owner, const char *group)
 {
     bool may = cfr_doctor_capable(CAP_CHOWN_BIT);
+    char drop_in[CFR_UNIT_ADVICE_MAX];
     struct cfr_err err = {0};
     uid_t uid = 0;
     gid_t gid = 0;
@@ -127,10 +136,14 @@ static void report_owner(struct cfr_doctor *d, const char *owner, const char *gr
     if (owner != NULL && cfr_path_uid(owner, &uid, &err) != 0)
         cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.owner", NULL, "owner: %s", err.text);
     else if (owner != NULL && uid != geteuid() && !may)
-        cfr_doctor_report(d, cfr_doctor_later(d), "publish.owner",
-                          "run credfresh as that user, leave `owner` out and use `group`, or give it CAP_CHOWN",
-                          "owner %s (uid %u): uid %u without CAP_CHOWN cannot give files away", owner, (unsigned)uid,
-                          (unsigned)geteuid());
+        cfr_doctor_report(
+            d, cfr_doctor_later(d), "publish.owner",
+            "run credfresh as that user, leave `owner` out and use `group`, or give it CAP_CHOWN",
+            "owner %s (uid %u): uid %u without CAP_CHOWN cannot give files away%s", owner, (unsigned)uid,
+            (unsigned)geteuid(),
+            cfr_unit_drop_in(
+                drop_in, "owners.conf",
+                "AmbientCapabilities=CAP_CHOWN CAP_FOWNER and CapabilityBoundingSet=CAP_CHOWN CAP_FOWNER"));
     if (group != NULL && cfr_path_gid(group, &gid, &err) != 0)
         cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.group", NULL, "group: %s", err.text);
     else if (group != NULL && !may && !in_group(gid))
@@ -138,8 +151,9 @@ static void report_owner(struct cfr_doctor *d, const char *owner, const char *gr
                           "put credfresh's user into that group (systemd: SupplementaryGroups=; in a pod: "
                           "supplementalGroups or "
                           "fsGroup), or give it CAP_CHOWN",
-                          "group %s (gid %u): uid %u is not in it and has no CAP_CHOWN", group, (unsigned)gid,
-                          (unsigned)geteuid());
+                          "group %s (gid %u): uid %u is not in it and has no CAP_CHOWN%s", group, (unsigned)gid,
+                          (unsigned)geteuid(),
+                          cfr_unit_drop_in(drop_in, "groups.conf", "SupplementaryGroups=%s", group));
 }
 
 static void report_directory(struct cfr_doctor *d, const char *path)

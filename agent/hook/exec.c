@@ -195,6 +195,13 @@ static void inspect_exec(const void *config, const struct cfr_hook_inspection *i
     }
     cfr_finding_report(i->sink, CFR_FINDING_OK, "hook.program", NULL, "%s can be run", program);
     inspect_interpreter(program, i->sink);
+    if (strcmp(basename(program), "systemctl") == 0 && geteuid() != 0)
+        cfr_finding_report(
+            i->sink, CFR_FINDING_WARNING, "hook.privileges",
+            "enable credfresh-reload@NAME.path, and touch /run/credfresh-reload/NAME",
+            "uid %u may not manage units by systemctl; enable credfresh-reload@NAME.path, and let the hook be "
+            "`exec: [/usr/bin/touch, /run/credfresh-reload/NAME]`",
+            (unsigned)geteuid());
     if ((st.st_mode & (S_ISUID | S_ISGID)) != 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
         cfr_finding_report(i->sink, CFR_FINDING_WARNING, "hook.privileges",
                            "let the service manager or the consumer do it, or run credfresh without no_new_privs "

@@ -2,6 +2,7 @@
 /* A worker's timer, record and errors. */
 #include "agent/worker/worker_private.h"
 
+#include "agent/loop/unit.h"
 #include "base/log.h"
 #include "base/time.h"
 
@@ -198,10 +199,12 @@ void cfr_worker_clear_error(struct cfr_worker *w)
 void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, enum cfr_state state, int64_t retry_ms)
 {
     bool news = cfr_log_once_is_news(&w->last_error, err);
+    struct cfr_err why = *err;
     char words[CFR_TIME_WORDS_MAX];
     struct cfr_log_fields fields;
     const char *when = retry_ms == INT64_MAX ? "when what was read changes" : cfr_time_words(retry_ms, words);
 
+    cfr_unit_advise(&why);
     cfr_trouble_failed(&w->trouble, cfr_clock_now().boot_ms);
     fields = cfr_worker_log_fields(w, err->code);
     w->error_s = cfr_clock_now().wall_ms / 1000;
@@ -209,11 +212,11 @@ void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, enum
                  !news                                         ? CFR_LOG_DEBUG
                  : cfr_err_class(err->code) == CFR_CLASS_RETRY ? CFR_LOG_WARN
                                                                : CFR_LOG_ERROR,
-                 w->config->name, cfr_lifecycle_state_name(state), "%s [%s, %s]; next try %s%s%s", err->text,
+                 w->config->name, cfr_lifecycle_state_name(state), "%s [%s, %s]; next try %s%s%s", why.text,
                  cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)),
                  retry_ms == INT64_MAX ? "" : "in ", when, w->life.published ? "; what is published stays" : "");
     free(w->error);
-    w->error = strdup(err->text);
+    w->error = strdup(why.text);
     w->error_code = err->code;
 }
 
