@@ -238,6 +238,7 @@ bool cfr_cli_parse(const struct cfr_cli_command *c, int argc, char **argv, struc
     /* Without any configuration file the environment may say enough. */
     if (!o->config_given && access(o->config, F_OK) != 0 && errno == ENOENT)
         o->config = NULL;
+    o->argv = argv;
     o->args = argv + optind;
     o->arg_count = argc - optind;
     return o->help || check_arguments(c, o);

@@ -94,6 +94,7 @@ struct cfr_cli_options {
     struct cfr_cli_init_options init;
     int64_t timeout_ms;         /* -1 = not given */
     struct cfr_cli_names names; /* of each --name */
+    char **argv;                /* the whole command, from its name on */
     char **args;                /* the arguments that are no options */
     int arg_count;
 };

@@ -3,6 +3,7 @@
 #include "agent/doctor/doctor_private.h"
 
 #include "agent/loop/clock.h"
+#include "agent/loop/unit.h"
 #include "base/time.h"
 
 #include <stdio.h>
@@ -87,8 +88,8 @@ static bool is_apart(pid_t pid, const char *kind)
 /* Mounts and network that a service manager or a container gives to the agent alone. */
 static void report_namespaces(struct cfr_doctor *d)
 {
-    bool mounts = d->agent_pid > 0 && is_apart(d->agent_pid, "mnt");
-    bool network = d->agent_pid > 0 && is_apart(d->agent_pid, "net");
+    bool mounts = d->agent_pid > 0 && cfr_unit_name() == NULL && is_apart(d->agent_pid, "mnt");
+    bool network = d->agent_pid > 0 && cfr_unit_name() == NULL && is_apart(d->agent_pid, "net");
 
     if (mounts || network)
         cfr_doctor_report(

@@ -199,6 +199,8 @@ int cfr_doctor_run(const struct cfr_cli_options *o)
     struct cfr_doctor d;
     int status = CFR_EXIT_USAGE;
 
+    if (cfr_doctor_as_unit(o, o->config, &status))
+        return status;
     cfr_json_setup();
     /* Requests are signed, and the service CA's key is read, before the first connection. */
     (void)cfr_http_crypto_wipe();
@@ -285,6 +287,8 @@ int cfr_doctor_run_selection(const struct cfr_cli_options *o)
 
     if (!choose_file(o, &options))
         return CFR_EXIT_USAGE;
+    if (cfr_doctor_as_unit(o, options.config, &status))
+        return status;
     cfr_json_setup();
     (void)cfr_http_crypto_wipe();
     cfr_doctor_open(&d, &options, true);

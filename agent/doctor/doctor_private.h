@@ -205,6 +205,15 @@ void cfr_doctor_clock(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_trust(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_trust_unused(struct cfr_doctor *d, struct cfr_doctor_case *c);
 
+/* ---- for whom: as_unit.c ---- */
+
+/* As root, where systemd has a unit of the packages for CONFIG: runs the command again as that unit, so that findings
+ * about rights hold for its user and its sandbox, and returns true with its exit status in STATUS. False where that is
+ * not possible, or already so. */
+bool cfr_doctor_as_unit(const struct cfr_cli_options *o, const char *config, int *status);
+/* Appends for whom the findings hold, where that is the question: as the unit, or as root although there is one. */
+void cfr_doctor_add_judge(const struct cfr_doctor *d, struct cfr_str *out);
+
 /* ---- parts of checks ---- */
 
 /* Whether FILE, of one of C's targets, fits the mounted Secret in one of its forms only. */

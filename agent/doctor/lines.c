@@ -203,5 +203,7 @@ void cfr_doctor_write_lines(const struct cfr_doctor *d, size_t columns, const ch
     cfr_str_addf(out, "%s%s: ", margin, d->config_path != NULL ? d->config_path : "environment");
     if (d->config != NULL)
         cfr_str_addf(out, "%zu credential%s, ", credentials, credentials == 1 ? "" : "s");
-    cfr_str_addf(out, "%u error%s, %u warning%s\n", errors, errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
+    cfr_str_addf(out, "%u error%s, %u warning%s", errors, errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
+    cfr_doctor_add_judge(d, out);
+    cfr_str_addz(out, "\n");
 }

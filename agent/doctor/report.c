@@ -233,7 +233,9 @@ void cfr_doctor_write_text(const struct cfr_doctor *d, const struct cfr_doctor_l
     add_count(out, d->tally[CFR_FINDING_WRONG], "wrong", "wrong", ", ");
     add_count(out, d->tally[CFR_FINDING_WARNING], "warning", "warnings", ", ");
     add_count(out, d->tally[CFR_FINDING_NOTE], "note", "notes", ", ");
-    add_count(out, d->tally[CFR_FINDING_OK], "ok", "ok", d->options->verbose ? "\n" : " (-v shows them)\n");
+    add_count(out, d->tally[CFR_FINDING_OK], "ok", "ok", d->options->verbose ? "" : " (-v shows them)");
+    cfr_doctor_add_judge(d, out);
+    cfr_str_addz(out, "\n");
 }
 
 /* ---- JSON ---- */

@@ -275,7 +275,8 @@ def test_a_start_that_cannot_publish_ends_and_says_why(machine, service):
         # 1. Something of this machine: read-only, then a directory of root's. Once that is put right, nothing else is needed.
         machine.sh("systemctl stop credfresh && mkdir -p /etc/app")
         service.configure(credential(publish={"directory": "/etc/app/out", "files": [{"name": "creds.json", "format": "json"}]}))
-        start_refused(machine, "Read-only file system")
+        status = start_refused(machine, "Read-only file system")
+        assert "ReadWritePaths= " in status and f"{DROPINS}directories.conf" in status
         machine.sh(f"systemctl stop credfresh && rm -rf {OUT}/db && install -d -m 755 {OUT}/db")
         service.configure(credential())
         start_refused(machine, "Permission denied")
@@ -287,6 +288,32 @@ def test_a_start_that_cannot_publish_ends_and_says_why(machine, service):
         start_refused(machine, "HTTP 503")
         service.admin("/outage", on=False)
         eventually(lambda: machine.is_active("credfresh"), lambda: service.status())
+    service.restart(credential())
+
+
+def test_check_and_doctor_run_as_the_unit(machine, service):
+    service.restart(credential())
+    assert machine.sh("credfresh check").endswith("0 errors, 0 warnings, checked as credfresh.service")
+    assert machine.sh("cd /etc/credfresh && credfresh check --online credfresh.yaml").endswith("checked as credfresh.service")
+    machine.sh("mkdir -p /etc/app && groupadd -f other && credfresh doctor")
+    elsewhere = {"directory": "/etc/app", "files": [{"name": "creds.json", "format": "json", "group": "other"}]}
+    service.configure(credential(publish=elsewhere, reload=[{"exec": ["/usr/bin/systemctl", "reload", "app"]}]))
+    done = machine.try_sh("credfresh check")
+    assert done.returncode == 1 and done.stdout.rstrip().endswith("checked as credfresh.service"), done.stdout
+    for line, file in ("ReadWritePaths=/etc/app", "directories"), ("SupplementaryGroups=other", "groups"):
+        assert f"write {line} below [Service] in {DROPINS}{file}.conf" in done.stdout, done.stdout
+    assert "systemctl" in done.stdout and "/run/credfresh-reload/" in done.stdout
+    done = machine.try_sh("credfresh doctor")
+    assert done.returncode == 1 and "ReadWritePaths=/etc/app" in done.stdout, done.stdout
+    # A configuration of no unit is for whoever asks.
+    machine.sh("cp /etc/credfresh/credfresh.yaml /srv/other.yaml")
+    assert "checked as" not in machine.try_sh("credfresh check -c /srv/other.yaml").stdout
+    # With the rights that it asks for.
+    machine.sh("chown credfresh /etc/app")
+    service.configure(credential(publish=elsewhere))
+    with machine.dropin("credfresh.service", "[Service]\nReadWritePaths=/etc/app\nSupplementaryGroups=other\n"):
+        assert " 0 errors, 0 warnings, " in machine.sh("credfresh check")
+        service.restart(credential(publish=elsewhere))
     service.restart(credential())
 
 
