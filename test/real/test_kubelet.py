@@ -311,3 +311,81 @@ def test_nothing_was_ever_torn(pod, node):
     assert ended["exitCode"] == 0 and summary["type"] == "summary" and summary["ok"], summary
     assert summary["generations"] >= 3
     assert pod.container("credfresh")["ready"] and pod.container("credfresh")["restartCount"] == 0
+
+
+# ---- the service CA ----
+
+class AuthorityPod:
+    """The pod of container/kubernetes/service-ca with its claim, which a controller would bind, on a directory of the node."""
+
+    NAMESPACE, VOLUME = "credfresh-ca", "var/ca-volume"
+
+    def __init__(self, node):
+        self.node, self.kube = node, node.kube
+        self.documents = {d["kind"]: d for d in self.kube.kustomize(KUBERNETES, "service-ca")}
+        config = yaml.safe_load((KUBERNETES / "pod-certificates/credfresh.yaml").read_text())
+        config["service_ca"] = {"store": config["service_ca"]["store"]}  # this API server knows no such requests
+        del config["listen"]  # the network is the node's
+        self.documents["ConfigMap"]["data"] = {"credfresh.yaml": yaml.safe_dump(config)}
+        node.path(self.VOLUME).mkdir()
+        for kind in ("Namespace", "ServiceAccount", "ConfigMap"):
+            self.create(self.documents[kind])
+        claim = self.documents["PersistentVolumeClaim"]
+        claim["spec"].update(storageClassName="none", volumeName="ca")
+        self.create(claim)
+        path = f"/api/v1/namespaces/{self.NAMESPACE}/persistentvolumeclaims/{claim['metadata']['name']}"
+        made = json.loads(self.kube.request("GET", path))
+        names = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["node1"]}
+        self.create({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "ca"}, "spec": {
+            "capacity": {"storage": "64Mi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "none",
+            "local": {"path": f"/{self.VOLUME}"}, "claimRef": {**{key: made["metadata"][key] for key in ("namespace", "name", "uid")}},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [names]}]}}}})
+        made["status"]["phase"] = "Bound"
+        self.kube.request("PUT", f"{path}/status", made)
+
+    def create(self, document):
+        self.kube.kubectl("create", "--filename=-", text=json.dumps(document),
+                          namespace=document["metadata"].get("namespace", self.NAMESPACE))
+
+    def start(self):
+        spec = json.loads(json.dumps(self.documents["Deployment"]["spec"]["template"]["spec"]))
+        spec.update(nodeName="node1", hostNetwork=True, terminationGracePeriodSeconds=5)
+        [container] = spec["containers"]
+        container.update(image="localhost/credfresh:test", imagePullPolicy="Never", ports=[])
+        self.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "ca", "namespace": self.NAMESPACE}, "spec": spec})
+        eventually(self.is_ready, lambda: json.dumps(self.object()["status"], indent=1) + self.output(), 120, 0.5)
+
+    def object(self):
+        return json.loads(self.kube.kubectl("get", "pod", "ca", "--output=json", namespace=self.NAMESPACE))
+
+    def output(self):
+        logs = self.node.path("var/log/pods").glob(f"{self.NAMESPACE}_ca_*/credfresh/*.log")
+        return "".join(path.read_text() for path in sorted(logs))
+
+    def is_ready(self):
+        status = self.object()["status"]
+        assert not any(c["restartCount"] for c in status.get("containerStatuses", [])), self.output()
+        return any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions", []))
+
+    def stop(self):
+        self.kube.kubectl("delete", "pod", "ca", namespace=self.NAMESPACE)
+
+    def store(self):
+        """The CA, and the owner and mode of each file and directory in the volume."""
+        volume = self.node.path(self.VOLUME)
+        seen = {path.name: path.stat() for path in volume.rglob("*")}
+        return ((volume / "service-ca/authority.json").read_text(),
+                {name: (one.st_uid, stat.S_IMODE(one.st_mode) & 0o777) for name, one in seen.items()})
+
+
+def test_the_service_ca_survives_its_pod(node):
+    """The kubelet sets the group of the volume, and does not open the files in it when the next pod starts."""
+    pod = AuthorityPod(node)
+    pod.start()
+    authority, modes = pod.store()
+    assert modes["authority.json"] == (AGENT, 0o600) and modes["state"] == modes["service-ca"] == (AGENT, 0o700)
+    pod.stop()
+    pod.start()
+    assert pod.store()[0] == authority
+    assert {name: pod.store()[1][name] for name in ("authority.json", "state", "service-ca")} == {
+        name: modes[name] for name in ("authority.json", "state", "service-ca")}
