@@ -1,7 +1,7 @@
 #!/bin/sh
 # The static program, stripped, with its symbols, SBOM and checksums next to it: see docs/static.md. For Debian 12 and 13, as
-# root the first time, which is needed to install and to teach apt where Debian's sources are. Two minutes then; sources
-# and rebuilt libraries are kept in $CFR_CACHE/static (default /var/cache/credfresh).
+# root the first time, to install packages. Two minutes then; sources and rebuilt libraries are kept in $CFR_CACHE/static (default
+# /var/cache/credfresh).
 #   sh tools/build-static.sh [--openssl=debian|trimmed] [--arch=arm64]
 # Ends with 3 where the sources cannot be had.
 set -eu

@@ -3,6 +3,7 @@
 # package. Needs root, about twenty minutes and 1.4 GiB of memory. Only what is missing is built.
 set -euo pipefail
 dir=$(realpath -m "$1")
+top=$(realpath "$(dirname "$0")/../..")
 missing=
 for command in kube-apiserver kubectl kubelet; do
     [ -x "$dir/bin/$command" ] || missing="$missing $command"
@@ -11,21 +12,14 @@ done
 mkdir -p "$dir/bin" "$dir/src"
 cd "$dir/src"
 export DEBIAN_FRONTEND=noninteractive HOME=${HOME:-/root}
-sources=/etc/apt/sources.list.d
-if ! grep -rqsE '^Types:.*deb-src|^deb-src' $sources /etc/apt/sources.list; then
-    if [ -f $sources/debian.sources ]; then
-        sed 's/^Types: deb$/Types: deb-src/' $sources/debian.sources >$sources/deb-src.sources
-    else
-        sed -n 's/^deb /deb-src /p' /etc/apt/sources.list >$sources/deb-src.list
-    fi
-fi
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends golang-1.19-go golang-github-modern-go-reflect2-dev dpkg-dev rsync gcc \
     libc6-dev >/dev/null
 export PATH=/usr/lib/go-1.19/bin:$PATH GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOPATH=$dir/go GOCACHE=$dir/gocache
 k=$GOPATH/src/k8s.io/kubernetes
 if [ ! -d "$k" ]; then
-    apt-get source --download-only -qq kubernetes
+    sh "$top/tools/static/deb-src.sh" "$dir/deb-src"
+    APT_CONFIG=$dir/deb-src/apt.conf apt-get source --download-only -qq kubernetes
     mkdir -p "$(dirname "$k")"
     dpkg-source -x kubernetes_*.dsc "$k" >/dev/null
     # The vendored reflect2 is too old for Go 1.19: use Debian's.

@@ -16,28 +16,20 @@ trixie openssl 3.5.7-1~deb13u3 9cdb0d9daf0773ca5c0f3f5ea1fc59b1106a99e005a5c0489
 trixie openssl 3.5.6-1~deb13u2 6a7f8fef28a5134eeb1a88435c35704f6200a268b913232eca09775651a19210
 '
 
+# source_apt TOOL ARGUMENT...: apt with the configuration that deb-src.sh writes.
+source_apt() {
+    APT_CONFIG=$cache/deb-src/apt.conf "$@"
+}
+
 is_offered() {
-    apt-cache showsrc --only-source "$1" 2>/dev/null | grep -qxF "Version: $2"
+    source_apt apt-cache showsrc --only-source "$1" 2>/dev/null | grep -qxF "Version: $2"
 }
 
-# Source entries that mirror the machine's own binary entries, so that the same mirror and the same keys are used.
-add_sources() {
-    from=/etc/apt/sources.list.d/debian.sources
-    to=/etc/apt/sources.list.d/credfresh-src
-    if [ -f $from ]; then
-        sed 's/^Types:.*/Types: deb-src/' $from >$to.sources
-    else
-        sed -n 's/^deb /deb-src /p' /etc/apt/sources.list >$to.list
-    fi
-}
-
-# offer NAME VERSION: has apt offer it, if it can. Teaching apt takes root.
+# offer NAME VERSION: whether apt has it, in indexes that are updated once in a run if it has not.
 offer() {
-    is_offered "$1" "$2" && return
-    [ "$(id -u)" = 0 ] || return 1
-    apt-get update -q
-    is_offered "$1" "$2" && return
-    add_sources && apt-get update -q
+    [ -f "$cache/deb-src/apt.conf" ] && is_offered "$1" "$2" && return
+    [ -f "$work/updated" ] || sh tools/static/deb-src.sh "$cache/deb-src" || return 1
+    touch "$work/updated"
     is_offered "$1" "$2"
 }
 
@@ -48,7 +40,7 @@ download() {
     if [ ! -f "$dsc" ]; then
         offer "$1" "$2" || return 1
         rm -rf "$work/download" && mkdir "$work/download" || return 1
-        (cd "$work/download" && apt-get source -q --download-only -o APT::Get::AllowUnauthenticated=false "$1=$2") || return 1
+        (cd "$work/download" && source_apt apt-get source -q --download-only -o APT::Get::AllowUnauthenticated=false "$1=$2") || return 1
         # The .dsc last, because it says that the others are there.
         mv "$work/download/$1_"*.tar.* "$cache/sources/" && mv "$work/download/$1_$2.dsc" "$dsc" || return 1
     fi
