@@ -2,6 +2,7 @@
 """The configurations in README, the pages and the manual are valid, and all links resolve."""
 import fnmatch
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -10,7 +11,7 @@ import textwrap
 import pytest
 import yaml
 
-from conftest import CREDFRESH
+from conftest import CREDFRESH, LOCALCLOUD
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").glob("*.md")),
@@ -207,3 +208,18 @@ def test_the_functions_of_the_walks_exist():
     sources = "\n".join(path.read_text() for room in ROOMS - {"test", "docs"} for path in (ROOT / room).rglob("*.[ch]"))
     assert len(names) > 20
     assert not sorted(name for name in names if not re.search(rf"\b{name}\b", sources))
+
+
+def test_installed_pages_have_no_dead_links(tmp_path):
+    """Pages for contributors are not installed; manifests, chart and examples are."""
+    subprocess.run(["cmake", "--install", pathlib.Path(LOCALCLOUD).parents[2], "--component", "credfresh"], check=True,
+                   capture_output=True, env={**os.environ, "DESTDIR": str(tmp_path)})
+    [root] = tmp_path.rglob("share/doc/credfresh")
+    dead = [f"{page.relative_to(root)}: {target}" for page in root.rglob("*.md")
+            for target in re.findall(r"\]\(([^()\s#]+)", re.sub(r"`[^`]*`", "", page.read_text()))
+            if ":" not in target and not (page.parent / target).exists()]
+    assert dead == []
+    installed = {str(path.relative_to(root)) for path in root.rglob("*")}
+    assert installed >= {"README.md", "docs/systemd.md", "examples/node.yaml", "container/kubernetes/sidecar/kustomization.yaml",
+                         "container/helm/credfresh/Chart.yaml", "monitoring"}
+    assert not installed & {"docs/SUMMARY.md", "docs/architecture.md", "docs/proofs.md", "docs/releasing.md", "CONTRIBUTING.md"}
