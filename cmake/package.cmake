@@ -1,7 +1,7 @@
 # The Debian packages; tools/package.sh makes them. One component, one package.
 set(CFR_PACKAGE_RELEASE 1 CACHE STRING "Follows the version in Debian packages")
 set(CFR_PACKAGE_VERSION ${PROJECT_VERSION}-${CFR_PACKAGE_RELEASE})
-set(CFR_PACKAGE_MAINTAINER "The credfresh authors <credfresh@localhost.localdomain>" CACHE STRING "Debian's Maintainer")
+set(CFR_PACKAGE_MAINTAINER "The credfresh authors <maintainers@credfresh.invalid>" CACHE STRING "Debian's Maintainer")
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME credfresh)

@@ -68,7 +68,6 @@ esac
 """
 # What lintian says of these packages, and why it stands.
 TOLERATED = {
-    "bogus-mail-host", "bogus-mail-host-in-debian-changelog",  # CFR_PACKAGE_MAINTAINER is for those who distribute them
     "initial-upload-closes-no-bugs",  # they are no upload to Debian
     "maintainer-script-calls-systemctl",  # deb-systemd-invoke cannot but wait for a start, here for a cloud
     "command-with-path-in-maintainer-script",  # it has to be this one, as deb-systemd-invoke has it
