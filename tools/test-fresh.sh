@@ -17,10 +17,14 @@ sh tools/setup.sh fresh || cannot "tools/setup.sh fresh failed"
 unshare --mount --pid --fork true || cannot "unshare failed; in a container, start it with --privileged"
 here=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 release=${CFR_FRESH_RELEASE:-$here}
-sources=$(apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
-    sed "s/ $here/ $release/" | sort -u)
+debian() {
+    apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
+        sed "s/ $here/ $release/" | sort -u
+}
+[ -n "$(debian)" ] || apt-get update -q || true # only the indexes name the origin
+sources=$(debian)
 mirror=$(echo "$sources" | sed -n "s/^deb \([^ ]*\) $release main$/\1/p")
-[ -n "$mirror" ] || cannot "apt has no mirror of Debian $release main; run apt-get update"
+[ -n "$mirror" ] || cannot "apt has no mirror of Debian $here main"
 
 # Compiled files are the only thing that is shared with this machine: what ccache has is keyed by compiler and source, so it hides
 # no missing package, and the other stages of the same run need the same objects. Hits need the same path of the sources.
@@ -56,9 +60,9 @@ tar -c --exclude=./build . | tar -x --no-same-owner -C "$tree$PWD"
 echo "=== fresh Debian $release: made in $(($(date +%s) - started)) s"
 
 # The tree has to be a mount point for namespaces below it. Process 1 of the new namespace takes all others with it. In a session of
-# their own the tests have a process group that they can see.
+# their own the tests have a process group that they can see. If this script is killed, all of it ends.
 export tree ccache
-unshare --mount --pid --fork --kill-child setsid --wait sh -eu -c '
+setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child setsid --wait sh -eu -c '
     mount --bind "$tree" "$tree"
     mount -t proc proc "$tree/proc"
     mount --rbind /sys "$tree/sys"

@@ -52,7 +52,7 @@ static const struct cfr_field azure_fields[] = {
     {.key = "authority_host",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(authority_host),
-     .min = 1,
+     .min = 8,
      .max = 500,
      .doc = CFR_DOC("URL of the authority, without the tenant, for a private or a regional one. https, or http to "
                     "127.0.0.0/8, "
@@ -94,7 +94,7 @@ static const struct cfr_field azure_fields[] = {
     {.key = "acr_endpoint",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(acr_endpoint),
-     .min = 1,
+     .min = 8,
      .max = 500,
      .doc = CFR_DOC("URL to call instead of `https://REGISTRY` for every registry of `acr`: a gateway, or a "
                     "compatible server. In `image_credentials` it is called whatever the host of the image is.")},
