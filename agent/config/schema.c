@@ -146,10 +146,9 @@ static const struct cfr_table log_table = {
 #define AT(member) offsetof(struct cfr_config_exit, member)
 static const struct cfr_field exit_fields[] = {
     {FIELD(process, STRING), .min = 1, .max = 255,
-     .doc = CFR_DOC(
-         "The process by its name: the last component of its executable, or what `ps` shows as its command (at most 15 "
-         "characters, for a script the script's). A process of any user counts: where other users start programs, use "
-         "`pid_file`. In a pod the containers must share their process namespace.")},
+     .doc = CFR_DOC("The process by its name: the last component of its executable, or its command in `ps` (at most 15 "
+                    "characters, for a script the script's). Any user's process counts; otherwise use `pid_file`. In "
+                    "pods, containers must share their process namespace.")},
     {FIELD(pid_file, STRING), .flags = CFR_FIELD_PATH,
      .doc =
          CFR_DOC("A file that holds its process id. A file older than the agent counts only while its process runs.")},
@@ -205,12 +204,9 @@ static const struct cfr_field root_fields[] = {
     {FIELD(version, INT), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 1,
      .doc = CFR_DOC("The version of this file's layout: 1.")},
     {FIELD(state_dir, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_PRIVATE, .fallback = "/run/credfresh",
-     .doc = CFR_DOC(
-         "Where credfresh keeps what it knows across restarts; made with mode 0700. It never holds credentials, with "
-         "one exception: with `mint`, the pending secret of a new key, in plain JSON with mode 0600, until that key is "
-         "published. With `ec2_imds` it also holds a random key, mode 0600, that signs the session tokens "
-         "of that endpoint. Two agents never share one. /run is in memory; on a disk that is frozen nothing is written "
-         "until it answers, and rotations wait for that.")},
+     .doc = CFR_DOC("Directory for state across restarts, mode 0700, of one agent only. Two secrets are in it, mode "
+                    "0600: with `mint` the pending secret of a new key, in plain JSON until published; with `ec2_imds` "
+                    "the key of its session tokens.")},
     {FIELD(control_socket, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_PRIVATE, .min = 1, .max = SOCKET_PATH_MAX,
      .doc = CFR_DOC("Unix socket for `credfresh status`, `rotate`, `wait` and `reload`. Default: `control.sock` in "
                     "`state_dir`.")},
@@ -223,10 +219,9 @@ static const struct cfr_field root_fields[] = {
      .doc = CFR_DOC("ADDRESS:PORT, [ADDRESS]:PORT or :PORT for the status page, `/livez`, `/readyz` and "
                     "`/metrics`. Default: none.")},
     {FIELD(listen_hosts, STRINGS), .min = 1, .max = 16,
-     .doc = CFR_DOC(
-         "Host names that clients may use for `listen`, such as a node's name in DNS or a Service's name in a cluster. "
-         "Addresses, `localhost` and the machine's own host name are always accepted. Others are refused, because web "
-         "pages could make browsers use them.")},
+     .doc = CFR_DOC("Host names that clients may use for `listen`, such as a node's name in DNS or a Service's. "
+                    "Addresses, `localhost` and the machine's host name are always accepted. Others are refused, "
+                    "because web pages could make browsers use them.")},
     {FIELD(log, MAP), .table = &log_table, .doc = CFR_DOC("Logging.")},
     {FIELD(sandbox, MAP), .table = &sandbox_table,
      .doc = CFR_DOC("What the agent gives up. Default: all that it can.")},

@@ -27,10 +27,9 @@ static const struct cfr_field image_fields[] = {
      .doc = CFR_DOC("The longest time that the kubelet may keep the login; 0s means not at all. It always ends ten "
                     "minutes before the login expires. Default: until then.")},
     {FIELD(annotations, PAIRS), .min = 1, .max = 16,
-     .doc = CFR_DOC("Keys of the provider whose value an annotation of the pod's service account gives, such as "
-                    "`role_arn: "
-                    "eks.amazonaws.com/role-arn`. Without such an annotation, the value in `exchange` counts. Only "
-                    "text keys, and none that names a file or the destination of requests.")},
+     .doc = CFR_DOC("Keys of the provider that an annotation of the pod's service account sets, such as `role_arn: "
+                    "eks.amazonaws.com/role-arn`. Without the annotation, the value in `exchange` counts. Only text "
+                    "keys, and none that names a file or the destination of requests.")},
     {.key = NULL},
 };
 #undef AT

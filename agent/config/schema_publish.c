@@ -12,17 +12,15 @@
     "one, and no other."
 #define DOC_GROUP "Group name or number that owns it. Default: the group that credfresh runs as."
 #define DOC_TOKEN_PATH                                                                                                 \
-    "With formats aws-config, azure-env and gcp-external-account: where the consumer's SDK finds the token that it "   \
-    "exchanges by itself, such as the path of a projected volume. azure-env and gcp-external-account default to the "  \
-    "file with format token of the same directory; elsewhere, as in a Secret of the cluster, they need it. With "      \
-    "kubeconfig: the token's file; without one the kubeconfig holds the token itself."
+    "With aws-config, azure-env and gcp-external-account: where the consumer's SDK finds the token that it "           \
+    "exchanges. Default of the last two: the `token` file of the same directory. With kubeconfig: the token's file; "  \
+    "without one the kubeconfig contains the token."
 #define DOC_TEMPLATE                                                                                                   \
-    "With format template: the text. `${NAME}` is the value of a field, `$${` the text `${`; there is nothing else. "  \
-    "An unknown field is an error here, and one without a value leaves in place what is published. "                   \
-    "`credfresh reference fields` lists them."
+    "With format template: the text. `${NAME}` is the value of a field, `$${` the text `${`. An unknown field is an "  \
+    "error; without a value of one, the published content remains. `credfresh reference fields` lists the fields."
 #define DOC_VALUES                                                                                                     \
-    "With format template: `line` inserts values as they are and refuses those that are not one line of text, `json` " \
-    "escapes them for the inside of double quotes in JSON or YAML, `raw` inserts them as they are, such as "           \
+    "With format template: `line` inserts values unchanged and refuses those that are not one line of text; `json` "   \
+    "escapes them for the inside of double quotes in JSON or YAML; `raw` inserts them unchanged, such as "             \
     "certificates."
 
 #define AT(member) offsetof(struct cfr_config_file, member)
@@ -130,9 +128,8 @@ static const struct cfr_table key_table = {
 #define REACH_FIELDS                                                                                                   \
     {FIELD(events, BOOL), .fallback = "false",                                                                         \
      .doc = CFR_DOC(                                                                                                   \
-         "Report on the object, as Events of the cluster, that it was published, a rotated key with it, that "         \
-         "publishing failed, and that what it holds has expired: once for a change. Requires the verb create on "      \
-         "events of events.k8s.io in its namespace.")},                                                                \
+         "Create Events on the object, one for each change: it was published, a key was rotated, publishing failed, "  \
+         "or its content has expired. Requires the verb create on events of events.k8s.io in its namespace.")},        \
         {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,                                                           \
          .doc = CFR_DOC("How to reach the API server. Default: as the pod that credfresh runs in.")},                  \
     {                                                                                                                  \
@@ -200,10 +197,9 @@ static const struct cfr_field publish_fields[] = {
      .doc = CFR_DOC("A directory in the layout of a Kubernetes volume: `NAME` is a link to `..data/NAME`, and `..data` "
                     "a link that is swapped. No other program may write there.")},
     {FIELD(directory_mode, MODE),
-     .doc = CFR_DOC("Permission bits of `directory`, octal and in quotes, where credfresh makes it, and of each "
-                    "generation in it; a directory that is there keeps its own, and its owner and group. Default: "
-                    "\"0755\", so that consumers of other groups reach the files that their own modes let them "
-                    "read.")},
+     .doc = CFR_DOC("Permission bits, octal and in quotes, of each generation and of a `directory` that credfresh "
+                    "creates. An existing directory keeps its mode, owner and group. Default: \"0755\": consumers of "
+                    "other groups reach the files that their modes let them read.")},
     {FIELD(owner, STRING), .min = 1, .max = 256,
      .doc = CFR_DOC("User name or number that owns `directory`, and whose files are in it. Only root can give it to "
                     "another user. Default: the user that credfresh runs as.")},

@@ -22,9 +22,9 @@ static const struct cfr_field state_fields[] = {
      .doc = CFR_DOC("Which context of `kubeconfig`. Default: its current one.")},
     {FIELD_AS("takeover", takeover_ms, DURATION), .fallback = "90s", .min = 6 * CFR_SECOND_MS,
      .max = 10 * CFR_MINUTE_MS,
-     .doc = CFR_DOC("How long the agent that has begun a rotation may be silent before another one goes on with it. It "
-                    "writes at each third of it, and its requests to the cloud take a third at most, and never more "
-                    "than 30 seconds.")},
+     .doc = CFR_DOC(
+         "How long the agent that has begun a rotation may be silent before another one continues it. It writes at "
+         "each third of this time. Its requests to the cloud take at most a third, and at most 30 seconds.")},
     {.key = NULL},
 };
 #undef AT
@@ -45,15 +45,13 @@ static const struct cfr_field mint_fields[] = {
     {FIELD(with, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
      .doc = CFR_DOC("The credential of this file that may create and remove such keys. It need not be published.")},
     {FIELD_AS("or", otherwise, STRING), .min = 1, .max = 31,
-     .doc = CFR_DOC("What to publish while the cloud refuses `with` the right to create keys and none was created yet: "
-                    "`pass_on` for the key of `with` itself, which gives consumers its rights. Creating one is tried "
-                    "again within the hour, and when `with` changes. For `aws`, where `with` is a mounted Secret that "
-                    "is passed on. Default: nothing.")},
+     .doc = CFR_DOC("What to publish while the cloud refuses `with` the right to create keys and none exists yet: "
+                    "`pass_on` for the key of `with`, with its rights. Only for `aws`, if `with` is a mounted Secret "
+                    "with `pass_on`. Default: none.")},
     {FIELD(adopt, STRING), .min = 1, .max = 4095,
-     .doc =
-         CFR_DOC("A key that another program created, which is taken over instead of creating the first one: `target` "
-                 "for the one that `publish` names now (a directory, a file, a Secret of the cluster), or the path of "
-                 "a mounted Secret or a file. It is replaced at its age in the cloud. Default: none.")},
+     .doc = CFR_DOC(
+         "A key of another program, taken over instead of creating the first one: `target` for the one that `publish` "
+         "names now, or the path of a mounted Secret or a file. Its age is that in the cloud. Default: none.")},
     {EXPIRE_AFTER, .fallback = "720h",
      .doc = CFR_DOC(
          "The age at which a key is replaced, or up to a tenth earlier, so that a fleet does not rotate at once.")},
@@ -66,10 +64,9 @@ static const struct cfr_field mint_fields[] = {
      .doc = CFR_DOC("How long to search for a new key if the response to its creation was lost. Lists may omit keys "
                     "that are younger.")},
     {FIELD_AS("inactive", inactive_ms, DURATION), .fallback = "24h", .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS,
-     .doc = CFR_DOC("How long an old key that was still used in the second half of its grace stays deactivated "
-                    "before it is deleted: "
-                    "a consumer without the new key fails while the old one can still be reactivated. A published key "
-                    "that was deactivated in the cloud and replaced is deleted after the same time.")},
+     .doc = CFR_DOC("How long an old key that was still used in the second half of its grace remains deactivated, and "
+                    "can be reactivated, before it is deleted. Also for a published key that was deactivated in the "
+                    "cloud and replaced.")},
     {FIELD_AS("verify_wait", verify_wait_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0, .max = CFR_HOUR_MS,
      .doc = CFR_DOC(
          "How long to hold back a new key after it was accepted everywhere, several times in a row. Default: 60s for "

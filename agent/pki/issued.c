@@ -40,10 +40,9 @@ static const struct cfr_field certificate_fields[] = {
          CFR_DOC("Kind of the key; each certificate has a new one. An RSA key takes up to some seconds to make. With "
                  "`csr` it is the consumer's.")},
     {FIELD(csr, STRING), .flags = CFR_FIELD_PATH,
-     .doc =
-         CFR_DOC("File in which the consumer puts a certificate request (PKCS#10, PEM): the certificate is for that "
-                 "key, which never leaves the consumer, and there is no `private-key`. Only the key counts; names and "
-                 "lifetime are those of this mapping. Default: none, a key is made.")},
+     .doc = CFR_DOC("File in which the consumer puts a certificate request (PKCS#10, PEM): the certificate is for that "
+                    "key, which never leaves the consumer; there is no `private-key`. Names and lifetime are those of "
+                    "this mapping. Default: none.")},
     {FIELD(csr_owner, STRING), .min = 1, .max = 256,
      .doc = CFR_DOC(
          "User (name or number) that the request must belong to. Default: none; then only root and the agent's user "

@@ -37,8 +37,8 @@ static const char *const accepts[] = {"xml", "json", NULL};
     "set it cannot be changed."
 
 #define DOC_CONTEXTS                                                                                                   \
-    "Assertions of trusted providers about the user on whose behalf the role is assumed, such as one that IAM "        \
-    "Identity Center issues for trusted identity propagation. Needs `sts:SetContext` on the role."
+    "Assertions of trusted providers about the user on whose behalf the role is assumed, such as those of IAM "        \
+    "Identity Center. Requires `sts:SetContext` on the role."
 
 #define CONTEXT(member) offsetof(struct cfr_aws_context, member)
 
@@ -54,9 +54,9 @@ static const struct cfr_field context_fields[] = {
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .offset = CONTEXT(assertion_file),
-     .doc = CFR_DOC("File with the assertion, 4 to 2048 characters. It is read before each exchange, and a new one in "
-                    "its place makes a new exchange. An assertion is valid for minutes: the program that gets it "
-                    "has to keep the file up to date.")},
+     .doc = CFR_DOC(
+         "File with the assertion, 4 to 2048 characters. It is read before each exchange, and a new one starts an "
+         "exchange. An assertion is valid for minutes: the program that gets it must keep the file up to date.")},
     {.key = NULL},
 };
 
@@ -217,10 +217,8 @@ static const struct cfr_field aws_fields[] = {
      .min = 20,
      .max = 2048,
      .doc = CFR_DOC("ARN of the role to assume, such as `arn:aws:iam::123456789012:role/NAME`. Its trust policy must "
-                    "accept the "
-                    "token's issuer, audience and subject, or the user of the keys. Required, except with keys: "
-                    "without it they "
-                    "are exchanged for a session of their own user (GetSessionToken).")},
+                    "accept the token's issuer, audience and subject, or the user of the keys. Required, except with "
+                    "keys, which then get a session of their user (GetSessionToken).")},
     {.key = "access_key_id_file",
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
@@ -268,9 +266,8 @@ static const struct cfr_field aws_fields[] = {
      .min = 15 * MINUTE_MS,
      .max = 36 * HOUR_MS,
      .doc = CFR_DOC("Lifetime of the session, in whole seconds: at most 12h for a role, 36h for keys without one. AWS "
-                    "refuses (it "
-                    "does not shorten) more than the role's maximum session duration. With less than about 30m, SDKs "
-                    "that refresh by themselves query constantly. Default: 1h.")},
+                    "refuses more than the role's maximum session duration. Below about 30m, SDKs that refresh by "
+                    "themselves query constantly. Default: 1h.")},
     {.key = "policy",
      .type = CFR_FIELD_STRING,
      .offset = AWS(policy),
@@ -309,25 +306,23 @@ static const struct cfr_field aws_fields[] = {
      .offset = AWS(provided_contexts),
      .max = CFR_AWS_CONTEXTS_MAX,
      .table = &context_table,
-     .doc = CFR_DOC(DOC_CONTEXTS " Only with keys and a role; after a token, write them in a step of `then_assume`.")},
+     .doc = CFR_DOC(DOC_CONTEXTS " Only with keys and a role; after a token, in a step of `then_assume`.")},
     {.key = "serial_number",
      .type = CFR_FIELD_STRING,
      .offset = AWS(serial_number),
      .min = 9,
      .max = 256,
-     .doc = CFR_DOC("MFA device of the keys' user, for a role or a policy that asks for MFA "
-                    "(`aws:MultiFactorAuthPresent`): the ARN of a virtual device or of a security key, such as "
-                    "`arn:aws:iam::123456789012:mfa/NAME`, or the serial number of a hardware device. Needs "
-                    "`token_code_command`; only with keys. The steps of `then_assume` have none: a role's session has "
-                    "no device.")},
+     .doc = CFR_DOC("MFA device of the keys' user, where a role or policy requires MFA: its ARN, such as "
+                    "`arn:aws:iam::123456789012:mfa/NAME`, or the serial number of a hardware device. Requires "
+                    "`token_code_command`. Only with keys; the steps of `then_assume` have none.")},
     {.key = "token_code_command",
      .type = CFR_FIELD_STRINGS,
      .flags = CFR_FIELD_PROGRAM,
      .offset = AWS(token_code_command),
      .max = 64,
-     .doc = CFR_DOC("Program that prints the 6 digits of `serial_number`: its absolute path and its arguments, without "
-                    "a shell. It runs before each exchange, for at most 30 s, with `PATH` and `HOME` alone as its "
-                    "environment; its messages go to credfresh's standard error. AWS takes each code once.")},
+     .doc = CFR_DOC("Program that prints the 6 digits of `serial_number`: its absolute path and arguments, without a "
+                    "shell. It runs before each exchange, for at most 30 s, with only `PATH` and `HOME` in its "
+                    "environment. AWS accepts each code once.")},
     {.key = "endpoint",
      .type = CFR_FIELD_STRING,
      .offset = AWS(endpoint),
@@ -341,9 +336,8 @@ static const struct cfr_field aws_fields[] = {
      .type = CFR_FIELD_BOOL,
      .offset = AWS(plain_http),
      .fallback = "false",
-     .doc = CFR_DOC("Whether the endpoint, and those of `then_assume`, may be one of plain http that is not on this "
-                    "machine, such as a gateway inside "
-                    "the cluster. Anyone who can read the network in between reads the token and the granted keys; "
+     .doc = CFR_DOC("Whether the endpoint, and those of `then_assume`, may use plain http to another machine, such as "
+                    "a gateway in the cluster. Anyone who can read that network reads the token and the granted keys; "
                     "`credfresh check` warns.")},
     {.key = "ca_file",
      .type = CFR_FIELD_STRING,

@@ -34,13 +34,9 @@ static const struct cfr_field azure_fields[] = {
      .type = CFR_FIELD_STRINGS,
      .offset = AZURE(scopes),
      .max = CFR_AZURE_STEPS_MAX,
-     .doc = CFR_DOC("What the tokens are for, one token for each: a resource with `/.default` after it, which is "
-                    "added where it "
-                    "is missing. A resource that itself ends in a slash keeps it "
-                    "(`https://database.windows.net//.default`). The "
-                    "first one's token is what most formats publish. Default: the cloud's Resource Manager, for the "
-                    "public cloud "
-                    "`https://management.azure.com/.default`.")},
+     .doc = CFR_DOC("What the tokens are for, one token for each: a resource, to which `/.default` is added if it is "
+                    "missing. A slash at the resource's end is kept. Most formats publish the first token. Default: "
+                    "the cloud's Resource Manager (`https://management.azure.com/.default`).")},
     {.key = "cloud",
      .type = CFR_FIELD_ENUM,
      .offset = AZURE(cloud),
@@ -85,12 +81,10 @@ static const struct cfr_field azure_fields[] = {
      .type = CFR_FIELD_STRINGS,
      .offset = AZURE(acr),
      .max = CFR_AZURE_STEPS_MAX - 1,
-     .doc = CFR_DOC("Azure container registries to log in to, such as `myregistry.azurecr.io`, for the format "
-                    "`docker-config`. The "
-                    "token for `https://containerregistry.azure.net/.default` is used if that is among the scopes, "
-                    "else that of "
-                    "the Resource Manager. In `image_credentials` the default is the host of the image, which must "
-                    "then be below azurecr.io, azurecr.cn or azurecr.us.")},
+     .doc = CFR_DOC(
+         "Azure container registries to log in to, such as `myregistry.azurecr.io`, for the format `docker-config`. "
+         "The token is that for `https://containerregistry.azure.net/.default`, else the Resource Manager's. Default "
+         "in `image_credentials`: the image's host, below azurecr.io, azurecr.cn or azurecr.us.")},
     {.key = "acr_endpoint",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(acr_endpoint),

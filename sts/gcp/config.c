@@ -99,11 +99,9 @@ static const struct cfr_field gcp_fields[] = {
      .offset = GCP(sts_endpoint),
      .min = 8,
      .max = CFR_URL_MAX,
-     .doc = CFR_DOC("URL to call instead of the token service (or of a key's token_uri): a private endpoint, or a "
-                    "compatible server. Needed where a credential file names a host that is not Google's. Without a "
-                    "path `/v1/token` (for a key `/token`) is added. https, or http to "
-                    "127.0.0.0/8, [::1] or "
-                    "localhost.")},
+     .doc = CFR_DOC("URL to call instead of the token service, or of a key's token_uri. Required if a credential file "
+                    "names a host that is not Google's. Default path: `/v1/token`, for a key `/token`. https, or http "
+                    "to 127.0.0.0/8, [::1] or localhost.")},
     {.key = "iam_endpoint",
      .type = CFR_FIELD_STRING,
      .offset = GCP(iam_endpoint),

@@ -48,10 +48,9 @@ static const struct cfr_field fields[] = {
      .offset = OAUTH(grant),
      .fallback = "token-exchange",
      .choices = grants,
-     .doc = CFR_DOC("How the token is sent: with `token-exchange` (RFC 8693) as the subject token, with `jwt-bearer` "
-                    "(RFC 7523) as the assertion, with `client-credentials` (RFC 6749) not at all, except by "
-                    "`client_authentication: token`, with `custom` as the parameter `token_parameter`, if "
-                    "any, of the server's own `grant_type`.")},
+     .doc = CFR_DOC("How the token is sent: `token-exchange` (RFC 8693) as subject token, `jwt-bearer` (RFC 7523) as "
+                    "assertion, `client-credentials` (RFC 6749) not at all, except by `client_authentication: token`, "
+                    "`custom` as `token_parameter`, if any, of the server's own `grant_type`.")},
     {.key = "grant_type",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(grant_type),
@@ -119,10 +118,10 @@ static const struct cfr_field fields[] = {
      .offset = OAUTH(client_authentication),
      .fallback = "none",
      .choices = clients,
-     .doc = CFR_DOC("How the client authenticates: `none`, `basic` or `post` with `client_secret_file`, "
-                    "`private_key_jwt` with "
-                    "`client_key_file`, or `token` with the credential's own token as its assertion (RFC 7523). "
-                    "`basic_plain` is `basic` for servers that do not decode the percent signs of RFC 6749, 2.3.1.")},
+     .doc =
+         CFR_DOC("How the client authenticates: `none`; `basic` or `post` with `client_secret_file`; `private_key_jwt` "
+                 "with `client_key_file`; `token` with the credential's token as its assertion (RFC 7523). "
+                 "`basic_plain` is `basic` for servers that do not decode percent signs (RFC 6749, 2.3.1).")},
     {.key = "client_id",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(client_id),

@@ -21,7 +21,7 @@ from node_examples import node_examples, unmarked
 from test_docs import ELSEWHERE
 
 PAGES = sorted(path for path in [*REPO.glob("*.md"), *(REPO / "docs").rglob("*.md"), *(REPO / "examples").glob("*.md"),
-                                 *(REPO / "bench").glob("*.md"), *(REPO / "test").glob("*/README.md")])
+                                 *(REPO / "bench").glob("*.md"), *(REPO / "test").glob("*/*.md")])
 LANGUAGES = {"apache", "c", "cmake", "console", "dockerfile", "hcl", "ini", "json", "nginx", "promql", "python", "sh", "text", "toml",
              "yaml"}
 

@@ -15,7 +15,7 @@ from conftest import CREDFRESH, LOCALCLOUD
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").glob("*.md")),
-         *sorted((ROOT / "test").glob("*/README.md")), *sorted((ROOT / "bench").glob("*.md")), *sorted((ROOT / "docs/man").iterdir())]
+         *sorted((ROOT / "test").glob("*/*.md")), *sorted((ROOT / "bench").glob("*.md")), *sorted((ROOT / "docs/man").iterdir())]
 # What an example needs of a machine that is not this one.
 ELSEWHERE = re.compile(r"kubeconfig: cannot |this is not a pod: name a kubeconfig|there is no (group|user) \"")
 
@@ -118,6 +118,20 @@ def test_links_lead_somewhere():
                 if anchor not in {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}:
                     missing.append(f"{page.name}: {target}#{anchor}")
     assert not missing
+
+
+def cells(text):
+    """The cells of the tables of TEXT, without the blocks of code."""
+    for line in re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S).splitlines():
+        if line.startswith("|"):
+            yield from re.split(r"(?<!\\)\|", line)[1:-1]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.suffix == ".md"], ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_and_cells_are_short(page):
+    text = page.read_text()
+    assert len(text.split()) <= 5000, "split the page by subject"
+    assert not [cell for cell in cells(text) if len(cell.split()) > 40], "shorten the cell, or write below the table"
 
 
 def test_the_sdk_page_has_the_rows_of_the_matrix():
