@@ -443,9 +443,9 @@ def test_an_example_for_a_node_works_under_the_unit(machine, service, name):
     with machine.dropin("credfresh.service", "[Service]\n" + "\n".join(lines) + "\n"):
         machine.sh("systemctl start credfresh", timeout=30)
         for c in document["credentials"]:
-            status = eventually(lambda: one if (one := service.status(c["name"]))["ready"] and not [
-                hook for hook in one.get("hooks", []) if hook["result"] != "ok"] else None, f"{c['name']} with its hooks")
-            assert status["state"] == "fresh", status
+            eventually(lambda: (one := service.status(c["name"]))["ready"] and one["state"] == "fresh" and not [
+                hook for hook in one.get("hooks", []) if hook["result"] != "ok"],
+                       lambda: f"{c['name']} with its hooks: {service.status(c['name'])}", 30)
             for hook in c.get("reload", []):
                 assert machine.sh(f"ls {hook['exec'][1]}")
     machine.sh("rm -rf /run/credfresh-reload/*")
