@@ -78,7 +78,7 @@ static int run_program(char *const *argv, struct cfr_str *out)
     int ends[2] = {-1, -1};
     int status = 0;
     ssize_t n;
-    pid_t pid;
+    pid_t pid = -1;
     bool started;
 
     if (posix_spawn_file_actions_init(&actions) != 0)
