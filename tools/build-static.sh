@@ -14,6 +14,11 @@ die() {
     exit 1
 }
 
+# What takes a while, and how long on two cores.
+say() {
+    echo "static: $*" >&2
+}
+
 native=$(dpkg --print-architecture) || die "this needs Debian"
 arch=$native
 openssl=debian
@@ -79,7 +84,7 @@ foreign=
 if [ "$arch" != "$native" ]; then
     sysroot=$cache/sysroot-$arch-$({ sysroot_versions; cat tools/static/sysroot.sh; } | digest)
     if [ ! -d "$sysroot" ]; then
-        echo "static: unpacking Debian's packages for $arch; the log is $log"
+        say "unpacking Debian's packages for $arch, about a minute; the log is $log"
         logged "$log" make_sysroot
         keep sysroot "$sysroot"
     fi
@@ -107,7 +112,7 @@ prefix=$cache/$multiarch-$({
     dpkg-query -W libc6-dev libssl-dev
 } | digest)
 if [ ! -d "$prefix" ]; then
-    echo "static: rebuilding $rebuilt from Debian's sources; the log is $log"
+    say "rebuilding $rebuilt from Debian's sources, one to two minutes; the log is $log"
     logged "$log" make_libraries
     keep stage "$prefix"
 fi
@@ -131,7 +136,7 @@ libraries() {
     done
 }
 
-echo "static: building $out/credfresh"
+say "building $out/credfresh, about a minute; the log is $out/build.log"
 echo "$sysroot" >$out/sysroot
 libraries | LC_ALL=C sort >"$work/libraries"
 cmp -s "$work/libraries" $out/libraries || cp "$work/libraries" $out/libraries

@@ -8,5 +8,6 @@ cd "$(dirname "$0")/.."
 sh tools/setup.sh build demo
 build=${CFR_BUILD:-build/dev}
 [ -f "$build/build.ninja" ] || cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
+echo "demo: building in $build, one to two minutes the first time" >&2
 cmake --build "$build" --target credfresh credfresh-localcloud credfresh-witness | tail -n 1
 exec /usr/bin/python3 tools/demo.py "$build" "$@"

@@ -43,6 +43,13 @@ grep -Eq "^## \[$version\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" CHANGELOG.md || object
 
 # ---- Programs and packages ----
 
+# What takes a while, and how long on two cores.
+say() {
+    echo "release: $*" >&2
+}
+
+say "programs for amd64 and arm64, then packages: about ten minutes the first time, three later"
+
 sh tools/setup.sh build static "static-$foreign" package release
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
@@ -105,9 +112,11 @@ for arch in amd64 arm64; do
     cp "$busybox" "$work/$arch/bin/busybox"
     sh container/layout.sh "$to/credfresh-$version-linux-$arch" "$work/$arch/image"
 done
+say "images of credfresh and credfresh-setup: about a minute"
 image credfresh ""
 image credfresh-setup setup
 # The Debian that the demonstration begins with comes from its registry, unless the tests have made one.
+say "the image of the demonstration: about three minutes"
 base=${CFR_CACHE:-/var/cache/credfresh}/containers/base.tar
 [ ! -f "$base" ] ||
     $podman import --quiet --change 'ENV PATH=/usr/sbin:/usr/bin:/sbin:/bin' "$base" docker.io/library/debian:bookworm-slim >/dev/null

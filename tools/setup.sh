@@ -21,7 +21,7 @@ if [ "$(id -u)" != 0 ]; then
     command -v sudo >/dev/null || { echo "setup: run as root or install sudo; missing:$missing" >&2; exit 1; }
     sudo=sudo
 fi
-echo "setup: installing$missing"
+echo "setup: installing packages, usually one to three minutes:$missing" >&2
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 if ! { $sudo apt-get update && $sudo apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1; then

@@ -179,7 +179,7 @@ int cfr_cmd_main(int argc, char **argv)
         if (argc > 1)
             cfr_cli_unknown_command(argv[1]);
         else
-            cfr_cli_complain("missing command: `credfresh help` lists the commands");
+            cfr_cli_print_commands(stderr);
         return CFR_EXIT_USAGE;
     }
     return run(c, argc - 1, argv + 1);

@@ -12,9 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define WAIT_STEP_MS    100
 #define WAIT_DEFAULT_MS 30000
+#define WAIT_TEXT_MAX   1024
+/* When what is waited for is printed, and printed again. */
+#define NOTICE_TERMINAL_MS 2000
+#define NOTICE_MS          10000 /* in a log */
+#define NOTICE_AGAIN_MS    60000
 
 static int report(const struct cfr_err *err)
 {
@@ -198,10 +204,31 @@ static bool get_flag(const struct cfr_json *c, const char *key)
 }
 
 struct waited {
-    bool unknown;       /* a name that was given, which is then printed */
-    bool refused;       /* asking again does not help */
-    char missing[1024]; /* names that are not good yet, with why */
+    bool unknown;                /* a name that was given, which is then printed */
+    bool refused;                /* asking again does not help */
+    char missing[WAIT_TEXT_MAX]; /* names that are not good yet, with why */
+    size_t count;
+    char first[WAIT_TEXT_MAX]; /* the first of these names, with what the agent does about it */
 };
+
+/* What the agent does about C, which is missing because of WHY. */
+static void describe(char out[WAIT_TEXT_MAX], const struct cfr_json *c, struct cfr_view name, struct cfr_view why)
+{
+    struct cfr_view state = {"?", 1};
+    struct cfr_view next = {"", 0};
+    char words[CFR_TIME_WORDS_MAX];
+    char retry[CFR_TIME_WORDS_MAX + 16] = "";
+    int64_t left_s = 0;
+    int64_t at_s;
+
+    (void)cfr_json_string(cfr_json_get(c, "state"), &state);
+    if (cfr_json_string(cfr_json_get(c, "next_refresh"), &next) && cfr_time_parse(next, &at_s))
+        left_s = at_s - cfr_clock_now().wall_ms / 1000;
+    if (left_s > 0)
+        (void)snprintf(retry, sizeof retry, "; retry in %s", cfr_time_words(left_s * 1000, words));
+    (void)snprintf(out, WAIT_TEXT_MAX, "%.*s: %.*s (%.*s%s)", (int)name.n, name.p, (int)state.n, state.p, (int)why.n,
+                   why.p, retry);
+}
 
 static void find_missing(const struct cfr_cli_options *o, const struct cfr_json *list, struct waited *w)
 {
@@ -222,6 +249,8 @@ static void find_missing(const struct cfr_cli_options *o, const struct cfr_json 
         (void)cfr_json_string(message, &why);
         (void)snprintf(w->missing + n, sizeof w->missing - n, "%s%.*s: %.*s", n != 0 ? "; " : "", (int)name.n, name.p,
                        (int)why.n, why.p);
+        if (w->count++ == 0)
+            describe(w->first, c, name, why);
     }
 }
 
@@ -253,6 +282,17 @@ static bool wait_once(const struct cfr_cli_options *o, const char *socket, int64
     return good;
 }
 
+/* Prints what is waited for. */
+static void print_notice(const struct waited *w, const struct cfr_err *err)
+{
+    if (err->code != 0)
+        cfr_cli_complain("waiting for the agent: %s", err->text);
+    else if (w->count > 1)
+        cfr_cli_complain("waiting for %s, and %zu more", w->first, w->count - 1);
+    else
+        cfr_cli_complain("waiting for %s", w->first);
+}
+
 int cfr_cmd_wait(const struct cfr_cli_options *o)
 {
     int64_t end_ms = boot_ms() + (o->timeout_ms >= 0 ? o->timeout_ms : WAIT_DEFAULT_MS);
@@ -261,12 +301,18 @@ int cfr_cmd_wait(const struct cfr_cli_options *o)
     char *socket = cfr_cli_socket(o, &status);
     struct waited w = {0};
     struct cfr_err err = {0};
+    int64_t notice_ms = boot_ms() + (isatty(STDERR_FILENO) ? NOTICE_TERMINAL_MS : NOTICE_MS);
     bool good = false;
 
     if (socket == NULL)
         return status;
-    while (!(good = wait_once(o, socket, end_ms, &w, &err)) && !w.unknown && !w.refused && boot_ms() < end_ms)
+    while (!(good = wait_once(o, socket, end_ms, &w, &err)) && !w.unknown && !w.refused && boot_ms() < end_ms) {
+        if (boot_ms() >= notice_ms) {
+            print_notice(&w, &err);
+            notice_ms = boot_ms() + NOTICE_AGAIN_MS;
+        }
         (void)nanosleep(&pause, NULL);
+    }
     free(socket);
     if (good)
         return CFR_EXIT_OK;

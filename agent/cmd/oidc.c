@@ -223,6 +223,21 @@ static int begin(struct cfr_oidc_issuer *next, const struct cfr_cli_oidc_options
     return rc != 0 ? rc : cfr_oidc_store_save(d, err);
 }
 
+static void print_made(const struct cfr_oidc_store *d)
+{
+    const struct cfr_oidc_issuer *i = &d->issuer;
+
+    (void)printf("created the issuer %s\n", i->url);
+    (void)printf("%s: the documents; serve them at this URL, or upload them: credfresh oidc publish -d %s\n",
+                 i->web_root, d->directory);
+    if (!i->cluster_key)
+        (void)printf("%s/signing.key: the private key for API servers (--service-account-signing-key-file)\n",
+                     d->directory);
+    (void)printf("%s/signing.pub: the public key for API servers (--service-account-key-file)\n", d->directory);
+    (void)printf("next, write what the cluster and the clouds must know: credfresh oidc manifests -d %s --output DIR\n",
+                 d->directory);
+}
+
 static int init(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
 {
     struct cfr_oidc_issuer next = {.url = NULL};
@@ -525,7 +540,9 @@ int cfr_cmd_oidc(const struct cfr_cli_options *given)
         rc = publish(o, &d, &err);
     else if (rc == 0)
         rc = strcmp(o->args[0], "init") == 0 ? init(&o->oidc, &d, &err) : rotate(&o->oidc, &d, &err);
-    if (rc == 0 && steps)
+    if (rc == 0 && strcmp(o->args[0], "init") == 0)
+        print_made(&d);
+    else if (rc == 0 && steps)
         print_next(&d.issuer);
     cfr_oidc_store_close(&d);
     return rc == 0 ? CFR_EXIT_OK : complain(&err);

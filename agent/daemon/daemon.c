@@ -438,6 +438,7 @@ static int run_loop(struct cfr_daemon *a, struct cfr_err *err)
             return outcome(a) == CFR_WORKER_GOOD ? CFR_EXIT_OK : CFR_EXIT_FAILED;
         if (cfr_clock_now().boot_ms >= a->end_boot_ms)
             return CFR_EXIT_TIMEOUT;
+        cfr_daemon_readiness_notice(a);
         rc = cfr_daemon_turn(a, err);
         if (rc != 0) {
             cfr_log(CFR_LOG_ERROR, NULL, NULL, "%s", err->text);
@@ -460,6 +461,7 @@ static void set_times(struct cfr_daemon *a)
     a->watchdog_boot_ms = watchdog_ms != 0 ? now.boot_ms + watchdog_ms : INT64_MAX;
     a->readiness.look_boot_ms = INT64_MAX;
     a->readiness.tell_boot_ms = INT64_MAX;
+    a->notice_boot_ms = a->options.once ? now.boot_ms + CFR_DAEMON_NOTICE_MS : INT64_MAX;
     a->end_boot_ms = a->options.once ? now.boot_ms + a->options.timeout_ms : INT64_MAX;
     a->started_boot_ms = now.boot_ms;
     a->config_loaded_boot_ms = now.boot_ms;

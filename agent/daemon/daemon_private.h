@@ -43,6 +43,7 @@ struct cfr_daemon {
     int64_t clock_offset_ms; /* wall minus boot, to notice steps that no event announced */
     int64_t tick_boot_ms;    /* next look at everything that may have been missed */
     int64_t watchdog_boot_ms;
+    int64_t notice_boot_ms;  /* when once logs what it waits for */
     int64_t end_boot_ms;     /* of once, or of what is still under way when the end has come */
     int64_t started_boot_ms; /* a clock that is set after the boot would make it a moment long ago */
     int64_t config_loaded_boot_ms;
@@ -63,8 +64,9 @@ struct cfr_daemon {
     bool hurry; /* a second signal to end came */
 };
 
-#define CFR_DAEMON_START_MS 10000 /* what a file system may take to answer at the start */
-#define CFR_DAEMON_TICK_MS  60000 /* between two looks at everything that may have been missed */
+#define CFR_DAEMON_START_MS  10000 /* what a file system may take to answer at the start */
+#define CFR_DAEMON_NOTICE_MS 5000  /* until once says what it waits for; then once a tick */
+#define CFR_DAEMON_TICK_MS   60000 /* between two looks at everything that may have been missed */
 
 /* daemon.c */
 /* Creates the control socket again if its file was removed; control_lost says that it could not. Not to be called from
@@ -104,6 +106,8 @@ void cfr_daemon_on_health(void *ctx, const struct cfr_httpd_peer *peer, const st
 /* True if every credential of WANTED, or without one (NULL, or empty) every required one, is published, valid, and in
  * memory where an endpoint serves it. */
 bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_strings *wanted);
+/* Logs what once waits for, if that is due. */
+void cfr_daemon_readiness_notice(struct cfr_daemon *a);
 /* Announces to the service manager and in the log that all is ready, and when that ends and begins again. */
 void cfr_daemon_readiness_announce(struct cfr_daemon *a);
 /* Writes to the options' ready_fd, once, that it is open or that it will not be. Does nothing without a ready_fd. */

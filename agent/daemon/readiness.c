@@ -85,6 +85,30 @@ static void report_waiting(struct cfr_daemon *a, int64_t now_ms)
     cfr_str_free(&text);
 }
 
+void cfr_daemon_readiness_notice(struct cfr_daemon *a)
+{
+    struct cfr_str names = {.limit = 2 * LIST_BYTES + 512};
+    size_t more = 0;
+
+    if (cfr_clock_now().boot_ms < a->notice_boot_ms)
+        return;
+    a->notice_boot_ms = cfr_clock_now().boot_ms + CFR_DAEMON_TICK_MS;
+    for (size_t i = 0; i < a->count; i++) {
+        if (cfr_worker_outcome(a->workers[i]) != CFR_WORKER_BUSY)
+            continue;
+        if (names.len < LIST_BYTES)
+            cfr_str_addf(&names, "%s%s (%s)", names.len != 0 ? ", " : "", cfr_worker_config(a->workers[i])->name,
+                         cfr_worker_state_name(a->workers[i]));
+        else
+            more++;
+    }
+    if (more != 0)
+        cfr_str_addf(&names, " and %zu more", more);
+    if (names.len != 0)
+        cfr_log(CFR_LOG_INFO, NULL, NULL, "waiting for %s", names.p);
+    cfr_str_free(&names);
+}
+
 static void report_lost(struct cfr_daemon *a, int64_t now_ms)
 {
     struct cfr_str names = {.limit = 2 * LIST_BYTES + 512};

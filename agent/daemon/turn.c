@@ -37,6 +37,8 @@ static int64_t next_alarm(const struct cfr_daemon *a)
 
     if (a->tick_boot_ms < at)
         at = a->tick_boot_ms;
+    if (a->notice_boot_ms < at)
+        at = a->notice_boot_ms;
     if (a->watchdog_boot_ms < at)
         at = a->watchdog_boot_ms;
     if (readiness_deadline(a) < at)

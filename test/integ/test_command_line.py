@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the command line answers to a newcomer: help, typing errors, the version, pipes and relative paths."""
+"""What the command line answers to a newcomer: help, typing errors, the version, pipes, relative paths, and what it waits for."""
 import os
+import pty
 import re
 import subprocess
 
@@ -92,3 +93,59 @@ def test_an_empty_variable_is_as_good_as_none(tmp_path):
     done = run("check", env={**os.environ, **empty}, cwd=tmp_path)
     assert "cannot open :" not in done.stdout + done.stderr
     assert "nothing in the environment to work from" in done.stdout + done.stderr
+
+
+def test_without_a_command_it_lists_them():
+    alone = run()
+    assert alone.returncode == 2 and alone.stdout == "" and alone.stderr == run("help").stdout
+
+
+@pytest.fixture
+def waiting(agent_factory, shared_cloud):
+    """An agent whose token is not there yet."""
+    agent = agent_factory(shared_cloud)
+    return agent.configure(agent.credential(token={"file": str(agent.dir / "none")}))
+
+
+def test_wait_says_on_a_terminal_what_it_waits_for(waiting):
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([CREDFRESH, "wait", "-c", waiting.config_path, "--timeout", "60s"], stdout=subprocess.PIPE, stderr=theirs) as process:
+        os.close(theirs)
+        said = os.read(ours, 4096).decode()
+        waiting.start()
+        (waiting.dir / "none").write_text(waiting.cloud.token())
+        assert process.wait(60) == 0 and process.stdout.read() == b""
+    os.close(ours)
+    assert re.match(r"credfresh: waiting for the agent: no agent: there is no socket\s", said), said
+
+
+def test_wait_says_what_the_agent_does(waiting):
+    waiting.start()
+    with subprocess.Popen([CREDFRESH, "wait", "-c", waiting.config_path, "--timeout", "60s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as process:
+        said = process.stderr.readline()
+        (waiting.dir / "none").write_text(waiting.cloud.token())
+        assert process.wait(60) == 0 and process.stdout.read() == ""
+    assert re.match(r"credfresh: waiting for demo: \w+ \(.*/none.*\)$", said), said
+
+
+def test_once_says_what_it_waits_for(waiting):
+    with subprocess.Popen([CREDFRESH, "once", "-c", waiting.config_path, "--timeout", "60s"], stderr=subprocess.PIPE, text=True) as process:
+        assert any(re.search(r" info  waiting for demo \(\w+\)$", line) for line in process.stderr)
+        (waiting.dir / "none").write_text(waiting.cloud.token())
+        process.stderr.read()
+        assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize("given", ["", "--signing-key", "--public-key"])
+def test_oidc_init_says_what_it_made(tmp_path, given):
+    subprocess.run(["openssl", "genrsa", "-out", tmp_path / "--signing-key"], check=True, capture_output=True)
+    subprocess.run(["openssl", "rsa", "-in", tmp_path / "--signing-key", "-pubout", "-out", tmp_path / "--public-key"], check=True,
+                   capture_output=True)
+    key = [given, tmp_path / given] if given else []
+    made = run("oidc", "init", "-d", tmp_path / "issuer", "--issuer", "https://id.shop.example", "--token-life", "1h", *key)
+    assert made.returncode == 0 and made.stdout.startswith("created the issuer https://id.shop.example\n"), made
+    named = re.findall(rf"^{tmp_path}/issuer/([a-z.]+): ", made.stdout, re.M)
+    assert named == ["web", *(["signing.key"] if given != "--public-key" else []), "signing.pub"]
+    assert all((tmp_path / "issuer" / name).exists() for name in named)
+    assert "credfresh oidc manifests" in made.stdout.splitlines()[-1]

@@ -52,6 +52,7 @@ download() {
 # choose NAME: prints the first of its pins that can be had.
 choose() {
     echo "$all_pins" | sed -n "s/^$release \\($1 .*\\)/\\1/p" | while read -r name version sum; do
+        [ -f "$cache/sources/${name}_$version.dsc" ] || say "downloading the source of $name, less than a minute"
         if download "$name" "$version" "$sum" >>"$log" 2>&1 </dev/null; then
             echo "$name $version $sum"
             [ -z "${missed:-}" ] || echo "static: WARNING: taking $name $version, which lacks later security fixes" >&2
