@@ -69,6 +69,11 @@ def test_1_a_hook(agent):
     is_documented(agent.run("once", "--timeout", "40s"), 1, "a hook failed three times")
 
 
+def test_1_init(tmp_path):
+    (tmp_path / "c.yaml").write_text("mine")
+    is_documented(run("init", "aws", "-o", tmp_path / "c.yaml"), 1, "a file exists, or could not be written")
+
+
 def test_1_run_cannot_start(agent, tmp_path):
     agent.start()
     is_documented(agent.run("run"), 1, "`run` could not start (`state_dir` in use")

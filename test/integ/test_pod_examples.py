@@ -156,6 +156,15 @@ def test_an_sdk_gets_credentials_by_the_manifests_variables(pod, cloud, configur
     assert done.returncode == 0 and re.match(r"arn:aws:sts::123456789012:assumed-role/demo/", done.stdout), done.stderr + agent.log
 
 
+def test_an_sdk_gets_credentials_from_what_init_writes(pod, cloud, tmp_path):
+    start, local = pod
+    subprocess.run([CREDFRESH, "init", "aws", "--role-arn", ROLE, "--region", "eu-west-1", "-o", tmp_path / "app.yaml"], check=True)
+    environment = variables(pod_of(yaml.safe_load((tmp_path / "app-kubernetes.yaml").read_text())))
+    agent = start(yaml.safe_load((tmp_path / "app.yaml").read_text()))
+    done = ask(cloud, {name: local(value) for name, value in environment.items()})
+    assert done.returncode == 0 and re.match(r"arn:aws:sts::123456789012:assumed-role/demo/", done.stdout), done.stderr + agent.log
+
+
 def test_without_the_endpoint_the_sdk_is_refused(pod, cloud):
     """The test above notices what it is for."""
     start, local = pod
