@@ -147,8 +147,8 @@ static const struct cfr_table log_table = {
 static const struct cfr_field exit_fields[] = {
     {FIELD(process, STRING), .min = 1, .max = 255,
      .doc = CFR_DOC("The process by its name: the last component of its executable, or its command in `ps` (at most 15 "
-                    "characters, for a script the script's). Any user's process counts; otherwise use `pid_file`. In "
-                    "pods, containers must share their process namespace.")},
+                    "characters). A process of any user counts: to exclude other users', use `pid_file`. In pods, "
+                    "share the process namespace.")},
     {FIELD(pid_file, STRING), .flags = CFR_FIELD_PATH,
      .doc =
          CFR_DOC("A file that holds its process id. A file older than the agent counts only while its process runs.")},

@@ -17,7 +17,7 @@
     "without one the kubeconfig contains the token."
 #define DOC_TEMPLATE                                                                                                   \
     "With format template: the text. `${NAME}` is the value of a field, `$${` the text `${`. An unknown field is an "  \
-    "error; without a value of one, the published content remains. `credfresh reference fields` lists the fields."
+    "error; if a field has no value, the published content remains. `credfresh reference fields` lists the fields."
 #define DOC_VALUES                                                                                                     \
     "With format template: `line` inserts values unchanged and refuses those that are not one line of text; `json` "   \
     "escapes them for the inside of double quotes in JSON or YAML; `raw` inserts them unchanged, such as "             \
