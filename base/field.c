@@ -107,7 +107,7 @@ static int check_path(struct cfr_view text, struct cfr_err *err)
     struct cfr_view rest = text;
 
     if (text.p[0] != '/')
-        return cfr_err_set(err, CFR_E_CONFIG, "is no absolute path; write one that begins with /");
+        return cfr_err_set(err, CFR_E_CONFIG, "must be an absolute path, which begins with /");
     if (text.n > PATH_BYTES_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "is longer than %d bytes", PATH_BYTES_MAX);
     while (rest.n != 0) {

@@ -42,6 +42,7 @@ enum cfr_field_flag {
     CFR_FIELD_PROGRAM = 512,  /* STRINGS, of a provider's table: a program and its arguments. The agent runs it before
                                * each exchange and hands what it printed to the provider under this key, as a content */
     CFR_FIELD_PRIVATE = 1024, /* STRING with PATH: refused in a directory that another user owns or can write to */
+    CFR_FIELD_VARIABLES = 2048, /* STRING in which ${NAME} has a meaning; elsewhere it is refused unless quoted */
     CFR_FIELD_CONTENT = 16 /* STRING with PATH, of a provider's table: a file whose content the agent reads before each
                             * exchange, watches, and hands to the provider under this key; or `env:NAME`, a variable. In
                             * the table of a LIST, too: the provider then finds it by key and path */
@@ -70,6 +71,8 @@ struct cfr_list {
 /* Every struct that a table describes begins with this. */
 struct cfr_node {
     int line;           /* 1-based line of its mapping in the file */
+    bool faulty;        /* the parser reported something about the mapping, or below it */
+    bool unclear;       /* among it a key that is unknown or has no value of its type: what is absent may be meant */
     unsigned defaulted; /* bit N: the N-th field of its table came from a field with CFR_FIELD_DEFAULTS */
 };
 

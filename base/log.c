@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,7 +24,8 @@ static struct {
     enum cfr_log_format format;
     bool journal;
     bool colour;
-} config = {CFR_LOG_INFO, CFR_LOG_TEXT, false, false};
+    size_t columns;
+} config = {CFR_LOG_INFO, CFR_LOG_TEXT, false, false, 0};
 
 static const char *const colours[] = {"\033[31m", "\033[33m", "", "\033[2m"};
 
@@ -34,9 +36,10 @@ void cfr_log_setup(enum cfr_log_level level, enum cfr_log_format format, bool jo
     config.journal = journal;
 }
 
-void cfr_log_colour(bool on)
+void cfr_log_terminal(bool colour, size_t columns)
 {
-    config.colour = on;
+    config.colour = colour;
+    config.columns = columns;
 }
 
 static void stamp(char buf[CFR_TIME_RFC3339_MAX])
@@ -99,17 +102,23 @@ static void as_text(struct cfr_str *line, const struct event *e, struct cfr_view
 {
     const char *colour = config.colour ? colours[e->level] : "";
     char when[CFR_TIME_RFC3339_MAX];
+    struct cfr_str shown = {.limit = 8192};
+    size_t used = 0;
 
     if (!config.journal) {
         stamp(when);
         cfr_str_addf(line, "%s %s%-5s%s ", when, colour, cfr_log_levels[e->level], colour[0] != '\0' ? "\033[0m" : "");
+        used = strlen(when) + 7;
     }
     if (e->credential != NULL && e->state != NULL)
-        cfr_str_addf(line, "%s [%s]: ", e->credential, e->state);
+        cfr_str_addf(&shown, "%s [%s]: ", e->credential, e->state);
     else if (e->credential != NULL)
-        cfr_str_addf(line, "%s: ", e->credential);
-    cfr_str_add_shown(line, text, MESSAGE_MAX);
+        cfr_str_addf(&shown, "%s: ", e->credential);
+    cfr_str_add_shown(&shown, text, MESSAGE_MAX);
+    cfr_str_add_wrapped(line, shown.p != NULL ? shown.p : "", config.columns, used, 4);
     cfr_str_addz(line, "\n");
+    line->failed = line->failed || shown.failed;
+    cfr_str_free(&shown);
 }
 
 static void write_event(const struct event *e, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));

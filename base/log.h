@@ -9,6 +9,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum cfr_log_level { CFR_LOG_ERROR, CFR_LOG_WARN, CFR_LOG_INFO, CFR_LOG_DEBUG };
@@ -20,8 +21,8 @@ extern const char *const cfr_log_formats[];
 
 /* JOURNAL: put "<3>" and the like before each line (sd-daemon(3)), and leave the time out of text. */
 void cfr_log_setup(enum cfr_log_level level, enum cfr_log_format format, bool journal);
-/* Levels in colour, in text. */
-void cfr_log_colour(bool on);
+/* For text: levels in colour, and lines wrapped at COLUMNS (0: not wrapped). */
+void cfr_log_terminal(bool colour, size_t columns);
 
 /* What JSON has in members of its own; text has it in its words. Zero or NULL: not known. */
 struct cfr_log_fields {

@@ -134,6 +134,31 @@ void cfr_str_add_json(struct cfr_str *s, struct cfr_view text)
     cfr_str_addz(s, "\"");
 }
 
+void cfr_str_add_wrapped(struct cfr_str *s, const char *text, size_t columns, size_t used, size_t indent)
+{
+    bool first = true;
+
+    if (columns == 0) {
+        cfr_str_addz(s, text);
+        return;
+    }
+    while (*(text += strspn(text, " ")) != '\0') {
+        size_t n = strcspn(text, " ");
+
+        if (!first && used + 1 + n > columns) {
+            cfr_str_addf(s, "\n%*s", (int)indent, "");
+            used = indent;
+        } else if (!first) {
+            cfr_str_addz(s, " ");
+            used++;
+        }
+        cfr_str_add(s, (struct cfr_view){text, n});
+        used += n;
+        text += n;
+        first = false;
+    }
+}
+
 struct cfr_view cfr_str_view(const struct cfr_str *s)
 {
     return (struct cfr_view){s->p, s->len};

@@ -25,6 +25,9 @@ void cfr_str_add_shown(struct cfr_str *s, struct cfr_view text, size_t most);
 /* Appends TEXT as a JSON string with its quotes (RFC 8259, 7); NULL p as null. Bytes that are no UTF-8 become U+FFFD;
  * characters that cfr_view_show replaces are escaped, so that a terminal can show the JSON, too. */
 void cfr_str_add_json(struct cfr_str *s, struct cfr_view text);
+/* Appends TEXT as lines of at most COLUMNS, broken between words; USED columns of the first line are taken, and each
+ * further line begins with INDENT blanks. With COLUMNS 0 TEXT is one line, as it is. */
+void cfr_str_add_wrapped(struct cfr_str *s, const char *text, size_t columns, size_t used, size_t indent);
 struct cfr_view cfr_str_view(const struct cfr_str *s);
 /* Frees; the limit stays. */
 void cfr_str_free(struct cfr_str *s);

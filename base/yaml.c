@@ -12,6 +12,9 @@
 #define ANCHORS_MAX 1024
 #define COPIES_MAX  4096 /* aliases and merged pairs */
 #define KEYS_MAX    1024 /* of a mapping with a merge key */
+#define LEVELS_MAX  64
+#define WORD_MAX_   40
+#define KEY_CHARS   "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 struct block {
     struct block *next;
@@ -156,26 +159,281 @@ static bool tab_indents(struct cfr_view text, int line)
     return false;
 }
 
-/* libyaml's own words, with what helps in the commonest case. */
+/* ---- syntax errors ---- */
+
+/* A syntax error as libyaml reports it. Lines begin at 1, columns at 0. */
+struct cfr_yaml_mistake {
+    const char *problem;
+    const char *context; /* NULL: none */
+    int line;
+    size_t column;
+    int context_line;
+};
+
+/* A column at which a list or the keys of a mapping stand, and the first line that has it. */
+struct level {
+    size_t column;
+    int line;
+    struct cfr_view word; /* "-", or a key */
+};
+
+struct levels {
+    struct level items[LEVELS_MAX];
+    size_t count;
+};
+
+static struct cfr_view line_number(struct cfr_view text, int number)
+{
+    struct cfr_view line = {"", 0};
+
+    while (number > 0 && cfr_view_line(&text, &line))
+        number--;
+    return number == 0 ? line : (struct cfr_view){"", 0};
+}
+
+static size_t blanks(struct cfr_view line, size_t at)
+{
+    size_t n = at;
+
+    while (n < line.n && line.p[n] == ' ')
+        n++;
+    return n;
+}
+
+static bool is_dash(struct cfr_view line, size_t at)
+{
+    return at < line.n && line.p[at] == '-' && (at + 1 == line.n || line.p[at + 1] == ' ');
+}
+
+static bool has_nothing(struct cfr_view line, size_t at)
+{
+    return at == line.n || line.p[at] == '#' || line.p[at] == '\r';
+}
+
+/* The key that begins at AT, without its colon; other text is not repeated. */
+static struct cfr_view key_at(struct cfr_view line, size_t at)
+{
+    size_t n = 0;
+
+    while (at + n < line.n && line.p[at + n] != '\0' && strchr(KEY_CHARS, line.p[at + n]) != NULL)
+        n++;
+    return n != 0 && n <= WORD_MAX_ && at + n < line.n && line.p[at + n] == ':' ? (struct cfr_view){line.p + at, n}
+                                                                                : cfr_view_of("the text");
+}
+
+/* Enters what stands at COLUMN of a line; deeper levels end. Returns false if that column is new and less deep than the
+ * level that ended last, which is then *ENDED. */
+static bool enter(struct levels *all, const struct level *new, struct level *ended)
+{
+    bool any = false;
+
+    while (all->count != 0 && all->items[all->count - 1].column > new->column) {
+        *ended = all->items[--all->count];
+        any = true;
+    }
+    if (all->count != 0 && all->items[all->count - 1].column == new->column) {
+        const struct level *same = &all->items[all->count - 1];
+
+        /* A key cannot stand in the column of the dashes. */
+        return !any || !cfr_view_is(same->word, "-") || cfr_view_is(new->word, "-");
+    }
+    if (all->count < LEVELS_MAX)
+        all->items[all->count++] = *new;
+    return !any;
+}
+
+/* The first mistake of indentation up to line LAST: what stands at *AT, and what it should be aligned with. */
+static bool find_shift(struct cfr_view text, int last, struct level *at, struct level *with)
+{
+    struct levels all = {.count = 0};
+    struct cfr_view line;
+
+    for (int n = 1; n <= last && cfr_view_line(&text, &line); n++) {
+        size_t i = blanks(line, 0);
+
+        while (!has_nothing(line, i)) {
+            bool dash = is_dash(line, i);
+            const struct level new = {i, n, dash ? cfr_view_of("-") : key_at(line, i)};
+
+            if (!enter(&all, &new, with) && n == last) {
+                *at = new;
+                return true;
+            }
+            if (!dash)
+                break;
+            i = blanks(line, i + 1);
+        }
+    }
+    return false;
+}
+
+/* The line above that is neither empty nor a comment; 0: none. */
+static int line_above(struct cfr_view text, int line)
+{
+    while (--line > 0) {
+        struct cfr_view above = line_number(text, line);
+
+        if (!has_nothing(above, blanks(above, 0)))
+            return line;
+    }
+    return 0;
+}
+
+/* Where the text of LINE begins after its dashes. */
+static size_t content_column(struct cfr_view line)
+{
+    size_t i = blanks(line, 0);
+
+    while (is_dash(line, i))
+        i = blanks(line, i + 1);
+    return i;
+}
+
+static struct cfr_view content(struct cfr_view text, int number)
+{
+    struct cfr_view line = line_number(text, number);
+    size_t i = content_column(line);
+
+    return (struct cfr_view){line.p + i, line.n - i};
+}
+
+bool cfr_yaml_lacks_space(struct cfr_view text, struct cfr_view *key)
+{
+    *key = key_at(text, 0);
+    return key->p == text.p && text.n > key->n + 1 && strchr(" \r\n", text.p[key->n + 1]) == NULL &&
+           !cfr_view_starts((struct cfr_view){text.p + key->n, text.n - key->n}, "://");
+}
+
+static int refuse_glued(struct cfr_view at, struct cfr_view key, struct cfr_err *err)
+{
+    char value[WORD_MAX_ + 4] = "...";
+
+    /* A name is part of most messages anyway; any other value may be a secret. */
+    if (cfr_view_is(key, "name"))
+        (void)cfr_view_show(cfr_view_trim((struct cfr_view){at.p + key.n + 1, at.n - key.n - 1}), value, sizeof value);
+    return cfr_err_set(err, CFR_E_CONFIG, "write a space after the colon: `%.*s: %s`", (int)key.n, key.p, value);
+}
+
+/* "mapping values are not allowed in this context": a colon after what is a value already. */
+static int explain_colon(struct cfr_view text, const struct cfr_yaml_mistake *m, int *line, struct cfr_err *err)
+{
+    struct cfr_view own = content(text, m->line);
+    size_t column = (size_t)(own.p - line_number(text, m->line).p);
+    ptrdiff_t colon = cfr_view_find(own, ":");
+    int up = line_above(text, m->line);
+    struct cfr_view above = content(text, up);
+    struct cfr_view key = key_at(own, 0);
+    struct cfr_view other;
+
+    if (colon >= 0 && m->column > column + (size_t)colon)
+        return cfr_err_set(err, CFR_E_CONFIG, "put a value with a colon and a space in it in quotes");
+    if (cfr_yaml_lacks_space(above, &other)) {
+        *line = up;
+        return refuse_glued(above, other, err);
+    }
+    if (up != 0 && cfr_view_find(above, ":") < 0) {
+        *line = up;
+        return cfr_err_set(err, CFR_E_CONFIG, "write a colon after the key on this line");
+    }
+    other = key_at(above, 0);
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "`%.*s` stands further right than `%.*s` on line %d; indent it to the same column", (int)key.n,
+                       key.p, (int)other.n, other.p, up);
+}
+
+static int explain_bracket(const struct cfr_yaml_mistake *m, bool map, struct cfr_err *err)
+{
+    return cfr_err_set(err, CFR_E_CONFIG, "expected `,` or `%s` here, for the `%s` on line %d", map ? "}" : "]",
+                       map ? "{" : "[", m->context_line);
+}
+
+static const char *plain_words(const char *problem)
+{
+    static const char *const rows[][2] = {
+        {"did not find expected key",
+         "expected a key here, such as `KEY: VALUE`; put a value with special characters in quotes"},
+        {"did not find expected '-' indicator", "expected `- ` here, for the next item of the list"},
+        {"did not find expected node content",
+         "expected a value here; put one that begins with a special character in quotes"},
+        {"block sequence entries are not allowed in this context", "write the first `- ` on a line of its own"},
+        {"found character that cannot start any token", "a value cannot begin with this character; put it in quotes"},
+        {"could not find expected ':'", "write a colon and a space after the key on this line"},
+        {"found unknown escape character",
+         "unknown escape after the backslash; use single quotes, or write the backslash twice"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(problem, rows[i][0]) == 0)
+            return rows[i][1];
+    }
+    return NULL;
+}
+
+/* Variables of a shell, which YAML takes for a mapping. */
+static bool has_variable(struct cfr_view line)
+{
+    return cfr_view_find(line, "${") >= 0;
+}
+
+/* Describes M, an error in TEXT, in the words of this project, and sets *LINE to the line to correct. Repeats keys of
+ * TEXT only: a value may be a secret. */
+static int explain(struct cfr_view text, const struct cfr_yaml_mistake *m, int *line, struct cfr_err *err)
+{
+    struct level at;
+    struct level with;
+
+    *line = m->line;
+    if (has_variable(line_number(text, m->line)))
+        return cfr_err_set(err, CFR_E_CONFIG, CFR_YAML_NO_VARIABLES);
+    if (strcmp(m->problem, "did not find expected ',' or '}'") == 0 ||
+        strcmp(m->problem, "did not find expected ',' or ']'") == 0)
+        return explain_bracket(m, strchr(m->problem, '}') != NULL, err);
+    if (strcmp(m->problem, "mapping values are not allowed in this context") == 0)
+        return explain_colon(text, m, line, err);
+    if (strcmp(m->problem, "found unexpected end of stream") == 0 && m->context != NULL &&
+        strstr(m->context, "quoted scalar") != NULL) {
+        *line = m->context_line;
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "the quotation mark on this line has no counterpart up to the end of the "
+                           "file; add it");
+    }
+    if (find_shift(text, m->line, &at, &with))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "`%.*s` stands further left than `%.*s` on line %d; indent it to the same column",
+                           (int)at.word.n, at.word.p, (int)with.word.n, with.word.p, with.line);
+    if (strcmp(m->problem, "could not find expected ':'") == 0 && m->context_line != 0)
+        *line = m->context_line;
+    if (plain_words(m->problem) != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s", plain_words(m->problem));
+    if (m->context != NULL && m->context_line != m->line)
+        return cfr_err_set(err, CFR_E_CONFIG, "not valid YAML: %s (%s that begins on line %d)", m->problem, m->context,
+                           m->context_line);
+    return cfr_err_set(err, CFR_E_CONFIG, "not valid YAML: %s", m->problem);
+}
+
 static int syntax_error(struct reader *r)
 {
     const yaml_parser_t *p = &r->parser;
-    int line = line_of(&p->problem_mark);
+    const struct cfr_yaml_mistake m = {
+        .problem = p->problem != NULL ? p->problem : "syntax error",
+        .context = p->context,
+        .line = line_of(&p->problem_mark),
+        .column = p->problem_mark.column,
+        .context_line = line_of(&p->context_mark),
+    };
 
     if (p->error == YAML_MEMORY_ERROR)
         return out_of_memory(r);
     if (p->error == YAML_READER_ERROR) {
         *r->line = line_at(r->text, p->problem_offset);
-        return cfr_err_set(r->err, CFR_E_CONFIG, "%s; remove the character", p->problem);
+        return cfr_err_set(r->err, CFR_E_CONFIG, "%s; remove the character", m.problem);
     }
-    if (tab_indents(r->text, line))
-        return refuse(r, line, "a tab indents this line; write spaces");
-    *r->line = line;
-    if (p->context != NULL && p->context_mark.line != p->problem_mark.line)
-        return cfr_err_set(r->err, CFR_E_CONFIG, "not valid YAML: %s (%s that begins on line %d)", p->problem,
-                           p->context, line_of(&p->context_mark));
-    return cfr_err_set(r->err, CFR_E_CONFIG, "not valid YAML: %s", p->problem != NULL ? p->problem : "syntax error");
+    if (tab_indents(r->text, m.line))
+        return refuse(r, m.line, "a tab indents this line; write spaces");
+    return explain(r->text, &m, r->line, r->err);
 }
+
+/* ---- events ---- */
 
 static int check_properties(struct reader *r, const yaml_char_t *anchor, const yaml_char_t *tag, int line)
 {

@@ -51,6 +51,10 @@ bool cfr_yaml_is_null(const struct cfr_yaml_node *node);
 /* The value of KEY in a mapping, or NULL; *KEY_LINE (may be NULL) is the line of the key. */
 const struct cfr_yaml_node *cfr_yaml_get(const struct cfr_yaml_node *map, const char *key, int *key_line);
 
+/* True for "KEY:VALUE", which lacks the space that would make it a pair. *KEY is then the key. */
+bool cfr_yaml_lacks_space(struct cfr_view text, struct cfr_view *key);
+#define CFR_YAML_NO_VARIABLES "variables are not replaced in this file; write the value"
+
 /* The version of libyaml, as in "0.2.5". */
 const char *cfr_yaml_library(void);
 

@@ -163,6 +163,21 @@ static int split_authority(struct cfr_url *out, struct cfr_err *err)
     return 0;
 }
 
+/* TEXT is shown where it is an address of this machine: any other may hold a user and a password. */
+static int refuse_scheme(const char *text, struct cfr_err *err)
+{
+    static const char *const hosts[] = {"127.", "localhost", "[::1]"};
+
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        if (strncmp(text, hosts[i], strlen(hosts[i])) == 0 && strlen(text) < 128 && strpbrk(text, "@?# ") == NULL)
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "it must be a URL that begins with https://, or http:// on this machine: write "
+                               "http://%s",
+                               text);
+    }
+    return cfr_err_set(err, CFR_E_CONFIG, "it must be a URL that begins with https://");
+}
+
 int cfr_url_parse_as(unsigned flags, const char *text, struct cfr_url *out, struct cfr_err *err)
 {
     size_t n = strlen(text);
@@ -174,7 +189,7 @@ int cfr_url_parse_as(unsigned flags, const char *text, struct cfr_url *out, stru
     if (n > CFR_URL_MAX && (flags & CFR_URL_ANY_LENGTH) == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "it is longer than %d characters", CFR_URL_MAX);
     if (!out->tls && strncmp(text, "http://", 7) != 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "it must be a URL that begins with https://");
+        return refuse_scheme(text, err);
     p = text + (out->tls ? 8 : 7);
     out->authority = (struct cfr_view){p, strcspn(p, "/?#")};
     p += out->authority.n;

@@ -107,15 +107,19 @@ static const char *first_key(const struct cfr_table *table)
 static bool wants(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                   enum cfr_yaml_kind kind, const struct scope *scope)
 {
+    struct cfr_view key;
+
     if (value->kind == kind)
         return true;
     if (kind == CFR_YAML_SCALAR)
-        problem(ps, scope, value->line, f->key, "a single value is wanted here, not %s", kind_name(value->kind));
+        problem(ps, scope, value->line, f->key, "expected a single value, got %s", kind_name(value->kind));
     else if (kind == CFR_YAML_LIST)
-        problem(ps, scope, value->line, f->key, "a list is wanted here, not %s; write each item after a dash",
+        problem(ps, scope, value->line, f->key, "expected a list, got %s; write each item after a dash",
                 kind_name(value->kind));
+    else if (value->kind == CFR_YAML_SCALAR && !value->quoted && cfr_yaml_lacks_space(value->text, &key))
+        problem(ps, scope, value->line, f->key, "write a space after the colon: `%.*s: ...`", (int)key.n, key.p);
     else
-        problem(ps, scope, value->line, f->key, "a mapping is wanted here, not %s; write `%s: ...` below it, indented",
+        problem(ps, scope, value->line, f->key, "expected a mapping, got %s; write `%s: ...` below it, indented",
                 kind_name(value->kind), f->table != NULL ? first_key(f->table) : "KEY");
     return false;
 }
@@ -139,6 +143,25 @@ static bool is_placeholder(struct cfr_config_diagnostics *ps, const struct cfr_f
     return true;
 }
 
+/* "$NAME", "$NAME/..." or "${NAME}" anywhere in one word. */
+static bool names_variable(struct cfr_view text)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+    bool word = true;
+
+    for (size_t i = 0; i < text.n; i++)
+        word = word && text.p[i] > ' ' && text.p[i] != '"';
+    return word && (cfr_view_find(text, "${") >= 0 ||
+                    (text.n > 1 && text.p[0] == '$' && text.p[1] != '\0' && strchr(letters, text.p[1]) != NULL));
+}
+
+static int refuse_variable(struct cfr_config_diagnostics *ps, const struct cfr_field *f, int line,
+                           const struct scope *scope)
+{
+    problem(ps, scope, line, f->key, CFR_YAML_NO_VARIABLES);
+    return CFR_E_CONFIG;
+}
+
 static bool bind_scalar(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                         void *node, const struct scope *scope)
 {
@@ -150,6 +173,8 @@ static bool bind_scalar(struct cfr_config_diagnostics *ps, const struct cfr_fiel
     rc = cfr_field_store(f, node, value->text, value->quoted, &err);
     if (rc == CFR_E_NOMEM)
         ps->nomem = true;
+    else if (names_variable(value->text) && (rc != 0 || (!value->quoted && (f->flags & CFR_FIELD_VARIABLES) == 0)))
+        rc = refuse_variable(ps, f, value->line, scope);
     else if (rc != 0)
         problem(ps, scope, value->line, f->key, "%s", err.text);
     return rc == 0;
@@ -183,13 +208,13 @@ static char *copy_text(struct cfr_config_diagnostics *ps, const struct cfr_field
     char *copy;
 
     if (value->kind != CFR_YAML_SCALAR) {
-        problem(ps, scope, value->line, f->key, "text is wanted in it, not %s", kind_name(value->kind));
+        problem(ps, scope, value->line, f->key, "expected text in it, got %s", kind_name(value->kind));
         return NULL;
     }
     if (is_placeholder(ps, f, value, scope))
         return NULL;
     if (cfr_yaml_is_null(value)) {
-        problem(ps, scope, value->line, f->key, "something in it has no value; write \"\" if empty text is meant");
+        problem(ps, scope, value->line, f->key, "an item has no value; write \"\" if empty text is meant");
         return NULL;
     }
     if (memchr(value->text.p, '\0', value->text.n) != NULL) {
@@ -294,6 +319,7 @@ static bool bind_list(struct cfr_config_diagnostics *ps, const struct cfr_field 
     const struct cfr_yaml_node *v = single ? value : value->child;
     size_t count = single ? 1 : value->count;
     struct scope here = {.up = scope, .key = f->key, .unit = scope->up == NULL ? f->table : NULL};
+    struct cfr_view key;
 
     if (!single && (!wants(ps, f, value, CFR_YAML_LIST, scope) || !count_fits(ps, f, value, scope)))
         return false;
@@ -307,12 +333,15 @@ static bool bind_list(struct cfr_config_diagnostics *ps, const struct cfr_field 
     for (size_t i = 0; i < count && !ps->nomem; i++, v = v->next) {
         here.item = v;
         here.number = i + 1;
-        if (v->kind != CFR_YAML_MAP) {
-            problem(ps, &here, v->line, NULL, "each item must be a mapping, not %s; write `- %s: ...`",
-                    kind_name(v->kind), first_key(f->table));
+        if (v->kind == CFR_YAML_MAP) {
+            bind_map(ps, f->table, v, (char *)to->items + to->count++ * f->table->size, &here);
             continue;
         }
-        bind_map(ps, f->table, v, (char *)to->items + to->count++ * f->table->size, &here);
+        if (v->kind == CFR_YAML_SCALAR && !v->quoted && cfr_yaml_lacks_space(v->text, &key))
+            problem(ps, &here, v->line, NULL, "write a space after the colon: `%.*s: ...`", (int)key.n, key.p);
+        else
+            problem(ps, &here, v->line, NULL, "each item must be a mapping, not %s; write `- %s: ...`",
+                    kind_name(v->kind), first_key(f->table));
     }
     return true;
 }
@@ -386,11 +415,44 @@ static bool bind_value(struct cfr_config_diagnostics *ps, const struct cfr_field
     return bind_scalar(ps, f, value, node, scope);
 }
 
+/* Whether KEY looks like one whose value would be a secret. */
+static bool carries_secret(struct cfr_view key)
+{
+    static const char *const ends[] = {"secret",      "password", "passwd", "access_key", "secret_key",
+                                       "private_key", "api_key",  "apikey", "_token",     "assertion"};
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        size_t n = strlen(ends[i]);
+
+        if (key.n >= n && cfr_view_is_nocase((struct cfr_view){key.p + key.n - n, n}, ends[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The key of TABLE that names the file with the secret KEY: "client_secret_file" for "client_secret"; NULL = none. */
+static const char *find_secret_file(const struct cfr_table *table, struct cfr_view key)
+{
+    static const char end[] = "_file";
+    struct cfr_field f;
+
+    for (size_t i = 0; carries_secret(key) && cfr_field_at(table, i, &f); i++) {
+        size_t n = strlen(f.key);
+
+        if (n >= key.n + sizeof end - 1 && strcmp(f.key + n - (sizeof end - 1), end) == 0 &&
+            memcmp(f.key + n - (sizeof end - 1) - key.n, key.p, key.n) == 0)
+            return f.key;
+    }
+    return NULL;
+}
+
 /* Returns the key that was probably meant, or NULL. */
 static const char *unknown_key(struct cfr_config_diagnostics *ps, const struct cfr_table *table,
                                const struct cfr_yaml_node *key, const struct scope *scope)
 {
-    const char *like = cfr_field_suggest(table, key->text);
+    const char *file = find_secret_file(table, key->text);
+    bool secret = file == NULL && carries_secret(key->text);
+    const char *like = file != NULL ? file : secret ? NULL : cfr_field_suggest(table, key->text);
     struct cfr_view shown = cfr_view_printable(key->text) ? key->text : cfr_view_of("(not printable)");
     int n = shown.n < 64 ? (int)shown.n : 64;
     struct cfr_str keys = {.limit = 320};
@@ -400,6 +462,14 @@ static const char *unknown_key(struct cfr_config_diagnostics *ps, const struct c
         cfr_str_addf(&keys, "%s%s", i == 0 ? "" : ", ", f.key);
     if (cfr_view_is(key->text, "<<") && !key->quoted)
         problem(ps, scope, key->line, NULL, "merge keys (<<) are not supported; write the keys out");
+    else if (file != NULL)
+        problem(ps, scope, key->line, NULL,
+                "%.*s: secrets are never written here; put it in a file and name it in `%s`", n, shown.p, file);
+    else if (secret)
+        problem(ps, scope, key->line, NULL,
+                "%.*s: secrets are never written here, and this %s has no key for the file of one; mount it as a "
+                "Secret and name that in `secret` of the credential",
+                n, shown.p, table->name);
     else if (like != NULL)
         problem(ps, scope, key->line, NULL, "unknown key %.*s; did you mean %s?", n, shown.p, like);
     else
@@ -472,10 +542,9 @@ struct seen {
     bool guessed;    /* some unknown key was probably meant to be this one */
 };
 
-/* False when the rules across fields would only repeat what is wrong with this one. */
-static bool bind_pair(struct cfr_config_diagnostics *ps, const struct cfr_table *table, const struct cfr_yaml_node *map,
-                      const struct cfr_yaml_node *key, void *node, struct seen seen[FIELDS_MAX],
-                      const struct scope *scope)
+static bool bind_known_pair(struct cfr_config_diagnostics *ps, const struct cfr_table *table,
+                            const struct cfr_yaml_node *map, const struct cfr_yaml_node *key, void *node,
+                            struct seen seen[FIELDS_MAX], const struct scope *scope)
 {
     const struct cfr_field *f;
     struct cfr_variant variant = {.key = NULL};
@@ -531,6 +600,24 @@ static bool bind_pair(struct cfr_config_diagnostics *ps, const struct cfr_table 
     return bind_value(ps, f, key->next, node, scope);
 }
 
+/* False when the rules across fields would only repeat what is wrong with this one. */
+static bool bind_pair(struct cfr_config_diagnostics *ps, const struct cfr_table *table, const struct cfr_yaml_node *map,
+                      const struct cfr_yaml_node *key, void *node, struct seen seen[FIELDS_MAX],
+                      const struct scope *scope)
+{
+    struct cfr_node *head = node;
+    const struct cfr_field *f;
+    const char *like;
+
+    if (bind_known_pair(ps, table, map, key, node, seen, scope))
+        return true;
+    f = key->kind == CFR_YAML_SCALAR ? cfr_field_find(table, key->text) : NULL;
+    if (f == NULL && key->kind == CFR_YAML_SCALAR && (like = cfr_field_suggest(table, key->text)) != NULL)
+        f = cfr_field_find(table, cfr_view_of(like));
+    head->unclear = head->unclear || f == NULL || f->type > CFR_FIELD_ENUM;
+    return false;
+}
+
 static bool check_required(struct cfr_config_diagnostics *ps, const struct cfr_table *table, int line,
                            const struct seen seen[FIELDS_MAX], const struct scope *scope)
 {
@@ -538,8 +625,12 @@ static bool check_required(struct cfr_config_diagnostics *ps, const struct cfr_t
     size_t i = 0;
 
     for (const struct cfr_field *f = table->fields; f->key != NULL && i < FIELDS_MAX; f++, i++) {
-        if ((f->flags & CFR_FIELD_REQUIRED) != 0 && seen[i].line == 0 && !seen[i].guessed)
-            problem(ps, scope, line, f->key, "is missing here; this %s needs it", table->name);
+        if ((f->flags & CFR_FIELD_REQUIRED) == 0 || seen[i].line != 0 || seen[i].guessed)
+            continue;
+        if (f->type == CFR_FIELD_INT && f->min == f->max) /* which format the file has */
+            problem(ps, scope, line, f->key, "is missing; the file must begin with `%s: %" PRId64 "`", f->key, f->min);
+        else
+            problem(ps, scope, line, f->key, "is missing; this %s needs it", table->name);
     }
     return ps->count == before;
 }
@@ -685,11 +776,13 @@ static void bind_map(struct cfr_config_diagnostics *ps, const struct cfr_table *
 {
     struct seen seen[FIELDS_MAX] = {{0}};
     struct scope here = *scope;
+    struct cfr_node *head = node;
     struct cfr_err err = {0};
+    size_t before = ps->count;
     bool sound;
     int rc = cfr_field_defaults(table, node, &err);
 
-    ((struct cfr_node *)node)->line = map->line;
+    head->line = map->line;
     if (rc == CFR_E_NOMEM) {
         ps->nomem = true;
         return;
@@ -698,11 +791,13 @@ static void bind_map(struct cfr_config_diagnostics *ps, const struct cfr_table *
         problem(ps, scope, map->line, NULL, "%s", err.text);
     sound = bind_own(ps, table, map, node, seen, &here);
     sound = bind_defaults(ps, table, map, node, seen, scope) && sound;
-    sound = check_required(ps, table, map->line, seen, scope) && sound;
+    if (!check_required(ps, table, map->line, seen, scope))
+        sound = false;
     for (const struct cfr_field *f = table->fields; f->key != NULL && sound && !ps->nomem; f++)
         sound = f->type != CFR_FIELD_ANY_OF || check_flat(ps, map, (void *)((char *)node + f->offset), scope);
     if (!table->late && !ps->nomem && sound)
         (void)run_check(ps, table, map, node, scope);
+    head->faulty = ps->count != before;
 }
 
 void cfr_config_bind(const struct cfr_table *table, const struct cfr_yaml_node *root, void *node,
@@ -711,9 +806,13 @@ void cfr_config_bind(const struct cfr_table *table, const struct cfr_yaml_node *
     struct scope scope = {0};
 
     if (root->kind != CFR_YAML_MAP) {
-        problem(problems, NULL, root->line, NULL, "a mapping is wanted here, not %s; begin with `%s: 1`",
+        problem(problems, NULL, root->line, NULL, "expected a mapping, got %s; begin with `%s: 1`",
                 kind_name(root->kind), first_key(table));
         return;
     }
-    bind_map(problems, table, root, node, &scope);
+    if (cfr_yaml_get(root, "apiVersion", NULL) != NULL && cfr_yaml_get(root, "kind", NULL) != NULL)
+        problem(problems, NULL, root->line, NULL,
+                "this is a Kubernetes object; credfresh reads the text below `data:`, `credfresh.yaml:`");
+    else
+        bind_map(problems, table, root, node, &scope);
 }

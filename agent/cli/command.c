@@ -8,11 +8,14 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define COMPLAINT_MAX    4096
+#define COLUMNS_DEFAULT  80
 #define LONG_OPTIONS_MAX 64
 
 const struct cfr_cli_command *cfr_cli_find(const char *name)
@@ -247,6 +250,26 @@ bool cfr_cli_is_plain_name(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(name);
 }
 
+size_t cfr_cli_columns(int fd)
+{
+    struct winsize size = {0};
+
+    if (isatty(fd) != 1)
+        return 0;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col != 0 ? size.ws_col : COLUMNS_DEFAULT;
+}
+
+/* Prints PREFIX and TEXT as a line, with INDENT before what goes on further lines. */
+static void print_wrapped(const char *prefix, const char *text, size_t indent)
+{
+    struct cfr_str out = {.limit = 4 * COMPLAINT_MAX};
+
+    cfr_str_addz(&out, prefix);
+    cfr_str_add_wrapped(&out, text, cfr_cli_columns(STDERR_FILENO), out.len, indent);
+    (void)fprintf(stderr, "%s\n", out.failed ? text : out.p);
+    cfr_str_free(&out);
+}
+
 void cfr_cli_complain(const char *fmt, ...)
 {
     char text[COMPLAINT_MAX];
@@ -255,5 +278,16 @@ void cfr_cli_complain(const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    (void)fprintf(stderr, "credfresh: %s\n", cfr_view_show(cfr_view_of(text), text, sizeof text));
+    print_wrapped("credfresh: ", cfr_view_show(cfr_view_of(text), text, sizeof text), 11);
+}
+
+void cfr_cli_print_mistakes(struct cfr_view lines)
+{
+    struct cfr_view line;
+
+    while (cfr_view_line(&lines, &line)) {
+        char text[COMPLAINT_MAX];
+
+        print_wrapped("", cfr_view_show(line, text, sizeof text), 4);
+    }
 }

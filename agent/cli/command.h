@@ -4,6 +4,7 @@
 #ifndef CFR_AGENT_CLI_COMMAND_H
 #define CFR_AGENT_CLI_COMMAND_H
 
+#include "base/view.h"
 #include "agent/cli/exit.h"
 
 #include <stdbool.h>
@@ -195,7 +196,11 @@ void cfr_cli_unknown_command(const char *name);
 void cfr_cli_print_commands(FILE *to);
 /* True for what can be the name of a credential, and part of a URL's path. */
 bool cfr_cli_is_plain_name(const char *name);
-/* Prints "credfresh: TEXT" to standard error, in one line that is safe for a terminal; at most 4 KiB. */
+/* The width of the terminal FD, 80 if it does not know; 0: FD is no terminal. */
+size_t cfr_cli_columns(int fd);
+/* Prints "credfresh: TEXT" to standard error, safe for a terminal and wrapped at its width; at most 4 KiB. */
 void cfr_cli_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Prints LINES, mistakes in a configuration, to standard error, wrapped in the same way. */
+void cfr_cli_print_mistakes(struct cfr_view lines);
 
 #endif

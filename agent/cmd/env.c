@@ -166,7 +166,7 @@ static int load(const struct cfr_cli_options *o, struct cfr_config **out)
     cfr_json_setup();
     rc = cfr_config_load(o->config, cfr_env_get, out, &all, &err);
     if (rc != 0 && all.len != 0)
-        (void)fwrite(all.p, 1, all.len, stderr);
+        cfr_cli_print_mistakes(cfr_str_view(&all));
     else if (rc != 0)
         cfr_cli_complain("%s", err.text);
     cfr_str_free(&all);

@@ -230,7 +230,7 @@ static int load(struct launch *l)
         rc = cfr_config_need_credentials(l->o->config, l->config, &err);
     if (all.len != 0) {
         cfr_cli_complain("the configuration has mistakes:");
-        (void)fwrite(all.p, 1, all.len, stderr);
+        cfr_cli_print_mistakes(cfr_str_view(&all));
     } else if (rc != 0) {
         cfr_cli_complain("%s", err.text);
     }

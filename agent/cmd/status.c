@@ -13,14 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
-#define COLUMNS_DEFAULT 80
-#define CLEAR           "\033[H\033[2J"
+#define CLEAR "\033[H\033[2J"
 
 /* Of one run of the command. */
 struct view_of_status {
@@ -34,11 +32,7 @@ struct view_of_status {
 
 static int columns_of(const struct view_of_status *v)
 {
-    struct winsize size = {0};
-
-    if (!v->terminal)
-        return 0;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0 ? size.ws_col : COLUMNS_DEFAULT;
+    return v->terminal ? (int)cfr_cli_columns(STDOUT_FILENO) : 0;
 }
 
 static const struct cfr_json *find_credential(const struct cfr_json *list, const char *wanted)

@@ -172,11 +172,13 @@ static void read_text(struct cfr_view text, const char *(*env)(const char *), st
         return;
     cfr_config_bind(&cfr_config_table, cfr_yaml_root(doc), config, ps);
     cfr_yaml_free(doc);
+    if (config->node.line == 0) /* no mapping with keys of a configuration */
+        return;
     if (!ps->nomem)
         set_defaults(config, ps);
     if (!ps->nomem)
         cfr_config_check_conflicts(config, ps);
-    if (!ps->nomem && ps->count == 0)
+    if (!ps->nomem)
         cfr_config_check_sources(config, env, ps);
 }
 
@@ -207,9 +209,9 @@ static int parse(const char *path, struct cfr_view text, const char *(*env)(cons
         return cfr_err_nomem(err);
     }
     read_text(text, env, config, ps);
-    if (look_at_files && !ps->nomem && ps->count == 0)
+    if (look_at_files && !ps->nomem)
         cfr_config_check_files(config, ps);
-    if (look_at_files && !ps->nomem && ps->count == 0)
+    if (look_at_files && !ps->nomem)
         cfr_config_resolve_ids(config, ps);
     if (!ps->nomem && ps->count != 0)
         locate_problems(text, ps);

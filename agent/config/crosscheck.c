@@ -2,6 +2,7 @@
 /* Rules of the configuration that concern more than one mapping. */
 #include "agent/config/crosscheck_private.h"
 #include "agent/config/kinds.h"
+#include "agent/config/validate_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ static int compare_names(const void *a, const void *b)
 static void check_names(const struct cfr_config *config, struct cfr_config_diagnostics *ps)
 {
     struct named *sorted = calloc(config->credentials.count + 1, sizeof *sorted);
+    struct cfr_err err = {0};
     size_t n = 0;
 
     if (sorted == NULL) {
@@ -39,8 +41,11 @@ static void check_names(const struct cfr_config *config, struct cfr_config_diagn
     for (size_t i = 0; i < config->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(config, i);
 
-        if (c->name != NULL)
-            sorted[n++] = (struct named){c->name, c->node.line};
+        if (c->name == NULL)
+            continue;
+        if (cfr_config_rules_name(c->name, &err) != 0)
+            cfr_config_diagnostics_add(ps, c->node.line, "credential %.63s: %s", c->name, err.text);
+        sorted[n++] = (struct named){c->name, c->node.line};
     }
     qsort(sorted, n, sizeof *sorted, compare_names);
     for (size_t i = 1; i < n; i++) {
@@ -233,7 +238,7 @@ static void report_conflict(struct cfr_config_diagnostics *ps, const struct clai
 {
     struct cfr_str other = {.limit = 128};
     const char *prefix = a->credential != NULL ? "credential " : "";
-    const char *name = a->credential == NULL ? "" : a->credential->name != NULL ? a->credential->name : "without name";
+    const char *name = a->credential == NULL ? "" : cfr_config_label(a->credential->name);
     const char *how = b->kind == CLAIM_DIRECTORY && strcmp(a->path, b->path) != 0 ? "lies in the directory of"
                       : b->kind == CLAIM_TOKEN                                    ? "is the token file of"
                       : b->kind == CLAIM_ACKNOWLEDGED                             ? "is the acknowledgement file of"
@@ -287,7 +292,7 @@ static void check_pseudo(struct cfr_config_diagnostics *ps, const struct claim *
             cfr_config_diagnostics_add(
                 ps, c->line,
                 "credential %.63s: %s: %.200s lies in %s, where the kernel keeps no files; publish below /run",
-                c->credential->name != NULL ? c->credential->name : "without name", key_of(c), c->path, roots[i]);
+                cfr_config_label(c->credential->name), key_of(c), c->path, roots[i]);
     }
 }
 

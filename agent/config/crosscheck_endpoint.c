@@ -158,7 +158,7 @@ static void check_sockets(const struct cfr_config *config, struct cfr_config_dia
                 ps, c->allow->node.line,
                 "credential %.63s: allow: has nowhere to be asked; write `token_socket` in the file, such as "
                 "/run/credfresh-tokens.sock",
-                c->name != NULL ? c->name : "without name");
+                cfr_config_label(c->name));
     }
     if (config->token_socket != NULL && allowing == 0)
         cfr_config_diagnostics_add(
@@ -202,7 +202,7 @@ static void check_audience(const struct walk *w, const struct cfr_config_credent
         cfr_config_diagnostics_add(w->ps, u->line,
                                    "endpoint %s: %s: %s has %s%.100s, not %.100s; write that as `audience`, or another "
                                    "`id_token_audience` in its exchange",
-                                   name_of(w->endpoint), u->key, c->name,
+                                   name_of(w->endpoint), u->key, cfr_config_label(c->name),
                                    gcp->id_token_audience != NULL ? "an identity token for " : "no identity token",
                                    gcp->id_token_audience != NULL ? gcp->id_token_audience : "", u->audience);
     }
@@ -211,41 +211,46 @@ static void check_audience(const struct walk *w, const struct cfr_config_credent
             w->ps, u->line,
             "endpoint %s: %s: %s has no access token; write `access_token: true` in its exchange, or "
             "name it under `identities` only",
-            name_of(w->endpoint), u->key, c->name);
+            name_of(w->endpoint), u->key, cfr_config_label(c->name));
     }
 }
 
 static void check_use_fits(void *ctx, const struct cfr_sdk_use *u)
 {
     const struct walk *w = ctx;
-    const struct cfr_config_credential *c = cfr_config_find(w->config, u->credential);
+    const struct cfr_config_credential *c = u->credential != NULL ? cfr_config_find(w->config, u->credential) : NULL;
 
-    if (c == NULL ||
+    if (w->endpoint->node.faulty)
+        return;
+    if (c == NULL || c->node.faulty ||
         (cfr_config_may_have(c, u->field) && c->mint == NULL && !(c->secret != NULL && c->secret->pass_on))) {
-        if (c != NULL)
+        if (c != NULL && !c->node.faulty)
             check_audience(w, c, u);
         return;
     }
     cfr_config_diagnostics_add(
         w->ps, u->line,
         "endpoint %s: %s: needs %s, which credential %s does not have; write the name of one whose exchange gives it",
-        name_of(w->endpoint), u->key, u->field, c->name);
+        name_of(w->endpoint), u->key, u->field, cfr_config_label(c->name));
 }
 
 void cfr_config_check_served(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
     struct walk walk = {config, NULL, problems};
+    bool clear = !config->node.unclear;
 
+    for (size_t i = 0; i < config->endpoints.count; i++)
+        clear = clear && !cfr_config_endpoint_at(config, i)->node.faulty;
     each_use(&walk, check_use_fits);
     for (size_t i = 0; i < config->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(config, i);
 
-        if (c->publish.count == 0 && !c->served)
+        if (clear && !c->node.unclear && c->publish.count == 0 && !c->served)
             cfr_config_diagnostics_add(
                 problems, c->node.line,
-                "credential %s: publish: is missing here; this credential needs it, as no endpoint serves it and it "
+                "credential %s: publish: is missing; this credential needs it, as no endpoint serves it and it "
                 "has no `allow`",
-                c->name);
+                cfr_config_label(c->name));
     }
 }
 
@@ -276,13 +281,15 @@ static void resolve_allowed(const struct cfr_config_credential *c, struct cfr_co
 
     for (size_t i = 0; i < allow->users.count; i++) {
         if (cfr_path_uid(allow->users.items[i], &uid, &err) != 0)
-            cfr_config_diagnostics_add(ps, allow->node.line, "credential %s: allow.users: %s", c->name, err.text);
+            cfr_config_diagnostics_add(ps, allow->node.line, "credential %s: allow.users: %s",
+                                       cfr_config_label(c->name), err.text);
         else
             set_number(&allow->users.items[i], uid, ps);
     }
     for (size_t i = 0; i < allow->groups.count; i++) {
         if (cfr_path_gid(allow->groups.items[i], &gid, &err) != 0)
-            cfr_config_diagnostics_add(ps, allow->node.line, "credential %s: allow.groups: %s", c->name, err.text);
+            cfr_config_diagnostics_add(ps, allow->node.line, "credential %s: allow.groups: %s",
+                                       cfr_config_label(c->name), err.text);
         else
             set_number(&allow->groups.items[i], gid, ps);
     }

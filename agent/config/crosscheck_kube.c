@@ -73,8 +73,7 @@ static void check_states(const struct cfr_config *config, const struct target *a
                 cfr_config_diagnostics_add(problems, o->node.line,
                                            "credential %.63s: publish.secret: %.100s has the state of a rotation "
                                            "(`mint.state`, line %d); choose another name",
-                                           all[k].credential->name != NULL ? all[k].credential->name : "without name",
-                                           o->name, s->node.line);
+                                           cfr_config_label(all[k].credential->name), o->name, s->node.line);
         }
     }
 }
@@ -103,8 +102,8 @@ void cfr_config_check_cluster(const struct cfr_config *config, struct cfr_config
                 problems, t->secret->node.line,
                 "credential %.63s: publish.%s: %.100s is also written on line %d; choose another name, or "
                 "put the keys of both into one",
-                t->credential->name != NULL ? t->credential->name : "without name",
-                t->secret->type != NULL ? "secret" : "configmap", t->secret->name, all[i - 1].secret->node.line);
+                cfr_config_label(t->credential->name), t->secret->type != NULL ? "secret" : "configmap",
+                t->secret->name, all[i - 1].secret->node.line);
     }
     check_states(config, all, count, problems);
     free(all);
@@ -140,14 +139,19 @@ void cfr_config_check_images(const struct cfr_config *config, const char *(*env)
         struct cfr_config_exchange x;
         struct cfr_err err = {0};
         void *provider_config = NULL;
-        const struct cfr_sts_provider *provider = cfr_config_exchange_provider(c->exchange, &provider_config);
-        int rc = cfr_config_image_resolve(c, NULL, env, &x, &err);
+        const struct cfr_sts_provider *provider;
+        int rc;
 
+        if (c->node.faulty)
+            continue;
+        provider = cfr_config_exchange_provider(c->exchange, &provider_config);
+        rc = cfr_config_image_resolve(c, NULL, env, &x, &err);
         if (rc == CFR_E_NOMEM)
             ps->nomem = true;
         else if (rc != 0)
             cfr_config_diagnostics_add(ps, ((const struct cfr_node *)provider_config)->line,
-                                       "image credential %s: exchange.%s: %s", c->name, provider->name, err.text);
+                                       "image credential %s: exchange.%s: %s", cfr_config_label(c->name),
+                                       provider->name, err.text);
         cfr_field_free(&cfr_config_exchange_table, &x);
     }
 }

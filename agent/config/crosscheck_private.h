@@ -6,10 +6,12 @@
 #include "agent/config/config.h"
 #include "agent/bind/diagnostics.h"
 
+/* NAME for messages, also where there is none. */
+const char *cfr_config_label(const char *name);
 /* Names and paths that must not be shared. Fields that had errors of their own may be empty. Pure. */
 void cfr_config_check_conflicts(const struct cfr_config *config, struct cfr_config_diagnostics *problems);
-/* What must fit together within a credential, and what providers ask of the environment; only for a
- * configuration that has no problem so far. Pure but for ENV. */
+/* What must fit together within a credential, and what providers ask of the environment, where the parser has not
+ * reported the parts that this depends on. Pure but for ENV. */
 void cfr_config_check_sources(const struct cfr_config *config, const char *(*env)(const char *),
                               struct cfr_config_diagnostics *problems);
 /* agent/config/crosscheck_kube.c: the parts of the two above about image credentials, and that of the first about

@@ -37,7 +37,6 @@ void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_con
 
     for (size_t i = 0; i < config->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(config, i);
-
         const void *found;
         const struct cfr_config_source_kind *kind = cfr_config_source_kind(c, &found);
 
@@ -48,7 +47,7 @@ void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_con
             cfr_config_diagnostics_add(
                 problems, c->node.line,
                 "credential %s: %s: needs `service_ca` of the whole configuration, with its `store`",
-                c->name != NULL ? c->name : "without name", kind->key(found));
+                cfr_config_label(c->name), kind->key(found));
     }
     if (config->service_ca != NULL && !used)
         cfr_config_diagnostics_add(
@@ -67,7 +66,7 @@ static void check_with(const struct cfr_config *config, const struct cfr_config_
                        struct cfr_config_diagnostics *ps)
 {
     const struct cfr_config_credential *with = c->mint->with != NULL ? cfr_config_find(config, c->mint->with) : NULL;
-    const char *name = c->name != NULL ? c->name : "without name";
+    const char *name = cfr_config_label(c->name);
 
     if (c->mint->with == NULL)
         return;
@@ -98,7 +97,7 @@ static void check_otherwise(const struct cfr_config *config, const struct cfr_co
                             struct cfr_config_diagnostics *ps)
 {
     const struct cfr_config_credential *with = c->mint->with != NULL ? cfr_config_find(config, c->mint->with) : NULL;
-    const char *name = c->name != NULL ? c->name : "without name";
+    const char *name = cfr_config_label(c->name);
     const void *unused;
     const struct cfr_rotation_provider *provider = cfr_config_mint_provider(c->mint, &unused);
 
@@ -142,8 +141,7 @@ static void check_alone(const struct cfr_config *config, size_t i, struct cfr_co
                 ps, c->mint->node.line,
                 "credential %.63s: mint: %.200s is looked after by %.63s already; give it one target more "
                 "in `publish` instead, or a user of its own",
-                c->name != NULL ? c->name : "without name", subject,
-                before->name != NULL ? before->name : "one without name");
+                cfr_config_label(c->name), subject, cfr_config_label(before->name));
     }
 }
 
@@ -167,10 +165,8 @@ static void check_state(const struct cfr_config *config, size_t i, struct cfr_co
             same_text(s->context, other->context))
             cfr_config_diagnostics_add(
                 ps, s->node.line,
-                "credential %.63s: mint.state: the Secret %.100s is that of %.63s already; create "
-                "another one",
-                c->name != NULL ? c->name : "without name", s->secret,
-                before->name != NULL ? before->name : "one without name");
+                "credential %.63s: mint.state: the Secret %.100s is that of %.63s already; create another one",
+                cfr_config_label(c->name), s->secret, cfr_config_label(before->name));
     }
 }
 
@@ -190,9 +186,8 @@ void cfr_config_check_mint(const struct cfr_config *config, struct cfr_config_di
         if (state_passes(config))
             cfr_config_diagnostics_add(problems, c->mint->node.line,
                                        "credential %.63s: mint: needs a state_dir that outlives a restart of the "
-                                       "machine, which %.100s does "
-                                       "not; write one such as /var/lib/credfresh",
-                                       c->name != NULL ? c->name : "without name", config->state_dir);
+                                       "machine, which %.100s does not; write one such as /var/lib/credfresh",
+                                       cfr_config_label(c->name), config->state_dir);
     }
 }
 
@@ -270,34 +265,34 @@ static void check_fields(const struct cfr_config_credential *c, const struct cfr
             ps, f->node.line,
             "credential %s: publish.%s.format: %s needs a Secret that is passed on, and this one "
             "is exchanged; write another format, or `pass_on: true`",
-            c->name, key, format);
+            cfr_config_label(c->name), key, format);
     else if (strcmp(row->field, CFR_FIELD_SECRET_PREFIX) == 0)
         cfr_config_diagnostics_add(
             ps, f->node.line,
-            "credential %s: publish.%s.format: %s needs a mounted Secret; write `secret:`, or another format", c->name,
-            key, format);
+            "credential %s: publish.%s.format: %s needs a mounted Secret; write `secret:`, or another format",
+            cfr_config_label(c->name), key, format);
     else if (cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON)
         cfr_config_diagnostics_add(ps, f->node.line,
                                    "credential %s: publish.%s.format: %s needs %s, and a Secret that is passed on has "
                                    "its own keys only; name one as secret:KEY%s",
-                                   c->name, key, format, cfr_grant_public_name(row->field),
+                                   cfr_config_label(c->name), key, format, cfr_grant_public_name(row->field),
                                    c->secret->pass_on ? ", or remove `pass_on`" : "");
     else if (cfr_view_starts(cfr_view_of(row->field), CFR_FIELD_KUBERNETES_PREFIX))
         cfr_config_diagnostics_add(ps, f->node.line,
                                    "credential %s: publish.%s.format: %s needs %s, which only a token that is "
                                    "requested from the API server brings; write `token.request`, without `file`",
-                                   c->name, key, format, cfr_grant_public_name(row->field));
+                                   cfr_config_label(c->name), key, format, cfr_grant_public_name(row->field));
     else if (c->mint != NULL)
         cfr_config_diagnostics_add(ps, f->node.line,
                                    "credential %s: publish.%s.format: %s needs %s, which a minted key does not have; "
                                    "write a format of its cloud",
-                                   c->name, key, format, cfr_grant_public_name(row->field));
+                                   cfr_config_label(c->name), key, format, cfr_grant_public_name(row->field));
     else {
         write_advice(c, row->field, advice);
         cfr_config_diagnostics_add(ps, f->node.line,
                                    "credential %s: publish.%s.format: %s needs %s, which this credential does not "
                                    "have; %s",
-                                   c->name, key, format, cfr_grant_public_name(row->field), advice);
+                                   cfr_config_label(c->name), key, format, cfr_grant_public_name(row->field), advice);
     }
 }
 
@@ -307,23 +302,27 @@ static void check_format(const struct cfr_config_credential *c, const struct cfr
 {
     const struct cfr_format *f = &cfr_formats[file->format];
 
+    if (file->node.faulty)
+        return;
     if (cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON && !f->passes_on)
         cfr_config_diagnostics_add(ps, file->node.line,
                                    "credential %s: publish.%s.format: %s cannot be made of a Secret that is passed on "
                                    "as it is; write secret-key, template or json%s",
-                                   c->name, key, f->name, c->secret->pass_on ? ", or remove `pass_on`" : "");
+                                   cfr_config_label(c->name), key, f->name,
+                                   c->secret->pass_on ? ", or remove `pass_on`" : "");
     else if (lacks_token_path(c, f, file->token_path, others) && find_missing(c, file) == NULL)
         cfr_config_diagnostics_add(
             ps, file->node.line,
             "credential %s: publish.%s.format: %s needs the path of a token; write `token_path`, "
             "where the consumer finds its own%s",
-            c->name, key, f->name, others != NULL ? ", or add a file with format token to the directory" : "");
+            cfr_config_label(c->name), key, f->name,
+            others != NULL ? ", or add a file with format token to the directory" : "");
     else if ((f->options & CFR_FORMAT_SERVER) != 0 && file->server == NULL &&
              !cfr_config_may_have(c, CFR_FIELD_KUBERNETES_SERVER))
         cfr_config_diagnostics_add(ps, file->node.line,
                                    "credential %s: publish.%s.format: %s needs the API server's URL; write `server`, "
                                    "or request the token from it",
-                                   c->name, key, f->name);
+                                   cfr_config_label(c->name), key, f->name);
     else
         check_fields(c, file, key, ps);
 }
@@ -336,29 +335,55 @@ static void check_all_keys(const struct cfr_config_credential *c, const struct c
         cfr_config_diagnostics_add(ps, p->node.line,
                                    "credential %s: publish.directory: needs `files`, such as - {name: token, format: "
                                    "token}",
-                                   c->name);
+                                   cfr_config_label(c->name));
     if (p->secret != NULL && p->secret->keys.count == 0 && c->secret == NULL)
         cfr_config_diagnostics_add(
             ps, p->secret->node.line,
-            "credential %s: publish.secret: needs `keys`, such as - {name: token, format: token}", c->name);
+            "credential %s: publish.secret: needs `keys`, such as - {name: token, format: token}",
+            cfr_config_label(c->name));
     if (cfr_config_secret_fate(c) == CFR_CONFIG_EXCHANGED &&
         ((p->directory != NULL && p->files.count == 0) || (p->secret != NULL && p->secret->keys.count == 0)))
         cfr_config_diagnostics_add(ps, p->secret != NULL ? p->secret->node.line : p->node.line,
                                    "credential %s: publish.%s: needs `%s`, because the mounted Secret is exchanged and "
                                    "has no keys to pass on; write them, or `pass_on: true`",
-                                   c->name, p->secret != NULL ? "secret" : "directory",
+                                   cfr_config_label(c->name), p->secret != NULL ? "secret" : "directory",
                                    p->secret != NULL ? "keys" : "files");
+}
+
+static bool is_clear(const struct cfr_node *node)
+{
+    return node == NULL || !node->unclear;
+}
+
+static bool is_sound(const struct cfr_node *node)
+{
+    return node == NULL || !node->faulty;
+}
+
+/* Whether it is known what C grants. Else a key that was reported may be what is missing. */
+static bool source_is_clear(const struct cfr_config_credential *c)
+{
+    const void *provider;
+    const void *kind;
+
+    (void)cfr_config_provider(c, &provider);
+    (void)cfr_config_source_kind(c, &kind);
+    return is_clear(&c->node) && is_clear(c->token != NULL ? &c->token->node : NULL) &&
+           is_clear(c->exchange != NULL ? &c->exchange->node : NULL) && is_clear(provider) && is_sound(kind) &&
+           is_sound(c->secret != NULL ? &c->secret->node : NULL) && is_sound(c->mint != NULL ? &c->mint->node : NULL);
 }
 
 static void check_formats(const struct cfr_config_credential *c, struct cfr_config_diagnostics *ps)
 {
-    for (size_t i = 0; i < c->publish.count; i++) {
+    for (size_t i = 0; source_is_clear(c) && i < c->publish.count; i++) {
         const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
         const struct cfr_config_secret *object = cfr_config_cluster_object(p);
         struct cfr_config_target_use use = {.format = -1};
         const void *config;
         const struct cfr_config_target_kind *kind = cfr_config_target_kind(p, &config);
 
+        if (p->node.unclear)
+            continue;
         for (size_t j = 0; j < p->files.count; j++) {
             const struct cfr_config_file *f = (const struct cfr_config_file *)p->files.items + j;
 
@@ -366,7 +391,7 @@ static void check_formats(const struct cfr_config_credential *c, struct cfr_conf
         }
         if (p->file != NULL)
             check_format(c, p->file, NULL, "file", ps);
-        if (kind != NULL)
+        if (kind != NULL && is_sound(config))
             kind->describe(config, &use);
         if (use.format >= 0)
             check_format(c, &(struct cfr_config_file){.node = {.line = use.line}, .format = use.format}, NULL,
@@ -388,6 +413,8 @@ static void check_provider(const struct cfr_config_credential *c, const char *(*
     struct cfr_err err = {0};
     int rc = 0;
 
+    if (!is_clear(&c->node) || (provider != NULL && (!is_clear(&c->exchange->node) || !is_sound(config))))
+        return;
     /* With a mounted Secret it is only a part, and is checked with the rest when the Secret is read. */
     if (provider != NULL && c->secret == NULL && provider->table->late)
         rc = provider->table->check(config, &err);
@@ -400,18 +427,18 @@ static void check_provider(const struct cfr_config_credential *c, const char *(*
             ps, c->token->node.line,
             "credential %s: token: has no effect next to a Secret that is passed on; remove it, or "
             "publish the token by a credential of its own",
-            c->name);
+            cfr_config_label(c->name));
     if (c->exchange != NULL && c->secret != NULL && c->secret->pass_on)
         cfr_config_diagnostics_add(
             ps, c->exchange->node.line,
             "credential %s: exchange: has no effect on a Secret that is passed on; remove it, or "
             "`pass_on`",
-            c->name);
+            cfr_config_label(c->name));
     if (rc == CFR_E_NOMEM)
         ps->nomem = true;
     else if (rc != 0)
         cfr_config_diagnostics_add(ps, ((const struct cfr_node *)config)->line, "credential %s: exchange.%s: %s",
-                                   c->name, provider->name, err.text);
+                                   cfr_config_label(c->name), provider->name, err.text);
 }
 
 void cfr_config_check_sources(const struct cfr_config *config, const char *(*env)(const char *),
@@ -534,7 +561,7 @@ static void check_minted_owners(const struct cfr_config_credential *c, struct cf
                                            "credential %s: publish.files: owner: the files of a rotated key are read "
                                            "again by the agent, and only root can read those of another user: leave "
                                            "`owner` out, and let that user in by `group` and `mode`",
-                                           c->name);
+                                           cfr_config_label(c->name));
         }
     }
 }
@@ -558,7 +585,7 @@ static void check_file_owners(const struct cfr_config_credential *c, struct cfr_
                                            "credential %s: publish.files: owner: files in a directory that belongs to "
                                            "%s can belong to nobody else; leave `owner` out here, or that of the "
                                            "directory",
-                                           c->name, t->owner);
+                                           cfr_config_label(c->name), t->owner);
         }
     }
 }
@@ -569,14 +596,14 @@ void cfr_config_check_files(const struct cfr_config *config, struct cfr_config_d
 
     walk.kind = cfr_config_credential_table.name;
     for (size_t i = 0; i < config->credentials.count && !problems->nomem; i++) {
-        walk.credential = cfr_config_at(config, i)->name;
+        walk.credential = cfr_config_label(cfr_config_at(config, i)->name);
         walk_ca_files(&walk, &cfr_config_credential_table, cfr_config_at(config, i));
         check_file_owners(cfr_config_at(config, i), problems);
         check_minted_owners(cfr_config_at(config, i), problems);
     }
     walk.kind = cfr_config_image_table.name;
     for (size_t i = 0; i < config->image_credentials.count && !problems->nomem; i++) {
-        walk.credential = cfr_config_image_at(config, i)->name;
+        walk.credential = cfr_config_label(cfr_config_image_at(config, i)->name);
         walk_ca_files(&walk, &cfr_config_image_table, cfr_config_image_at(config, i));
     }
 }

@@ -5,6 +5,8 @@
 #include "agent/config/schema_private.h"
 #include "base/redact.h"
 
+#include <string.h>
+
 const struct cfr_config_image *cfr_config_image_find(const struct cfr_config *config, struct cfr_view image)
 {
     for (size_t i = 0; i < config->image_credentials.count; i++) {
@@ -86,6 +88,19 @@ static int add_registry(const struct cfr_sts_provider *provider, const struct cf
     return rc;
 }
 
+/* Prefixes ERR, about a key of the exchange, with the annotation that may have given it. */
+static int name_annotation(const struct cfr_config_image *item, struct cfr_err *err)
+{
+    for (size_t i = 0; i < item->annotations.count; i++) {
+        const struct cfr_pair *p = &item->annotations.items[i];
+        size_t n = strlen(p->key);
+
+        if (strncmp(err->text, p->key, n) == 0 && err->text[n] == ':')
+            return cfr_err_prefix(err, "the annotation %s", p->value);
+    }
+    return err->code;
+}
+
 int cfr_config_image_resolve(const struct cfr_config_image *item, const struct cfr_k8s_image_request *request,
                              const char *(*env)(const char *), struct cfr_config_exchange *out, struct cfr_err *err)
 {
@@ -107,5 +122,7 @@ int cfr_config_image_resolve(const struct cfr_config_image *item, const struct c
     if (rc != 0 || (request == NULL && !is_whole(item, provider, config)))
         return rc;
     rc = provider->table->check != NULL ? provider->table->check(config, err) : 0;
-    return rc == 0 && provider->check != NULL ? provider->check(config, env, err) : rc;
+    if (rc == 0 && provider->check != NULL)
+        rc = provider->check(config, env, err);
+    return rc == CFR_E_CONFIG && request != NULL ? name_annotation(item, err) : rc;
 }

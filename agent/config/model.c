@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Accessors of the configuration: its lists, the chosen providers, and what follows from several keys together. */
 #include "agent/config/config_private.h"
+#include "agent/config/crosscheck_private.h"
 #include "agent/config/schema_private.h"
 #include "agent/config/kinds.h"
 
@@ -27,6 +28,11 @@ struct cfr_config_credential *cfr_config_find(const struct cfr_config *config, c
             return c;
     }
     return NULL;
+}
+
+const char *cfr_config_label(const char *name)
+{
+    return name != NULL ? name : "without name";
 }
 
 struct cfr_config_image *cfr_config_image_at(const struct cfr_config *config, size_t index)

@@ -48,7 +48,8 @@
          .doc = CFR_DOC(CFR_CONFIG_DOC_STS_ENDPOINTS)},                                                                \
         {FIELD(field, STRING), .min = 1, .max = 600,                                                                   \
          .doc = CFR_DOC("With format field: which. `credfresh reference fields` lists them.")},                        \
-        {FIELD_AS("template", template_text, STRING), .min = 1, .max = 65536, .doc = CFR_DOC(DOC_TEMPLATE)},           \
+        {FIELD_AS("template", template_text, STRING), .flags = CFR_FIELD_VARIABLES, .min = 1, .max = 65536,            \
+         .doc = CFR_DOC(DOC_TEMPLATE)},                                                                                \
         {FIELD(values, ENUM), .fallback = "line", .choices = cfr_format_values_names, .doc = CFR_DOC(DOC_VALUES)},     \
         {FIELD(server, STRING), .min = 1, .max = 1024,                                                                 \
          .doc = CFR_DOC("With format kubeconfig: the API server's URL as its reader has it. Default: the one that "    \

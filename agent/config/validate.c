@@ -63,7 +63,7 @@ int cfr_config_rules_root(const void *node, struct cfr_err *err)
     if (c->listen == NULL && c->listen_hosts.count != 0)
         return cfr_err_set(err, CFR_E_CONFIG, "listen_hosts: has no effect without `listen`; write that, or remove it");
     if (c->credentials.count == 0 && c->image_credentials.count == 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "credentials: is missing here; this configuration needs it");
+        return cfr_err_set(err, CFR_E_CONFIG, "credentials: is missing; this configuration needs it");
     return 0;
 }
 
@@ -147,10 +147,8 @@ int cfr_config_rules_credential(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_credential *c = node;
     const void *config;
-    int rc = cfr_config_rules_name(c->name, err);
+    int rc = 0;
 
-    if (rc != 0)
-        return rc;
     if (c->token == NULL && c->secret == NULL && c->exchange == NULL && c->mint == NULL &&
         cfr_config_source_kind(c, &config) == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,

@@ -2,6 +2,7 @@
 /* The agent: its start, its loop and its end. */
 #include "agent/daemon/daemon.h"
 
+#include "agent/cli/command.h"
 #include "agent/cli/exit.h"
 #include "agent/daemon/daemon_private.h"
 #include "agent/loop/env.h"
@@ -68,10 +69,12 @@ void cfr_daemon_set_log(const struct cfr_daemon *a, const struct cfr_config *con
     const struct cfr_config_log *log = config != NULL ? config->log : NULL;
     enum cfr_log_level level = log != NULL ? (enum cfr_log_level)log->level : CFR_LOG_INFO;
     enum cfr_log_format format = log != NULL ? (enum cfr_log_format)log->format : CFR_LOG_TEXT;
+    size_t columns;
 
     cfr_log_setup(o->log_level != NULL ? *o->log_level : level, o->log_format != NULL ? *o->log_format : format,
                   cfr_sd_notify_to_journal());
-    cfr_log_colour(isatty(STDERR_FILENO) == 1 && cfr_env_get("NO_COLOR") == NULL);
+    columns = cfr_cli_columns(STDERR_FILENO);
+    cfr_log_terminal(columns != 0 && cfr_env_get("NO_COLOR") == NULL, columns);
 }
 
 static int load(struct cfr_daemon *a, struct cfr_err *err)

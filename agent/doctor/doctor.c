@@ -12,11 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-#define YAML_MAX        1048576
-#define COLUMNS_DEFAULT 80
+#define YAML_MAX 1048576
 
 /* In the order in which they run. */
 static const struct cfr_doctor_check checks[] = {
@@ -172,14 +170,9 @@ static bool knows_names(const struct cfr_doctor *d)
 
 static struct cfr_doctor_layout read_layout(void)
 {
-    struct winsize size = {0};
-    bool terminal = isatty(STDOUT_FILENO) == 1;
+    size_t columns = cfr_cli_columns(STDOUT_FILENO);
 
-    if (!terminal)
-        return (struct cfr_doctor_layout){0};
-    return (struct cfr_doctor_layout){
-        .columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0 ? size.ws_col : COLUMNS_DEFAULT,
-        .colours = cfr_env_get("NO_COLOR") == NULL};
+    return (struct cfr_doctor_layout){.columns = columns, .colours = columns != 0 && cfr_env_get("NO_COLOR") == NULL};
 }
 
 static int write_report(const struct cfr_doctor *d)
@@ -276,7 +269,7 @@ static bool write_selection(const struct cfr_doctor *d)
     } else {
         if (d->config_path == NULL && d->config != NULL)
             write_environment(&out);
-        cfr_doctor_write_lines(d, margin, cfr_secret_view(&source), &out);
+        cfr_doctor_write_lines(d, cfr_cli_columns(STDOUT_FILENO), margin, cfr_secret_view(&source), &out);
     }
     good = !out.failed && !d->nomem && fwrite(out.p, 1, out.len, stdout) == out.len && fflush(stdout) == 0;
     cfr_secret_free(&source);

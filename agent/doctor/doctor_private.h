@@ -137,8 +137,9 @@ void cfr_doctor_write_text(const struct cfr_doctor *d, const struct cfr_doctor_l
 /* {"version":1,...}: docs/doctor.md describes it. */
 void cfr_doctor_write_json(const struct cfr_doctor *d, struct cfr_str *out);
 /* The findings as `credfresh check` prints them: "ERROR  PATH:LINE: CREDENTIAL: TEXT", and the line of SOURCE, the text
- * of the configuration (empty: unknown), with a caret; each line after MARGIN. */
-void cfr_doctor_write_lines(const struct cfr_doctor *d, const char *margin, struct cfr_view source,
+ * of the configuration (empty: unknown), with a caret; each line after MARGIN. COLUMNS is the width of the terminal; 0:
+ * it is none. */
+void cfr_doctor_write_lines(const struct cfr_doctor *d, size_t columns, const char *margin, struct cfr_view source,
                             struct cfr_str *out);
 
 /* ---- the checks ---- */

@@ -131,8 +131,8 @@ static size_t find_key(struct cfr_view line, size_t at)
     return i == end || (i != 0 && strchr(" {,", line.p[i - 1]) == NULL) ? at : i;
 }
 
-/* "  12 |  ...directory: relative}" and a caret below what is wrong, in its own column; "..." is for what else the line
- * has, which may be secret. */
+/* "  12 | ...directory: relative}" and a caret below what is wrong, without the line's indentation; "..." is for what
+ * else the line has, which may be secret. */
 static void add_excerpt(const struct cfr_doctor_item *item, const char *margin, struct cfr_view source,
                         struct cfr_str *out)
 {
@@ -142,7 +142,7 @@ static void add_excerpt(const struct cfr_doctor_item *item, const char *margin, 
     struct cfr_view after;
     char shown[EXCERPT_MAX];
     size_t at;
-    size_t lead;
+    size_t lead = 3;
 
     if (item->line == 0 || item->text == NULL)
         return;
@@ -152,12 +152,11 @@ static void add_excerpt(const struct cfr_doctor_item *item, const char *margin, 
     at = (size_t)(part.p - line.p);
     before = (struct cfr_view){line.p, find_key(line, at)};
     after = (struct cfr_view){part.p + part.n, line.n - at - part.n};
-    lead = before.n < EXCERPT_MAX ? before.n : 3;
     cfr_str_addf(out, "%s%7d | ", margin, item->line);
-    if (lead == before.n && consists_of(before, " -"))
-        cfr_str_add(out, before);
+    if (consists_of(before, " -"))
+        lead = 0;
     else
-        cfr_str_addf(out, "%*s%.*s", (int)(lead < 3 ? 0 : lead - 3), "", (int)(lead < 3 ? lead : 3), "...");
+        cfr_str_addz(out, "...");
     cfr_str_addz(out, cfr_view_show((struct cfr_view){line.p + before.n, at - before.n + part.n}, shown, sizeof shown));
     if (consists_of(after, " \"'}]\r"))
         cfr_str_add(out, cfr_view_trim(after));
@@ -169,7 +168,8 @@ static void add_excerpt(const struct cfr_doctor_item *item, const char *margin, 
     cfr_str_addz(out, "\n");
 }
 
-void cfr_doctor_write_lines(const struct cfr_doctor *d, const char *margin, struct cfr_view source, struct cfr_str *out)
+void cfr_doctor_write_lines(const struct cfr_doctor *d, size_t columns, const char *margin, struct cfr_view source,
+                            struct cfr_str *out)
 {
     size_t credentials = d->config != NULL ? d->config->credentials.count : 0;
     unsigned errors = d->tally[CFR_FINDING_WRONG];
@@ -178,20 +178,25 @@ void cfr_doctor_write_lines(const struct cfr_doctor *d, const char *margin, stru
     for (size_t i = 0; i < d->count; i++) {
         const struct cfr_doctor_item *item = &d->items[i];
         bool bad = item->level >= CFR_FINDING_WARNING;
+        struct cfr_str line = {.limit = out->limit};
 
         const char *mark = item->level == CFR_FINDING_WRONG  ? "ERROR"
                            : bad                             ? "warn"
                            : item->level == CFR_FINDING_NOTE ? "note"
                                                              : "ok";
 
-        cfr_str_addf(out, "%s%-5s  ", margin, mark);
         if (bad && item->file != NULL && item->line != 0)
-            cfr_str_addf(out, "%s:%d: ", item->file, item->line);
+            cfr_str_addf(&line, "%s:%d: ", item->file, item->line);
         else if (bad && item->file != NULL)
-            cfr_str_addf(out, "%s: ", item->file);
+            cfr_str_addf(&line, "%s: ", item->file);
         if (item->credential != NULL || d->config != NULL)
-            cfr_str_addf(out, "%s: ", item->credential != NULL ? item->credential : "agent");
-        cfr_str_addf(out, "%s\n", item->text != NULL ? item->text : "");
+            cfr_str_addf(&line, "%s: ", item->credential != NULL ? item->credential : "agent");
+        cfr_str_addz(&line, item->text != NULL ? item->text : "");
+        cfr_str_addf(out, "%s%-5s  ", margin, mark);
+        cfr_str_add_wrapped(out, line.p != NULL ? line.p : "", columns, strlen(margin) + 7, 7);
+        cfr_str_addz(out, "\n");
+        out->failed = out->failed || line.failed;
+        cfr_str_free(&line);
         if (bad)
             add_excerpt(item, margin, source, out);
     }

@@ -158,27 +158,9 @@ int64_t cfr_doctor_left_ms(struct cfr_doctor *d)
 
 /* ---- text ---- */
 
-/* TEXT broken between words, with INDENT blanks before each further line of at most COLUMNS. */
 static void add_wrapped(struct cfr_str *out, size_t columns, size_t indent, const char *text)
 {
-    size_t room = columns - indent;
-    size_t used = 0;
-
-    while (*text != '\0') {
-        size_t n = strcspn(text, " ");
-
-        if (used != 0 && used + 1 + n > room) {
-            cfr_str_addf(out, "\n%*s", (int)indent, "");
-            used = 0;
-        } else if (used != 0) {
-            cfr_str_addz(out, " ");
-            used++;
-        }
-        cfr_str_add(out, (struct cfr_view){text, n});
-        used += n;
-        text += n;
-        text += strspn(text, " ");
-    }
+    cfr_str_add_wrapped(out, text, columns, indent, indent);
     cfr_str_addz(out, "\n");
 }
 

@@ -17,7 +17,7 @@ static const struct cfr_field fields[] = {
     {.key = "endpoint",
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(endpoint),
-     .min = 8,
+     .min = 1,
      .max = CFR_URL_MAX,
      .doc = CFR_DOC("URL of the endpoint. https, or http to a loopback address or to 169.254.170.2, 169.254.170.23 and "
                     "[fd00:ec2::23], which AWS gives its own. Default: `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI` at "
@@ -34,7 +34,7 @@ static const struct cfr_field fields[] = {
     {.key = "role_arn",
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(role_arn),
-     .min = 20,
+     .min = 1,
      .max = 2048,
      .doc = CFR_DOC("ARN of the expected role: keys of another role are refused. Needs `verify`.")},
     {.key = "region",
@@ -60,7 +60,7 @@ static const struct cfr_field fields[] = {
     {.key = "sts_endpoint",
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(sts_endpoint),
-     .min = 8,
+     .min = 1,
      .max = 511,
      .doc = CFR_DOC("URL that `verify` calls instead of the region's STS. Default: `AWS_ENDPOINT_URL_STS`, then "
                     "`AWS_ENDPOINT_URL`, "

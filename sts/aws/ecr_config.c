@@ -38,7 +38,7 @@ static const struct cfr_field fields[] = {
     {.key = "endpoint",
      .type = CFR_FIELD_STRING,
      .offset = ECR(endpoint),
-     .min = 8,
+     .min = 1,
      .max = 511,
      .doc =
          CFR_DOC("URL to call instead of the region's ECR: a VPC endpoint or a compatible server, for one region "

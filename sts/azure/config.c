@@ -48,7 +48,7 @@ static const struct cfr_field azure_fields[] = {
     {.key = "authority_host",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(authority_host),
-     .min = 8,
+     .min = 1,
      .max = 500,
      .doc = CFR_DOC("URL of the authority, without the tenant, for a private or a regional one. https, or http to "
                     "127.0.0.0/8, "
@@ -88,7 +88,7 @@ static const struct cfr_field azure_fields[] = {
     {.key = "acr_endpoint",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(acr_endpoint),
-     .min = 8,
+     .min = 1,
      .max = 500,
      .doc = CFR_DOC("URL to call instead of `https://REGISTRY` for every registry of `acr`: a gateway, or a "
                     "compatible server. In `image_credentials` it is called whatever the host of the image is.")},

@@ -17,7 +17,7 @@ static const struct cfr_field gcp_fields[] = {
     {.key = "audience",
      .type = CFR_FIELD_STRING,
      .offset = GCP(audience),
-     .min = 3,
+     .min = 1,
      .max = 512,
      .doc = CFR_DOC("Full name of the identity provider that accepts the token, with the project's number: "
                     "`//iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/"
@@ -25,7 +25,7 @@ static const struct cfr_field gcp_fields[] = {
     {.key = "subject_token_type",
      .type = CFR_FIELD_STRING,
      .offset = GCP(subject_token_type),
-     .min = 5,
+     .min = 1,
      .max = 128,
      .doc = CFR_DOC("What the token is. Default: `" CFR_GCP_TYPE_JWT "`; for a workforce pool `" CFR_GCP_TYPE_ID
                     "`; with `certificate_file` `" CFR_GCP_TYPE_MTLS "`.")},
@@ -37,7 +37,7 @@ static const struct cfr_field gcp_fields[] = {
     {.key = "service_account",
      .type = CFR_FIELD_STRING,
      .offset = GCP(service_account),
-     .min = 3,
+     .min = 1,
      .max = 254,
      .doc = CFR_DOC("Email address (or numeric id) of a service account to impersonate: its access token is "
                     "published in place of the federated one.")},
@@ -76,7 +76,7 @@ static const struct cfr_field gcp_fields[] = {
     {.key = "universe_domain",
      .type = CFR_FIELD_STRING,
      .offset = GCP(universe_domain),
-     .min = 3,
+     .min = 1,
      .max = 253,
      .doc =
          CFR_DOC("Domain of the cloud's services where it is not `googleapis.com`. The audience is not changed by "
@@ -97,7 +97,7 @@ static const struct cfr_field gcp_fields[] = {
     {.key = "sts_endpoint",
      .type = CFR_FIELD_STRING,
      .offset = GCP(sts_endpoint),
-     .min = 8,
+     .min = 1,
      .max = CFR_URL_MAX,
      .doc = CFR_DOC("URL to call instead of the token service, or of a key's token_uri. Required if a credential file "
                     "names a host that is not Google's. Default path: `/v1/token`, for a key `/token`. https, or http "
@@ -105,7 +105,7 @@ static const struct cfr_field gcp_fields[] = {
     {.key = "iam_endpoint",
      .type = CFR_FIELD_STRING,
      .offset = GCP(iam_endpoint),
-     .min = 8,
+     .min = 1,
      .max = 1024,
      .doc = CFR_DOC("URL to call instead of https://iamcredentials.googleapis.com for impersonation, without "
                     "`/v1/projects/...`. Needed where a credential file names a host that is not Google's.")},

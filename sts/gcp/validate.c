@@ -119,8 +119,8 @@ int cfr_gcp_check_account(struct cfr_view account, struct cfr_err *err)
     return made_of(name, "-._") && made_of(domain, "-.")
                ? 0
                : cfr_err_set(err, CFR_E_CONFIG,
-                             "it must be a service account's email address, "
-                             "NAME@PROJECT.iam.gserviceaccount.com, or its numeric id");
+                             "it must be an email address (or the numeric id) of a service account; write "
+                             "NAME@PROJECT.iam.gserviceaccount.com");
 }
 
 int cfr_gcp_check_universe(struct cfr_view universe, struct cfr_err *err)

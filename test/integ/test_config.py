@@ -8,6 +8,7 @@ import re
 import resource
 import socket
 import subprocess
+import termios
 import threading
 
 import pytest
@@ -52,8 +53,8 @@ MISTAKES = {
     "duplicate key": ("keep_previous: 10m", "keep_previous: 10m\nkeep_previous: 5m", "keep_previous: 5m",
                       ["given twice", "line 4", "remove one"]),
     "a list for text": ("region: us-east-1", "region: [us-east-1]", "region", ["single value", "a list"]),
-    "text for a mapping": ("log: {level: debug}", "log: debug", "log", ["a mapping is wanted", "level: ..."]),
-    "a mapping for a list": ("exec: [/bin/true]", "exec: {a: b}", "exec", ["a list is wanted"]),
+    "text for a mapping": ("log: {level: debug}", "log: debug", "log", ["expected a mapping", "level: ..."]),
+    "a mapping for a list": ("exec: [/bin/true]", "exec: {a: b}", "exec", ["expected a list"]),
     "text for a boolean": ("required: true", "required: yes", "required", ["write true"]),
     "text for a number": ("version: 1", 'version: "1"', "version", ["without"]),
     "a version to come": ("version: 1", "version: 2", "version", ["must be 1"]),
@@ -85,7 +86,7 @@ MISTAKES = {
     "two documents": ("        timeout: 5s\n", "        timeout: 5s\n---\nversion: 1\n", "---",
                       ["second document"]),
     "a tab": ("    required: true", "\trequired: true", "\trequired", ["tab"]),
-    "not YAML": ("log: {level: debug}", "log: {level: debug", None, ["not valid YAML"]),
+    "not YAML": ("log: {level: debug}", "log: {level: debug", None, ["expected `,` or `}`", "line 3"]),
     "not UTF-8": ("keep_previous: 10m", "keep_previous: 10m # \udcff", "keep_previous", ["not UTF-8"]),
     "a relative command": ("exec: [/bin/true]", "exec: [true]", "exec", ["absolute path", "no shell"]),
     "two hooks in one": ("exec: [/bin/true]", "exec: [/bin/true]\n        http: {url: http://127.0.0.1/}", "exec",
@@ -147,6 +148,118 @@ def test_a_mistake_is_told_with_its_line_and_the_remedy(machine, kind):
     for word in words:
         assert word in told[0][1], done.stdout
     assert "Traceback" not in done.stdout and len(told) <= 2, "one mistake, one line:\n" + done.stdout
+
+
+# What newcomers write, and each line that `check` prints about it, without "ERROR  FILE:". The text begins on line 3 unless
+# it begins with "!".
+HEAD = "version: 1\ncredentials:\n"
+TOKEN = "  - name: app\n    token: {file: /x/token}\n"
+FILES = "    publish: {directory: /d, files: [{name: t, format: token}]}\n"
+PATH = "must be an absolute path, which begins with /"
+VARIABLE = "variables are not replaced in this file; write the value"
+FIRST_CONTACT = {
+    "a key too far left": (TOKEN + "  exchange:\n      aws: {}\n",
+                           ["5: `exchange` stands further left than `name` on line 3; indent it to the same column"]),
+    "a key between two columns": (TOKEN + "   exchange:\n      aws: {}\n",
+                                  ["5: `exchange` stands further left than `name` on line 3; indent it to the same column"]),
+    "a key too far right": ("!version: 1\n log: {}\n",
+                            ["2: `log` stands further right than `version` on line 1; indent it to the same column"]),
+    "no space after a colon": ("  - name:app\n    token: {file: /x/token}\n", ["3: write a space after the colon: `name: app`"]),
+    "no space after a colon, a value": ("!version: 1\nlog:\n  level:debug\n  format: json\n",
+                                        ["3: write a space after the colon: `level: ...`"]),
+    "no space after a colon, the only key": ("  - name: app\n    token:\n      file:/x/token\n" + FILES,
+                                             ["5: credential app: token: write a space after the colon: `file: ...`"]),
+    "no colon": ("!version: 1\ncredentials\n  - name: app\n", ["2: write a colon and a space after the key on this line"]),
+    "a colon in a value": ("!version: 1\nlisten: a: b\n", ["2: put a value with a colon and a space in it in quotes"]),
+    "a list next to its key": ("!version: 1\ncredentials: - name: app\n", ["2: write the first `- ` on a line of its own"]),
+    "no closing brace": ("!version: 1\nlog: {level: info\ncredentials: []\n",
+                         ["3: expected `,` or `}` here, for the `{` on line 2"]),
+    "an open quote": ('!version: 1\nlisten: "a\ncredentials: []\n',
+                      ["2: the quotation mark on this line has no counterpart up to the end of the file; add it"]),
+    "a special character": ("!version: 1\nlisten: @a\n", ["2: a value cannot begin with this character; put it in quotes"]),
+    "a tab": (TOKEN + "\texchange: {}\n", ["5: a tab indents this line; write spaces"]),
+    "variables": ("  - name: app\n    token: {file: $HOME/token}\n    exchange:\n      aws:\n"
+                  "        role_arn: $ROLE_ARN\n        region: eu-west-1\n" + FILES,
+                  [f"4: credential app: token.file: {VARIABLE}", f"7: credential app: exchange.aws.role_arn: {VARIABLE}"]),
+    "a part that is a variable": (TOKEN + "    exchange:\n      aws:\n        region: eu-west-1\n"
+                                  "        role_arn: arn:aws:iam::${ACCOUNT}:role/app\n" + FILES,
+                                  [f"8: credential app: exchange.aws.role_arn: {VARIABLE}"]),
+    "a variable in braces": (TOKEN + "    exchange:\n      aws: {role_arn: ${ROLE_ARN}, region: eu-west-1}\n" + FILES,
+                             [f"6: {VARIABLE}"]),
+    "a ConfigMap": ("!apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata:\n  credfresh.yaml: |\n    version: 1\n",
+                    ["1: this is a Kubernetes object; credfresh reads the text below `data:`, `credfresh.yaml:`"]),
+    "a secret": ("  - name: app\n    exchange:\n      oauth: {token_url: 'https://a.example/', client_id: x, client_secret: s3cr3t}\n"
+                 "    publish: {directory: /d, files: [{name: t, format: oauth-access-token}]}\n",
+                 ["5: credential app: exchange.oauth: client_secret: secrets are never written here; put it in a file and "
+                  "name it in `client_secret_file`"]),
+    "a password": ("  - name: app\n    exchange:\n      openstack: {auth_url: 'https://a.example/v3', password: s3cr3t}\n"
+                   "    publish: {directory: /d, files: [{name: t, format: openstack-token}]}\n",
+                   ["5: credential app: exchange.openstack: password: secrets are never written here; put it in a file and "
+                    "name it in `password_file`"]),
+    "keys of a cloud": (TOKEN + "    secret_access_key: abc\n" + FILES,
+                        ["5: credential app: secret_access_key: secrets are never written here, and this credential has no key "
+                         "for the file of one; mount it as a Secret and name that in `secret` of the credential"]),
+    "no version": ("!credentials:\n" + TOKEN + FILES, ["1: version: is missing; the file must begin with `version: 1`"]),
+    "a service account that is no address": (
+        TOKEN + "    exchange:\n      gcp:\n        service_account: sa\n        audience: //iam.googleapis.com/projects/1/"
+        "locations/global/workloadIdentityPools/p/providers/q\n" + FILES,
+        ["7: credential app: exchange.gcp: service_account: it must be an email address (or the numeric id) of a service "
+         "account; write NAME@PROJECT.iam.gserviceaccount.com"]),
+    "a URL without its scheme": (
+        TOKEN + FILES + "    reload:\n      - http: {url: 127.0.0.1/reload}\n",
+        ["7: credential app: reload.http.url: it must be a URL that begins with https://, or http:// on this machine: write "
+         "http://127.0.0.1/reload"]),
+    "a short role": (TOKEN + "    exchange: {aws: {role_arn: app, region: eu-west-1}}\n" + FILES,
+                     ['5: credential app: exchange.aws.role_arn: it must be the ARN of a role, such as '
+                      '"arn:aws:iam::123456789012:role/NAME"']),
+    "a hook as text": (TOKEN + FILES + "    reload: systemctl reload app\n",
+                       ["6: credential app: reload: expected a list, got text; write each item after a dash"]),
+    "an empty file": ("!", ["1: there is no configuration in it; begin with `version: 1`"]),
+    "all of it at once": (
+        "  - name: my app\n    token: {file: token}\n    exchange:\n      aws:\n        role_arn: role/app\n"
+        "        region: eu-west-1\n        ca_file: /nonexistent\n"
+        "    publish: {directory: d, files: [{name: t, format: gcp-access-token}]}\n    keep_previous: 5\n",
+        ["3: credential my app: name: has a character that names cannot have; use letters, digits, dot, dash and underscore",
+         f"4: credential my app: token.file: {PATH}",
+         '7: credential my app: exchange.aws.role_arn: it must be the ARN of a role, such as "arn:aws:iam::123456789012:role/NAME"',
+         "9: credential my app: exchange.aws.ca_file: cannot be used: cannot open /nonexistent: No such file or directory",
+         f"10: credential my app: publish.directory: {PATH}",
+         "10: credential my app: publish.files.format: gcp-access-token needs gcp_access_token, which this credential does not "
+         "have; add an `exchange:` that gives it, or write format token",
+         "11: credential my app: keep_previous: 5 has no unit; write 5s if seconds are meant"]),
+}
+
+
+@pytest.mark.parametrize("kind", FIRST_CONTACT)
+def test_what_newcomers_write(tmp_path, kind):
+    text, lines = FIRST_CONTACT[kind]
+    path = tmp_path / "c.yaml"
+    path.write_text(text[1:] if text.startswith("!") else HEAD + text)
+    done = subprocess.run([CREDFRESH, "check", str(path)], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 3 and "s3cr3t" not in done.stdout, done
+    assert re.findall(f"^ERROR  {re.escape(str(path))}:(.*)", done.stdout, re.M) == lines
+
+
+@pytest.mark.parametrize("columns", [60, 90])
+def test_a_line_is_wrapped_at_the_terminals_width(machine, columns):
+    machine.write("keep_previous: 10m", "keep_previous: a long while that is longer than a terminal")
+    for argv in (["check"], ["once"], ["env", "demo"]):
+        ours, theirs = os.openpty()
+        termios.tcsetwinsize(theirs, (24, columns))
+        process = subprocess.Popen([CREDFRESH, *argv, "-c", machine.path.name], stdout=theirs, stderr=theirs, stdin=theirs,
+                                   cwd=machine.dir)
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 65536):
+                shown += part
+        except OSError:  # the other end is closed
+            pass
+        os.close(ours)
+        assert process.wait(30) == 3
+        lines = re.sub(r"\033\[[0-9;]*m", "", shown.decode()).splitlines()
+        assert len(lines) > 1 and all(len(line) <= columns or " " not in line.strip() for line in lines), lines
+        assert "or 1h30m" in " ".join(" ".join(lines).split())
 
 
 @pytest.mark.parametrize("command", ["run", "once"])
@@ -387,6 +500,7 @@ def test_a_finding_shows_its_line_with_a_caret(machine):
     done = machine.run("check")
     number, line = next((n, line) for n, line in enumerate(text.split("\n"), 1) if "aws-credential," in line or line.endswith("aws-credential"))
     shown = done.stdout.splitlines()
+    line = line.lstrip()
     at = shown.index(f"{number:7} | {line}")
     assert shown[at - 1].startswith(f"ERROR  {machine.path}:{number}: credential demo: publish.files.format: ")
     assert shown[at + 1] == "        | " + " " * line.index("aws-credential") + "^" + "~" * (len("aws-credential") - 1)
@@ -402,11 +516,11 @@ FILE = """        - name: credentials
 CARETS = {
     "a value next to a name that is a word of the finding": (
         FILE, "        - {name: credentials, format: aws-credentials, mode: 0640}\n", "mode",
-        " " * 52 + "...mode: ^0640^}"),
+        "...mode: ^0640^}"),
     "what a provider refuses": ("region: us-east-1", "region: us-east-1\n        duration: 13h", "duration",
-                                "        ^duration^..."),
-    "the part of an ARN is no word": ("{role}", "arn:aws:iam::12:role/aws", "role_arn", "        ^role_arn^..."),
-    "a file": ("{ca}", "/nonexistent/ca.pem", "ca_file", "        ca_file: ^/nonexistent/ca.pem^"),
+                                "^duration^..."),
+    "the part of an ARN is no word": ("{role}", "arn:aws:iam::12:role/aws", "role_arn", "^role_arn^..."),
+    "a file": ("{ca}", "/nonexistent/ca.pem", "ca_file", "ca_file: ^/nonexistent/ca.pem^"),
     "of the machine": ("exec: [/bin/true]", "exec: [/nonexistent/name]", "exec", "...^/nonexistent/name^]"),
 }
 
@@ -429,15 +543,15 @@ SECRET = "wJalrXUtnFEMIhQ7pZ"
 
 # what is replaced, by what, and what of the line is shown above the caret
 SECRETS = {
-    "under an unknown key": ("    required: true", f"    secret_access_key: {SECRET}", "    secret_access_key..."),
+    "under an unknown key": ("    required: true", f"    secret_access_key: {SECRET}", "secret_access_key..."),
     "in a URL": ("endpoint: {sts}", f"endpoint: https://demo:{SECRET}@sts.example.com", None),
     "in a URL that is not encrypted": ("exec: [/bin/true]", f"http: {{url: http://demo:{SECRET}@example.com/}}", None),
     "in a flow mapping": ("        - name: token\n          format: token",
-                          f"        - {{name: {SECRET}, format: tokne}}", " " * 34 + "...format: tokne}"),
-    "behind the mistake": ("log: {level: debug}", f"log: {{level: loud, note: {SECRET}}}", "   ...level: loud..."),
-    "pasted in place of its file": ("        ca_file: {ca}", f"        ca_file: {SECRET}", "        ca_file..."),
-    "in place of a token's file": ("file: {token}", f"file: {SECRET}", "      file..."),
-    "with a slash in place of its file": ("file: {token}", f"file: /{SECRET}//x", "      file..."),
+                          f"        - {{name: {SECRET}, format: tokne}}", "...format: tokne}"),
+    "behind the mistake": ("log: {level: debug}", f"log: {{level: loud, note: {SECRET}}}", "...level: loud..."),
+    "pasted in place of its file": ("        ca_file: {ca}", f"        ca_file: {SECRET}", "ca_file..."),
+    "in place of a token's file": ("file: {token}", f"file: {SECRET}", "file..."),
+    "with a slash in place of its file": ("file: {token}", f"file: /{SECRET}//x", "file..."),
     "in a line that is not YAML": ("log: {level: debug}", f'log: {{level: "{SECRET}', None),
 }
 

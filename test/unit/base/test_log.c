@@ -126,12 +126,12 @@ static void levels_in_colour(void **state)
 {
     (void)state;
     cfr_log_setup(CFR_LOG_INFO, CFR_LOG_TEXT, false);
-    cfr_log_colour(true);
+    cfr_log_terminal(true, 0);
     catch_stderr(some_events);
     assert_contains(caught, " \033[33mwarn \033[0m registry [fresh]: 3 of them\n");
     assert_contains(caught, " \033[31merror\033[0m registry: no state\n");
     assert_contains(caught, "Z info  plain\n");
-    cfr_log_colour(false);
+    cfr_log_terminal(false, 0);
 }
 
 static void json_to_the_journal(void **state)

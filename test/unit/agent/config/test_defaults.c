@@ -134,7 +134,7 @@ static void mistakes_in_them(void **state)
     static const struct refusal cases[] = {
         {HEAD "defaults:\n" LIST PLAIN, "f:3: defaults: has no value; write one, or leave the key out\n"},
         {HEAD "defaults: []\n" LIST PLAIN,
-         "f:3: defaults: a mapping is wanted here, not a list; write `mint: ...` below it, indented\n"},
+         "f:3: defaults: expected a mapping, got a list; write `mint: ...` below it, indented\n"},
         {HEAD "defaults: {required: false}\n" LIST PLAIN,
          "f:3: defaults: unknown key required; this default for credentials has: mint, reload\n"},
         {HEAD "defaults: {relaod: []}\n" LIST PLAIN, "f:3: defaults: unknown key relaod; did you mean reload?\n"},

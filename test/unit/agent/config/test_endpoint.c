@@ -208,7 +208,7 @@ static void test_addresses(void **state)
          "f:7: endpoint number 1: azure_imds.identities: is empty; write at least 1\n"
          "f:8: endpoint number 1: ec2_imds: is given twice, first on line 6; remove one\n"},
         {HEAD AWS AT "    ec2_imds: [{credential: a}]\n",
-         "f:6: endpoint number 1: ec2_imds: a mapping is wanted here, not a list; write `credential: ...` below it, "
+         "f:6: endpoint number 1: ec2_imds: expected a mapping, got a list; write `credential: ...` below it, "
          "indented\n"},
         {HEAD AWS AT "    shapes: {}\n", "f:6: endpoint number 1: unknown key shapes; this endpoint has: listen, from, "
                                          "aws_container, ec2_imds, gce_metadata, azure_imds, azure_app_service\n"},
@@ -251,7 +251,7 @@ static void test_paths(void **state)
                      "}\n",
          "f:8: file of an endpoint: /run/auth is that of an endpoint (line 7); choose another path\n"},
         {HEAD AWS AT "    aws_container: {credential: a}\n", "f:6: endpoint number 1: aws_container.authorization: is "
-                                                             "missing here; this AWS container endpoint needs it\n"},
+                                                             "missing; this AWS container endpoint needs it\n"},
         {HEAD AWS AT
          "    aws_container: {credential: a, authorization: {file: /run/auth, existing: true, mode: \"0640\"}}\n",
          "f:6: endpoint number 1: aws_container.authorization.mode: is for a file that credfresh makes; leave it out "
@@ -262,7 +262,7 @@ static void test_paths(void **state)
          "enter; choose "
          "another path\n"},
         {HEAD AWS AT "    azure_app_service: {identities: [{credential: a}]}\n",
-         "f:6: endpoint number 1: azure_app_service.header: is missing here; this Azure App Service endpoint needs "
+         "f:6: endpoint number 1: azure_app_service.header: is missing; this Azure App Service endpoint needs "
          "it\n"},
     }));
 }
@@ -293,7 +293,7 @@ static void test_credentials_fit(void **state)
          "f:6: endpoint 127.0.0.1:9911: gce_metadata.accounts.identities.credential: g has an identity token for y, "
          "not x; write "
          "that as `audience`, or another `id_token_audience` in its exchange\n"},
-        {HEAD AWS "  - {name: b, " TOKEN "}\n" AT OF_A, "f:4: credential b: publish: is missing here; this credential "
+        {HEAD AWS "  - {name: b, " TOKEN "}\n" AT OF_A, "f:4: credential b: publish: is missing; this credential "
                                                         "needs it, as no endpoint serves it and it has no "
                                                         "`allow`\n"},
         {HEAD GCP("") AT "    gce_metadata: {accounts: [{scopes: [s], identities: [{audience: x, credential: g}]}]}\n",

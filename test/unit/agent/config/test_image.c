@@ -89,12 +89,11 @@ static void an_agent_needs_credentials(void **state)
 static void keys(void **state)
 {
     static const struct refusal cases[] = {
-        {"version: 1\n", "f:1: credentials: is missing here; this configuration needs it\n"},
+        {"version: 1\n", "f:1: credentials: is missing; this configuration needs it\n"},
         {"version: 1\nimage_credentials: []\n", "f:2: image_credentials: is empty; write at least 1\n"},
-        {HEAD "  - {}\n",
-         "f:3: image credential number 1: name: is missing here; this image credential needs it\n"
-         "f:3: image credential number 1: match: is missing here; this image credential needs it\n"
-         "f:3: image credential number 1: exchange: is missing here; this image credential needs it\n"},
+        {HEAD "  - {}\n", "f:3: image credential number 1: name: is missing; this image credential needs it\n"
+                          "f:3: image credential number 1: match: is missing; this image credential needs it\n"
+                          "f:3: image credential number 1: exchange: is missing; this image credential needs it\n"},
         {ITEM(AWS ", matches: [x]"), "f:3: image credential a: unknown key matches; did you mean match?\n"},
         {ITEM("exchange: {}"),
          "f:3: image credential a: exchange: names no provider; write one such as `aws:` with its "

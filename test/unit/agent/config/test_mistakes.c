@@ -18,8 +18,8 @@ static void whole_files_that_are_no_configuration(void **state)
         {"# only a comment\n", "f:1: there is no configuration in it; begin with `version: 1`\n"},
         {"---\n", "f:1: there is no configuration in it; begin with `version: 1`\n"},
         {"~\n", "f:1: there is no configuration in it; begin with `version: 1`\n"},
-        {"hello\n", "f:1: a mapping is wanted here, not text; begin with `version: 1`\n"},
-        {"- a\n- b\n", "f:1: a mapping is wanted here, not a list; begin with `version: 1`\n"},
+        {"hello\n", "f:1: expected a mapping, got text; begin with `version: 1`\n"},
+        {"- a\n- b\n", "f:1: expected a mapping, got a list; begin with `version: 1`\n"},
         {HEAD PUB "---\nversion: 1\n", "f:6: a second document begins here; keep one, and remove this `---`\n"},
         {HEAD PUB "---\n", "f:6: a second document begins here; keep one, and remove this `---`\n"},
         {"version: 1\n# caf\xe9\n", "f:2: not UTF-8; save the file in that encoding\n"},
@@ -27,12 +27,12 @@ static void whole_files_that_are_no_configuration(void **state)
         {"version: 1\n# bell \x07\n", "f:2: control characters are not allowed; remove the character\n"},
         {"version: 1\ncredentials:\n\t- name: a\n", "f:3: a tab indents this line; write spaces\n"},
         {"version: 1\nlog:\n  level: info\n \tformat: text\n", "f:4: a tab indents this line; write spaces\n"},
-        {"version: 1\nlog: {level: info\n", "f:3: not valid YAML: did not find expected ',' or '}' (while "
-                                            "parsing a flow mapping that begins on line 2)\n"},
-        {"version: 1\n log: x\n", "f:2: not valid YAML: mapping values are not allowed in this context\n"},
-        {"version: 1\nlisten: @a\n", "f:2: not valid YAML: found character that cannot start any token\n"},
-        {"version: 1\nlisten: \"a\n", "f:3: not valid YAML: found unexpected end of stream (while scanning a "
-                                      "quoted scalar that begins on line 2)\n"},
+        {"version: 1\nlog: {level: info\n", "f:3: expected `,` or `}` here, for the `{` on line 2\n"},
+        {"version: 1\n log: x\n",
+         "f:2: `log` stands further right than `version` on line 1; indent it to the same column\n"},
+        {"version: 1\nlisten: @a\n", "f:2: a value cannot begin with this character; put it in quotes\n"},
+        {"version: 1\nlisten: \"a\n",
+         "f:2: the quotation mark on this line has no counterpart up to the end of the file; add it\n"},
         {"%TAG ! x:\n---\nversion: 1\n", "f:1: %TAG directives are not supported; remove it\n"},
     };
 
@@ -83,8 +83,8 @@ static void keys(void **state)
         {HEAD PUB "    keep_previous: null\n",
          "f:6: credential a: keep_previous: has no value; write one, or leave the key out\n"},
         {"credentials:\n  - name: a\n    token: {file: /t}\n    publish: {file: {path: /d, format: json}}\n",
-         "f:1: version: is missing here; this configuration needs it\n"},
-        {"version: 1\n", "f:1: credentials: is missing here; this configuration needs it\n"},
+         "f:1: version: is missing; the file must begin with `version: 1`\n"},
+        {"version: 1\n", "f:1: credentials: is missing; this configuration needs it\n"},
         {"version: 1\ncredentials: []\n", "f:2: credentials: is empty; write at least 1\n"},
         {"version: 2\ncredentials: []\n",
          "f:1: version: must be 1, got 2\nf:2: credentials: is empty; write at least 1\n"},
@@ -93,16 +93,18 @@ static void keys(void **state)
         {"version: \"1\"\n"
          "credentials: {}\n",
          "f:1: version: \"1\" is text because of its quotes; write 1 without them\n"
-         "f:2: credentials: a list is wanted here, not a mapping; write each item after a dash\n"},
+         "f:2: credentials: expected a list, got a mapping; write each item after a dash\n"},
         {"version: 1\ncredentials:\n  - {}\n  - x\n",
-         "f:3: credential number 1: name: is missing here; this credential needs it\n"
+         "f:3: credential number 1: name: is missing; this credential needs it\n"
+         "f:3: credential without name: publish: is missing; this credential needs it, as no endpoint serves it and it "
+         "has no `allow`\n"
          "f:4: credential number 2: each item must be a mapping, not text; write `- name: ...`\n"},
         {"version: 1\ncredentials:\n  - token: /t/token\n    name: a\n" PUB,
-         "f:3: credential a: token: a mapping is wanted here, not text; write `file: ...` below it, "
+         "f:3: credential a: token: expected a mapping, got text; write `file: ...` below it, "
          "indented\n"},
         {"version: 1\ncredentials:\n  - name: [a]\n    token: {file: {a: b}}\n" PUB,
-         "f:3: credential number 1: name: a single value is wanted here, not a list\n"
-         "f:4: credential number 1: token.file: a single value is wanted here, not a mapping\n"},
+         "f:3: credential number 1: name: expected a single value, got a list\n"
+         "f:4: credential number 1: token.file: expected a single value, got a mapping\n"},
     };
 
     (void)state;
@@ -126,7 +128,8 @@ static void names(void **state)
          "f:3: credential number 1: name: is empty; write a value, or leave the key out\n"},
         {"version: 1\ncredentials:\n  - name: "
          "a123456789012345678901234567890123456789012345678901234567890123\n    token: {file: /t}\n" PUB,
-         "f:3: credential number 1: name: is longer than 63 characters\n"},
+         "f:3: credential a12345678901234567890123456789012345678901234567890123456789012: name: is longer than 63 "
+         "characters\n"},
         {HEAD PUB "  - name: a\n    token: {file: /t}\n    publish: {file: {path: /e, format: token}}\n",
          "f:6: credential a: name: another credential has it, on line 3; rename one of them\n"},
         {"version: 1\ncredentials:\n  - name: a-\n    token: {file: /t}\n" PUB
@@ -246,7 +249,8 @@ static void the_provider_is_asked(void **state)
             "f:5: credential a: exchange: unknown key provider; this exchange has: aws, aws_container, gcp, azure, "
             "openstack, oauth\n");
     refused(LITERAL(HEAD "    exchange: {aws: {role_arn: x}}\n" PUB),
-            "f:5: credential a: exchange.aws.role_arn: is shorter than 20 characters\n");
+            "f:5: credential a: exchange.aws.role_arn: it must be the ARN of a role, such as "
+            "\"arn:aws:iam::123456789012:role/NAME\"\n");
     refused(LITERAL(HEAD "    exchange:\n      aws:\n        " ROLE
                          "\n        region: us-east-1\n        then_assume:\n"
                          "          - {" ROLE ", tags: {a: b, a: c}}\n" PUB),
@@ -282,7 +286,7 @@ static void errors_are_collected_in_order_up_to_a_number(void **state)
     (void)state;
     refused(LITERAL("version: 1\ncredentials:\n  - name: a\n    publish: {file: {path: x, format: y}}\n"
                     "    token: {file: t}\nlistne: x\n"),
-            "f:4: credential a: publish.file.path: is no absolute path; write one that begins with /\nf:4: "
+            "f:4: credential a: publish.file.path: must be an absolute path, which begins with /\nf:4: "
             "credential a: publish.file.format: y is not known here; write one of: aws-credentials, "
             "aws-config, aws-credential-process, azure-token-json, azure-env, gcp-external-account, "
             "gcp-access-token, gcp-token-json, gcp-service-account-key, clouds-yaml, clouds-conf, "
@@ -290,7 +294,7 @@ static void errors_are_collected_in_order_up_to_a_number(void **state)
             "oauth-access-token, token, env, json, secret-key, field, template, ca.crt, namespace, kubeconfig, "
             "certificate, private-key, ca-bundle\nf:5: "
             "credential a: "
-            "token.file: is no absolute path; write one that begins with /\nf:6: unknown key listne; did "
+            "token.file: must be an absolute path, which begins with /\nf:6: unknown key listne; did "
             "you mean listen?\n");
     cfr_str_addz(&text, HEAD PUB);
     for (int i = 0; i < 25; i++)

@@ -29,7 +29,7 @@ static void files_and_directories(void **state)
               "format: json}\n",
          "f:7: credential a: publish.files: two are named t, on lines 8 and 9; rename one of them\n"},
         {HEAD "    publish: {directory: d, files: [{name: t, format: token}]}\n",
-         "f:5: credential a: publish.directory: is no absolute path; write one that begins with /\n"},
+         "f:5: credential a: publish.directory: must be an absolute path, which begins with /\n"},
         {HEAD "    publish: {directory: /d/, files: [{name: t, format: token}]}\n",
          "f:5: credential a: publish.directory: has an empty component; write it without the slash at "
          "its end\n"},
@@ -43,12 +43,15 @@ static void files_and_directories(void **state)
                                    "`file`, `profile`, `secret` or `configmap`\n"},
         {HEAD "    publish: []\n", "f:5: credential a: publish: is empty; write at least 1\n"},
         {HEAD "    publish: /d\n",
-         "f:5: credential a: publish: a list is wanted here, not text; write each item after a dash\n"},
+         "f:5: credential a: publish: expected a list, got text; write each item after a dash\n"},
         {HEAD "    publish: {file: {path: /e, format: token}, profile: {path: /p}}\n",
          "f:5: credential a: publish: has more than one of `directory`, `file`, `profile`, `secret` and `configmap`; "
          "write a list "
          "with one in "
-         "each item\n"},
+         "each item\n"
+         "f:5: credential a: publish.profile.format: aws-credentials needs aws_access_key_id, which this credential "
+         "does "
+         "not have; add an `exchange:` that gives it, or write format token\n"},
         {HEAD "    publish: {file: {path: /e, format: token}, owner: app}\n",
          "f:5: credential a: publish.owner: belongs to `directory`; write it in the file\n"},
         {HEAD "    publish: {file: {path: /e, format: token}, directory_mode: \"0755\"}\n",
@@ -58,7 +61,7 @@ static void files_and_directories(void **state)
          "owner, group, profile, role_arn, session_name, token_path, region, key, scope, cloud, cacert, "
          "clouds_auth, sts_regional_endpoints, field, template, values, server, command, in_place\n"},
         {HEAD "    publish: {directory: /d, files: [{name: t}]}\n",
-         "f:5: credential a: publish.files.format: is missing here; this file of a directory needs it\n"},
+         "f:5: credential a: publish.files.format: is missing; this file of a directory needs it\n"},
     };
 
     (void)state;
@@ -362,7 +365,7 @@ static void hooks(void **state)
          "f:7: credential a: reload: has more than one of `signal`, `exec`, `http` and `rollout`; write an item of its "
          "own for "
          "each\n"},
-        {HOOK "signal: HUP\n", "f:7: credential a: reload.signal: a mapping is wanted here, not text; write "
+        {HOOK "signal: HUP\n", "f:7: credential a: reload.signal: expected a mapping, got text; write "
                                "`pid_file: ...` below it, "
                                "indented\n"},
         {HOOK "signal: {signal: HUP}\n",
@@ -373,7 +376,7 @@ static void hooks(void **state)
                                                "absolute path, or the bare name of the program without "
                                                "/\n"},
         {HOOK "exec: reload it\n",
-         "f:7: credential a: reload.exec: a list is wanted here, not text; write each item after a dash\n"},
+         "f:7: credential a: reload.exec: expected a list, got text; write each item after a dash\n"},
         {HOOK "{exec: [/x], exec: [/y]}\n",
          "f:7: credential a: reload.exec: is given twice, first on line 7; remove one\n"},
         {HOOK "{exec: }\n", "f:7: credential a: reload.exec: has no value; write one, or leave the key out\n"},
@@ -385,17 +388,16 @@ static void hooks(void **state)
                                   "shell and no PATH, write one that "
                                   "begins with /\n"},
         {HOOK "exec: []\n", "f:7: credential a: reload.exec: is empty; write at least 1\n"},
-        {HOOK "exec: [/x, [y]]\n", "f:7: credential a: reload.exec: text is wanted in it, not a list\n"},
+        {HOOK "exec: [/x, [y]]\n", "f:7: credential a: reload.exec: expected text in it, got a list\n"},
         {HOOK "exec: [/x, ~]\n",
-         "f:7: credential a: reload.exec: something in it has no value; write \"\" if empty text is meant\n"},
+         "f:7: credential a: reload.exec: an item has no value; write \"\" if empty text is meant\n"},
         {HOOK "exec: [/x, \"a\\0b\"]\n",
          "f:7: credential a: reload.exec: a text in it has a NUL character; remove it\n"},
         {HOOK "exec: [/x]\n        timeout: 50ms\n",
          "f:8: credential a: reload.timeout: 50ms is out of range; write a duration from 100ms to 10m\n"},
         {HOOK "exec: [/x]\n        timeout: 11m\n",
          "f:8: credential a: reload.timeout: 11m is out of range; write a duration from 100ms to 10m\n"},
-        {HOOK "http: {method: POST}\n",
-         "f:7: credential a: reload.http.url: is missing here; this http request needs it\n"},
+        {HOOK "http: {method: POST}\n", "f:7: credential a: reload.http.url: is missing; this http request needs it\n"},
         {HOOK "http: {url: \"ftp://127.0.0.1\"}\n",
          "f:7: credential a: reload.http.url: it must be a URL that begins with https://\n"},
         {HOOK "http: {url: \"http://localhost:80/\"}\n",

@@ -53,7 +53,7 @@ static void a_provider_of_the_wrong_kind(void **state)
     static const struct refusal cases[] = {
         {HEAD SECRET KEY("aws: nonsense") PUB "  - name: backup\n    mint: {with: admin, " AWS
                                               "}\n    publish: {directory: /e, files: [{name: t, format: json}]}\n",
-         "f:6: credential robot: mint.aws: a mapping is wanted here, not text; write `user_name: ...` below it, "
+         "f:6: credential robot: mint.aws: expected a mapping, got text; write `user_name: ...` below it, "
          "indented\n"},
     };
 

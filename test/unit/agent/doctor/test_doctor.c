@@ -236,7 +236,7 @@ static char *run_rows(const struct cfr_doctor_check *rows, bool selection, bool 
         fail_msg("%.200s", err.text);
     (void)unlink(path);
     cfr_doctor_run_checks(&d, rows);
-    cfr_doctor_write_lines(&d, "", (struct cfr_view){"", 0}, &out);
+    cfr_doctor_write_lines(&d, 0, "", (struct cfr_view){"", 0}, &out);
     cfr_doctor_close(&d);
     return out.p;
 }
@@ -281,7 +281,7 @@ static void expect_excerpt(const char *line, const char *check, const char *text
     d.config_path = "c.yaml";
     cfr_doctor_at(&d, "app", 1);
     cfr_doctor_report(&d, CFR_FINDING_WRONG, check, NULL, "%s", text);
-    cfr_doctor_write_lines(&d, "", cfr_view_of(line), &out);
+    cfr_doctor_write_lines(&d, 0, "", cfr_view_of(line), &out);
     cfr_doctor_close(&d);
     end = strchr(out.p, '\n') + 1;
     *strstr(end, "c.yaml: ") = '\0';
@@ -295,12 +295,12 @@ static void excerpts_are_of_what_is_wrong(void **state)
     expect_excerpt("  - name: app", "net.connect", "its certificate is for another name", "");
     expect_excerpt("role: role/app", "config", "credential app: token: begins with a token", "");
     expect_excerpt("{file: /t/token, audience: x}", "token.file", "cannot open /t/token: Permission denied",
-                   "      1 | .file: /t/token...\n        |        ^~~~~~~~\n");
+                   "      1 | ...file: /t/token...\n        |          ^~~~~~~~\n");
     expect_excerpt("directory: /run/x/y", "publish.rights", "cannot write in /run/x: Permission denied", "");
     expect_excerpt("or: pass-on", "config", "credential app: mint.or: it cannot be passed on",
                    "      1 | or...\n        | ^~\n");
     expect_excerpt("{name: a, mode: 0640}", "config", "credential name: publish.file.mode: 0640 is a number",
-                   "      1 |        ...mode: 0640}\n        |                 ^~~~\n");
+                   "      1 | ...mode: 0640}\n        |          ^~~~\n");
     expect_excerpt("requird: true", "config", "credential app: unknown key requird; did you mean required?",
                    "      1 | requird...\n        | ^~~~~~~\n");
     expect_excerpt("key: wanted", "config", "credential app: a: b: c.key: is not", "      1 | key...\n        | ^~~\n");

@@ -111,7 +111,7 @@ static char *check(const char *body, const char *more)
     if (cfr_config_load(path, cfr_env_get, &d.config, NULL, &err) != 0)
         fail_msg("%s\n%s", err.text, text);
     cfr_doctor_run_checks(&d, strstr(body, "secret: {directory") != NULL ? rows_with_source : rows);
-    cfr_doctor_write_lines(&d, "", (struct cfr_view){"", 0}, &out);
+    cfr_doctor_write_lines(&d, 0, "", (struct cfr_view){"", 0}, &out);
     cfr_doctor_close(&d);
     return out.p;
 }

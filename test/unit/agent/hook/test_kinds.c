@@ -339,7 +339,7 @@ static void the_kind_brings_its_key(void **state)
 {
     static const char *const cases[][2] = {
         {"{toy: {word: rude}}", ":7: credential a: reload.toy.word: is rude; write another"},
-        {"{toy: {}}", ":7: credential a: reload.toy.word: is missing here; this toy needs it"},
+        {"{toy: {}}", ":7: credential a: reload.toy.word: is missing; this toy needs it"},
         {"{toy: {wort: x}}", ":7: credential a: reload.toy: unknown key wort; did you mean word?"},
         {"{toys: {word: x}}", ":7: credential a: reload: unknown key toys; did you mean toy?"},
         {"{exec: [/x]}", ":7: credential a: reload: unknown key exec; this reload hook has: toy, timeout, on_first"},

@@ -209,7 +209,7 @@ static void test_refusals(void **state)
     } cases[] = {
         {"", "line 1: it is empty"},
         {" \n", "line 1: it is empty"},
-        {"a: [", "line 2: not valid YAML"},
+        {"a: [", "line 2: expected a value here"},
         {"hello", "not a kubeconfig"},
         {"a: b", "not a kubeconfig"},
         {"contexts: [{name: c, context: {cluster: k}}]", "line 1: current-context: is missing"},

@@ -314,7 +314,7 @@ static void a_kind_brings_its_key(void **state)
 {
     static const char *const refused[][2] = {
         {"{box: {path: /b, word: rude}}", ":6: credential demo: publish.box.word: is rude; write another"},
-        {"{box: {}}", ":6: credential demo: publish.box.path: is missing here; this box needs it"},
+        {"{box: {}}", ":6: credential demo: publish.box.path: is missing; this box needs it"},
         {"{boxes: {path: /b}}", ":6: credential demo: publish: unknown key boxes; did you mean box?"},
         {"{profile: {path: /b}}", ":6: credential demo: publish: unknown key profile; did you mean file?"},
         {"{}", ":6: credential demo: publish: says not where; write one of `directory`, `file`, `box`, `secret` or "

@@ -232,7 +232,7 @@ static void what_annotations_say(void **state)
     refused(ECR "/other", "\"region\":\"us-east-2\"",
             "no annotation a/role for role_arn, and exchange.aws does not say");
     refused(ECR "/other", "\"a/role\":7", "no annotation a/role");
-    refused(ECR "/other", "\"a/role\":\"role\"", "the annotation a/role (for role_arn): is shorter than 20 characters");
+    refused(ECR "/other", "\"a/role\":\"role\"", "the annotation a/role: role_arn: it must be the ARN of a role");
     refused(ECR "/other", "\"a/role\":\"arn:aws:iam::123456789012:user/pull\"", "role_arn: ");
     refused(ECR "/team", "\"region\":\"Europe\"", "region: a region has only lower-case letters");
 }

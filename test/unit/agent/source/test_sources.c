@@ -179,7 +179,7 @@ static void the_toy_brings_its_key(void **state)
 {
     static const char *const cases[][2] = {
         {"toy: {word: rude}", ":4: credential a: toy.word: is rude; write another"},
-        {"toy: {}", ":4: credential a: toy.word: is missing here; this toy needs it"},
+        {"toy: {}", ":4: credential a: toy.word: is missing; this toy needs it"},
         {"toys: {word: x}", ":4: credential a: unknown key toys; did you mean toy?"},
         {"ca_bundle: true", ":4: credential a: unknown key ca_bundle; this credential has: name, required, token, "
                             "secret, exchange, toy, mint"},

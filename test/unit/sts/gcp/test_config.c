@@ -70,7 +70,7 @@ static void values(void **state)
 {
     (void)state;
     checks(NULL, LIST("audience", AUDIENCE, "service_account", "100000000000000000001"));
-    checks("service_account: it must be a service account's email",
+    checks("service_account: it must be an email address (or the numeric id) of a service account",
            LIST("audience", AUDIENCE, "service_account", "deployer"));
     checks("service_account: it must be", LIST("audience", AUDIENCE, "service_account", "a/../b@c.d"));
     checks("service_account: it must be", LIST("audience", AUDIENCE, "service_account", "a@b@c"));

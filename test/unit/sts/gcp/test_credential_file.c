@@ -140,9 +140,9 @@ static const struct {
     {IMPERSONATE("https://iam.example/v1/projects/-/serviceAccounts/a@b.c:generateIdToken"),
      "service_account_impersonation_url: it must be https://iamcredentials"},
     {IMPERSONATE("https://iam.example/v1/projects/-/serviceAccounts/a/b@b.c:generateAccessToken"),
-     "service_account_impersonation_url: it must be a service account's email"},
+     "service_account_impersonation_url: it must be an email address (or the numeric id) of a service account"},
     {IMPERSONATE("https://iam.example/v1/projects/-/serviceAccounts/:generateAccessToken"),
-     "service_account_impersonation_url: it must be a service account's email"},
+     "service_account_impersonation_url: it must be an email address (or the numeric id) of a service account"},
     {IMPERSONATE("https://iam.example/v1/projects/-/serviceAccounts/generateAccessToken"),
      "service_account_impersonation_url: it must be https://iamcredentials"},
     {IMPERSONATE("http://x/v1/projects/-/serviceAccounts/a@b.c:generateAccessToken"),
@@ -163,7 +163,7 @@ static const struct {
     {"{\"type\":\"service_account\",\"client_email\":\"a@b.c\",\"private_key\":\"k\"}",
      "private_key_id: it is missing"},
     {"{\"type\":\"service_account\",\"client_email\":\"a\",\"private_key\":\"k\",\"private_key_id\":\"i\"}",
-     "client_email: it must be a service account's email"},
+     "client_email: it must be an email address (or the numeric id) of a service account"},
 };
 
 static void objections(void **state)
