@@ -135,7 +135,7 @@ static int check_path(struct cfr_view text, struct cfr_err *err)
 static int check_file_name(struct cfr_view text, struct cfr_err *err)
 {
     if (memchr(text.p, '/', text.n) != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "is no file name; write one name without /");
+        return cfr_err_set(err, CFR_E_CONFIG, "is not a file name; write one name without /");
     if (cfr_view_is(text, ".") || cfr_view_starts(text, ".."))
         return cfr_err_set(err, CFR_E_CONFIG, "cannot be a file name here; do not begin it with ..");
     if (text.n > NAME_BYTES_MAX)
@@ -151,7 +151,7 @@ static int check_variable(struct cfr_view text, struct cfr_err *err)
     for (size_t i = 4; good && i < text.n; i++)
         good = text.p[i] == '_' || (text.p[i] >= 'A' && text.p[i] <= 'Z') || (text.p[i] >= 'a' && text.p[i] <= 'z') ||
                (text.p[i] >= '0' && text.p[i] <= '9');
-    return good ? 0 : cfr_err_set(err, CFR_E_CONFIG, "names no environment variable after env:; write env:NAME");
+    return good ? 0 : cfr_err_set(err, CFR_E_CONFIG, "has no variable name after env:; write env:NAME");
 }
 
 static int store_string(const struct cfr_field *f, char **to, struct cfr_view text, struct cfr_err *err)
@@ -251,7 +251,7 @@ static int store_duration(const struct cfr_field *f, int64_t *to, struct cfr_vie
     if (!cfr_time_parse_duration(text, &value))
         return cfr_err_set(
             err, CFR_E_CONFIG,
-            "%s is no duration; write whole numbers with the units d, h, m, s or ms, such as 90s or 1h30m",
+            "%s is not a duration; write whole numbers with the units d, h, m, s or ms, such as 90s or 1h30m",
             cfr_view_show(text, buf, sizeof buf));
     if (!(f->min == 0 && f->max == 0) && (value < f->min || value > f->max))
         return cfr_err_set(err, CFR_E_CONFIG, "%s is out of range; write a duration from %s to %s",
@@ -292,12 +292,12 @@ static int refuse_unquoted(struct cfr_view text, struct cfr_err *err)
     unsigned mode;
 
     if (octal(text, &mode) && (text.p[0] == '0' || sensible(mode)))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is a number, and readers differ on which; write \"%04o\" in quotes",
-                           cfr_view_show(text, buf, sizeof buf), mode);
+        return cfr_err_set(err, CFR_E_CONFIG, "write the mode in quotes: \"%04o\" (YAML reads %s as a number)", mode,
+                           cfr_view_show(text, buf, sizeof buf));
     if (cfr_view_int(text, &decimal) && decimal >= 0 && decimal <= 0777)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is a decimal number; write \"%04o\" in quotes",
-                           cfr_view_show(text, buf, sizeof buf), (unsigned)decimal);
-    return cfr_err_set(err, CFR_E_CONFIG, "%s is no mode; write octal digits in quotes, such as \"0640\"",
+        return cfr_err_set(err, CFR_E_CONFIG, "write the mode in quotes: \"%04o\" (%s is its decimal value)",
+                           (unsigned)decimal, cfr_view_show(text, buf, sizeof buf));
+    return cfr_err_set(err, CFR_E_CONFIG, "%s is not a mode; write octal digits in quotes, such as \"0640\"",
                        cfr_view_show(text, buf, sizeof buf));
 }
 
@@ -309,7 +309,7 @@ static int store_mode(int64_t *to, struct cfr_view text, bool quoted, struct cfr
     if (!quoted)
         return refuse_unquoted(text, err);
     if (!octal(text, &mode))
-        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is no mode; write octal digits, such as \"0640\"",
+        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is not a mode; write octal digits, such as \"0640\"",
                            cfr_view_show(text, buf, sizeof buf));
     if (mode > 0777)
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" has more than permission bits; write \"%04o\"",
@@ -336,12 +336,12 @@ static int store_enum(const struct cfr_field *f, int *to, struct cfr_view text, 
     }
     like = cfr_field_suggest_choice(f->choices, text);
     if (like != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is not known here; did you mean %s?",
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is not a valid value; did you mean %s?",
                            cfr_view_show(text, buf, sizeof buf), like);
     for (int i = 0; f->choices[i] != NULL; i++)
         cfr_str_addf(&all, "%s%s", i == 0 ? "" : ", ", f->choices[i]);
-    rc = cfr_err_set(err, CFR_E_CONFIG, "%s is not known here; write one of: %s", cfr_view_show(text, buf, sizeof buf),
-                     all.p != NULL ? all.p : f->choices[0]);
+    rc = cfr_err_set(err, CFR_E_CONFIG, "%s is not a valid value; write one of: %s",
+                     cfr_view_show(text, buf, sizeof buf), all.p != NULL ? all.p : f->choices[0]);
     cfr_str_free(&all);
     return rc;
 }

@@ -355,7 +355,7 @@ static const char *plain_words(const char *problem)
         {"did not find expected '-' indicator", "expected `- ` here, for the next item of the list"},
         {"did not find expected node content",
          "expected a value here; put one that begins with a special character in quotes"},
-        {"block sequence entries are not allowed in this context", "write the first `- ` on a line of its own"},
+        {"block sequence entries are not allowed in this context", "write the first `- ` on a new line"},
         {"found character that cannot start any token", "a value cannot begin with this character; put it in quotes"},
         {"could not find expected ':'", "write a colon and a space after the key on this line"},
         {"found unknown escape character",
@@ -515,7 +515,7 @@ static int add_alias(struct reader *r, const yaml_char_t *name, int line)
     if (a == NULL || a->open)
         return refuse(r, line,
                       a == NULL ? "an alias (*) without its anchor (&)"
-                                : "an alias (*) is a part of its own anchor (&)");
+                                : "an alias (*) is inside the value of its anchor (&)");
     if (r->depth + a->height > CFR_YAML_FOREIGN_DEPTH_MAX)
         return refuse_depth(r, line);
     rc = count_copy(r, line);
@@ -737,7 +737,7 @@ static int read_events(struct reader *r)
             return refuse(r, 0, "it has too many values");
     }
     if (r->doc->root == NULL || cfr_yaml_is_null(r->doc->root))
-        return refuse(r, 1, r->foreign ? "it is empty" : "there is no configuration in it; begin with `version: 1`");
+        return refuse(r, 1, r->foreign ? "it is empty" : "the file is empty; begin with `version: 1`");
     return 0;
 }
 

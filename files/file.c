@@ -115,8 +115,8 @@ int cfr_file_replace(int dir_fd, const struct cfr_file *file, struct cfr_err *er
     if (renameat(dir_fd, temp, dir_fd, file->name) != 0) {
         if (errno == EBUSY)
             rc = cfr_err_set(err, CFR_E_PATH,
-                             "it is a mount point of its own (a bind mount or subPath), which cannot be replaced by "
-                             "rename: mount the directory, or set in_place: true");
+                             "it is a mount point (a bind mount or subPath), which cannot be replaced by rename: mount "
+                             "the directory, or set in_place: true");
         else
             rc = cfr_err_sys(err, errno, "cannot rename the new file to %s", file->name);
     }

@@ -76,8 +76,8 @@ static int read_header(struct cfr_view line, const char *section, size_t number,
     if (*ours || strcmp(loose, section) != 0)
         return 0;
     return cfr_err_set(err, CFR_E_CONFLICT,
-                       "line %zu: this heading is [%s] for some SDKs and something else for others: "
-                       "write it as [%s] alone at the beginning of the line, or remove it",
+                       "line %zu: this heading is [%s] for some SDKs and something else for others: write only [%s] at "
+                       "the beginning of the line, or remove it",
                        number, section, section);
 }
 

@@ -182,7 +182,7 @@ int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_f
         return dir_fd;
     rc = cfr_file_open_at(dir_fd, name, READ_FLAGS, CFR_FILE_ANSWERING, &fd, err);
     if (rc == CFR_FILE_ELSEWHERE) {
-        rc = cfr_err_set(err, CFR_E_PATH, "it is a FUSE file system of its own, which may not answer");
+        rc = cfr_err_set(err, CFR_E_PATH, "it is a FUSE file system, which may not answer");
     } else if (rc == 0 && (fstat(fd, &st) != 0 || fstat(dir_fd, &dir) != 0)) {
         rc = cfr_err_sys(err, errno, "cannot read the status of %s", name);
         (void)close(fd);

@@ -125,12 +125,12 @@ int cfr_state_check(const struct stat *st, bool mounted, uid_t owner, const char
     if (st->st_uid != owner && st->st_uid != 0)
         return cfr_err_set(err, CFR_E_PERM,
                            "%s belongs to uid %u, and credfresh runs as uid %u, so that its content could be another "
-                           "user's: run it as the directory's owner, or name a directory of its own",
+                           "user's: run it as the directory's owner, or name a separate directory",
                            directory, (unsigned)st->st_uid, (unsigned)owner);
     if (others != 0 && !is_volume(st, mounted, directory))
         return cfr_err_set(err, CFR_E_PERM,
-                           "%s can be written by %s (mode %04o), so that its content could be another user's: see "
-                           "that you know what is in it, then chmod 0700 it, or name a directory of its own",
+                           "%s can be written by %s (mode %04o), so that its content could be another user's: check "
+                           "its content, then chmod 0700 it, or name a separate directory",
                            directory, (others & S_IWOTH) != 0 ? "every user" : "its group",
                            (unsigned)st->st_mode & 07777U);
     return 0;

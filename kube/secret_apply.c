@@ -111,7 +111,7 @@ static int check_rule(const struct type_rule *rule, const char *const *keys, siz
 static int check_keys(const struct cfr_k8s_secret_object *o, const char *const *keys, struct cfr_err *err)
 {
     if (o->key_count == 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "a %s without any key would be of no use", o->kind->name);
+        return cfr_err_set(err, CFR_E_CONFIG, "a %s must have at least one key", o->kind->name);
     for (size_t i = 0; i < o->key_count; i++) {
         int rc = check_key(o->kind, keys[i], err);
 

@@ -132,8 +132,8 @@ static int read_data(const struct cfr_k8s_shared_place *place, const struct cfr_
         return bad_key(place, JOURNAL, err);
     if (rc == 0 && left && !begun)
         return cfr_err_set(err, CFR_E_ANSWER,
-                           "the Secret %s/%s has lost its key " JOURNAL ", without which nobody knows which keys there "
-                           "are; restore it",
+                           "the Secret %s/%s has lost its key " JOURNAL
+                           ", without which the existing keys are unknown; restore it",
                            place->namespace_name, place->name);
     return rc;
 }

@@ -37,7 +37,7 @@ const char *credfresh_strerror(int code)
     case CREDFRESH_E_HELD:
         return "too many older snapshots are held";
     case CREDFRESH_E_NO_EXPIRY:
-        return "there is no expiry in it";
+        return "it has no expiry";
     default:
         return code >= 0 ? "no error" : "unknown error";
     }

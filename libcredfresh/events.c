@@ -71,7 +71,7 @@ int cfl_events_reopen(struct cfl_events *ev, struct cfl_error *e)
     if (rc != 0)
         return rc;
     if (dup3(own.epoll_fd, ev->epoll_fd, O_CLOEXEC) < 0) {
-        rc = cfl_fail_errno(e, errno, "no descriptor of its own for the child");
+        rc = cfl_fail_errno(e, errno, "no separate descriptor for the child");
         cfl_events_close(&own);
         return rc;
     }

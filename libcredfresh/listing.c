@@ -141,7 +141,7 @@ static int read_wanted(struct walk *w, int fd)
         if (fstatat(fd, name, &st, flags) != 0)
             rc = cfl_fail_errno(w->e, errno, "%s in %s", name, w->wanted->directory);
         else if (!S_ISREG(st.st_mode))
-            rc = cfl_fail(w->e, CREDFRESH_E_MISSING, "%s in %s is no regular file", name, w->wanted->directory);
+            rc = cfl_fail(w->e, CREDFRESH_E_MISSING, "%s in %s is not a regular file", name, w->wanted->directory);
         else
             rc = add_entry(w, name, &st);
     }

@@ -112,8 +112,7 @@ static int read_options(struct credfresh_tls_options *o, const struct credfresh_
         return set_error(text, size, CREDFRESH_E_INVALID,
                          "cert_name and ca_name are both empty: there is nothing to follow");
     if (o->cert_name[0] != '\0' && o->key_name[0] == '\0')
-        return set_error(text, size, CREDFRESH_E_INVALID,
-                         "key_name is empty: a certificate is of no use without its key");
+        return set_error(text, size, CREDFRESH_E_INVALID, "key_name is empty: a certificate needs its key");
     if (o->cert_name[0] != '\0' && o->directory == NULL)
         return set_error(text, size, CREDFRESH_E_INVALID, "directory is not set");
     if (o->directory == NULL && o->ca_directory == NULL)
@@ -299,7 +298,7 @@ static int start(struct credfresh_tls *tls, const struct credfresh_tls_options *
     tls->timer_fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     tls->fd = tls->timer_fd >= 0 ? make_epoll(tls) : -1;
     if (tls->fd < 0)
-        return set_error(text, size, CREDFRESH_E_LIMIT, "there is no descriptor to be had: %s", strerror(errno));
+        return set_error(text, size, CREDFRESH_E_LIMIT, "cannot get a descriptor: %s", strerror(errno));
     (void)refresh_sources(tls);
     if (tls->status.taken == 0 && (o->flags & CREDFRESH_TLS_WAIT) == 0)
         return tls->status.code == 0 ? report_no_verdict(tls, text, size)

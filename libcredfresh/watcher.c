@@ -280,7 +280,7 @@ static void describe(struct credfresh *w, struct credfresh_status *s)
     if (w->seen.mounted && w->events.mode == CREDFRESH_MODE_EVENTS) {
         s->mode = CREDFRESH_MODE_POLLING;
         (void)snprintf(s->mode_reason, sizeof s->mode_reason,
-                       "a file in it is a mount of its own, whose changes cause no event of the directory");
+                       "a file in it is a separate mount, whose changes cause no event of the directory");
     }
     if (w->seen.kind == CREDFRESH_KIND_FROZEN && w->error.code == 0)
         (void)snprintf(

@@ -23,7 +23,7 @@ static int check_single(struct cfr_view pem, struct cfr_err *err)
     size_t rest = at >= 0 ? (size_t)at + sizeof begin - 1 : 0;
 
     if (at >= 0 && cfr_view_find((struct cfr_view){pem.p + rest, pem.n - rest}, begin) >= 0)
-        return refuse("it holds more than one PEM block; give it the CA's own certificate alone", err);
+        return refuse("it holds more than one PEM block; write only the CA's certificate", err);
     return 0;
 }
 
@@ -62,8 +62,8 @@ static int check_extensions(X509 *x, size_t generations, struct cfr_err *err)
     if ((X509_get_key_usage(x) & KU_KEY_CERT_SIGN) == 0)
         return refuse("the certificate's key usage lacks keyCertSign: it may not sign certificates", err);
     if (!is_self_signed(x))
-        return refuse("the certificate is not signed by its own key: an intermediate CA cannot be taken over, because "
-                      "only its own issuer can replace it",
+        return refuse("the certificate is not signed by its own key: an intermediate CA cannot be imported, because "
+                      "only its issuer can replace it",
                       err);
     if ((flags & EXFLAG_CRITICAL) != 0)
         return refuse("the certificate has a critical extension that is not known here", err);

@@ -26,7 +26,7 @@ static int check_single(struct cfr_view pem, struct cfr_err *err)
     if (at < 0)
         return refuse("it holds no certificate request in PEM form (-----BEGIN CERTIFICATE REQUEST-----)", err);
     if (cfr_view_find((struct cfr_view){pem.p + rest, pem.n - rest}, begin) >= 0)
-        return refuse("it holds more than one PEM block; write the certificate request alone", err);
+        return refuse("it holds more than one PEM block; write only the certificate request", err);
     return 0;
 }
 

@@ -51,8 +51,8 @@ int cfr_oidc_issuer_check_path(const char *path, struct cfr_err *err)
     }
     return good ? 0
                 : cfr_err_set(err, CFR_E_CONFIG,
-                              "\"%.80s\" is no path of a key set: write a relative path of letters, digits, dots and "
-                              "dashes, such as keys.json",
+                              "\"%.80s\" is not a path of a key set: write a relative path of letters, digits, dots "
+                              "and dashes, such as keys.json",
                               path);
 }
 
@@ -102,8 +102,7 @@ int cfr_oidc_issuer_next_with(struct cfr_oidc_issuer *issuer, struct cfr_view pe
     int rc = 0;
 
     if (issuer->phase != CFR_OIDC_ISSUER_STEADY)
-        return cfr_err_set(err, CFR_E_CONFLICT,
-                           "a rotation is under way, its phase is %s: the next key is for the rotation after it",
+        return cfr_err_set(err, CFR_E_CONFLICT, "a rotation is in progress (%s): the next key is for the one after it",
                            cfr_oidc_issuer_phase_name(issuer->phase));
     rc = cfr_oidc_issuer_key_import(issuer, pem, 0, &issuer->other, err);
     if (rc == 0 && strcmp(issuer->other.kid, issuer->signing.kid) == 0) {
@@ -122,11 +121,10 @@ int cfr_oidc_issuer_check_next(struct cfr_oidc_issuer *issuer, struct cfr_view p
 
     if (rc != 0 || strcmp(kid, issuer->other.kid) == 0)
         return rc;
-    return cfr_err_set(
-        err, CFR_E_CONFLICT,
-        "the key %s is for the next rotation: an interrupted step was completed now, and the rotation to "
-        "the key %s is under way",
-        kid, issuer->other.kid);
+    return cfr_err_set(err, CFR_E_CONFLICT,
+                       "the key %s is for the next rotation: an interrupted step is now complete, and the rotation to "
+                       "the key %s is in progress",
+                       kid, issuer->other.kid);
 }
 
 bool cfr_oidc_issuer_is_intent(const struct cfr_oidc_issuer *issuer)

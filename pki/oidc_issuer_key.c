@@ -110,7 +110,7 @@ static int check_import(const struct cfr_oidc_issuer *issuer, struct cfr_view pe
     bool is_private = cfr_view_find(pem, "PRIVATE KEY-----") >= 0;
 
     if (count_keys(pem) > 1)
-        return cfr_err_set(err, CFR_E_CONFIG, "it holds %zu keys: give one alone, the one that signs", count_keys(pem));
+        return cfr_err_set(err, CFR_E_CONFIG, "it holds %zu keys: write only the one that signs", count_keys(pem));
     if (cfr_view_find(pem, "ENCRYPTED") >= 0)
         return cfr_err_set(err, CFR_E_CONFIG, "the key is encrypted: decrypt it first, with `openssl pkey`");
     if (!issuer->cluster_key && cfr_view_find(pem, "PUBLIC KEY-----") >= 0)

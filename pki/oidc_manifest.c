@@ -44,7 +44,7 @@ int cfr_oidc_manifest_check(const struct cfr_oidc_manifest_input *in, struct cfr
         return cfr_err_set(err, CFR_E_CONFIG, "an audience is one word without quotes and commas, such as openshift");
     for (size_t i = 0; i < in->service_account_count; i++) {
         if (!is_account(in->service_accounts[i]))
-            return cfr_err_set(err, CFR_E_CONFIG, "\"%.80s\" is no service account: write NAMESPACE/NAME",
+            return cfr_err_set(err, CFR_E_CONFIG, "\"%.80s\" is not a service account: write NAMESPACE/NAME",
                                in->service_accounts[i]);
         if (strlen(in->service_accounts[i]) > ACCOUNT_MAX)
             return cfr_err_set(err, CFR_E_CONFIG, "\"%.80s...\" has more than %d characters: no file can have its name",

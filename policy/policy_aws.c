@@ -231,7 +231,7 @@ static void check_statements(const struct cfr_json *statements, const char *prov
     (void)snprintf(p.provider, sizeof p.provider, "%s", provider);
     each_statement(&p, statements, &o);
     if (o.denied_by != 0) {
-        cfr_finding_report(sink, CFR_FINDING_WRONG, CHECK, "take the token out of what that statement denies",
+        cfr_finding_report(sink, CFR_FINDING_WRONG, CHECK, "exclude the token from what that statement denies",
                            "statement %zu of the trust policy denies this token", o.denied_by);
         return;
     }

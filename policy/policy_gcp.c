@@ -121,7 +121,7 @@ static void check_mapping(const struct pool *p)
     else if (p->token->sub.n > SUBJECT_MAX)
         cfr_finding_report(
             p->sink, CFR_FINDING_WRONG, CHECK,
-            "map google.subject to something shorter, or shorten the names of namespace and service account",
+            "map google.subject to a shorter value, or shorten the names of namespace and service account",
             "google.subject becomes %zu bytes long, and Google accepts %d", p->token->sub.n, SUBJECT_MAX);
     else
         cfr_finding_report(p->sink, CFR_FINDING_NOTE, CHECK, NULL, "google.subject becomes \"%s\"",

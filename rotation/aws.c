@@ -65,11 +65,10 @@ static int check_user(const char *name, struct cfr_err *err)
 {
     for (const char *p = name; *p != '\0'; p++) {
         if (!is_alphanumeric(*p) && strchr("_+=,.@-", *p) == NULL)
-            return cfr_err_set(err, CFR_E_CONFIG,
-                               "user_name: %.130s has a character that names of users cannot have; write the "
-                               "name alone, without "
-                               "path or ARN",
-                               name);
+            return cfr_err_set(
+                err, CFR_E_CONFIG,
+                "user_name: %.130s has a character that is not allowed; write only the name, without path or ARN",
+                name);
     }
     return 0;
 }
@@ -78,7 +77,7 @@ static int check_regions(const struct cfr_strings *regions, struct cfr_err *err)
 {
     for (size_t i = 0; i < regions->count; i++) {
         if (!cfr_wire_aws_region_ok(cfr_view_of(regions->items[i])))
-            return cfr_err_set(err, CFR_E_CONFIG, "regions: \"%.64s\" is no region; write one such as us-east-1",
+            return cfr_err_set(err, CFR_E_CONFIG, "regions: \"%.64s\" is not a region; write one such as us-east-1",
                                regions->items[i]);
         if (partition_of(regions->items[i]) != partition_of(regions->items[0]))
             return cfr_err_set(
@@ -298,7 +297,7 @@ static int pass_on(const void *config, const struct cfr_rotation_ask *ask, struc
 
     if (rc == 0 && keys.session_token.n != 0)
         rc = cfr_err_set(err, CFR_E_CONFIG,
-                         "`with` has aws_session_token, which a minted key does not have, so it cannot be passed on");
+                         "`with` has aws_session_token, which a rotated key does not have, so it cannot be published");
     if (rc == 0)
         rc = cfr_grant_set(out, CFR_FIELD_AWS_ACCESS_KEY_ID, keys.id, err);
     if (rc == 0)

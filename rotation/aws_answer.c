@@ -261,7 +261,7 @@ static int check_next(struct reading *r, struct cfr_err *err)
     if (!r->more)
         r->out->next[0] = '\0';
     else if (r->out->next[0] == '\0')
-        return cfr_err_set(err, CFR_E_ANSWER, "the list is truncated and does not say where it goes on");
+        return cfr_err_set(err, CFR_E_ANSWER, "the list is truncated and has no marker for the next page");
     return 0;
 }
 

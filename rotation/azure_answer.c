@@ -155,7 +155,7 @@ int cfr_rotation_azure_recognize(const void *config, const struct cfr_rotation_a
         return cfr_err_set(err, CFR_E_CONFLICT, "the client secret is one of another application than %s",
                            c->client_id);
     if (secret.n > SECRET_MAX || !cfr_view_printable(secret) || cfr_view_find(secret, " ") >= 0)
-        return cfr_err_set(err, CFR_E_ANSWER, "azure_client_secret is no client secret");
+        return cfr_err_set(err, CFR_E_ANSWER, "azure_client_secret is not a client secret");
     /* The secret does not say its keyId. */
     (void)cfr_rotation_rest_copy(out->made.id, sizeof out->made.id, cfr_grant_get(fields, CFR_ROTATION_FOUND_ID));
     (void)snprintf(out->made.hint, sizeof out->made.hint, "%.*s", HINT_CHARS, secret.p);

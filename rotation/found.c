@@ -60,8 +60,8 @@ static int add(struct reading *r, const char *field, struct cfr_view value, stru
         return 0;
     if (before.p != NULL && !cfr_view_eq(before, value))
         return cfr_err_set(err, CFR_E_CONFLICT,
-                           "%s is there more than once, with different values (the last in %.200s), so that it is not "
-                           "clear which key is meant: remove all but one",
+                           "%s occurs more than once with different values (the last in %.200s), so the key is "
+                           "ambiguous: remove all but one",
                            cfr_grant_public_name(field), r->file);
     return before.p != NULL ? 0 : cfr_grant_set(r->out, field, value, err);
 }

@@ -49,8 +49,7 @@ static const struct cfr_error_table_row create_rows[] = {
     {"FAILED_PRECONDITION", "Precondition check failed", 0, CFR_E_LIMIT,
      "{who} has as many keys as Google allows (ten), or is disabled; remove a key that is not in use"},
     {"FAILED_PRECONDITION", NULL, 0, CFR_E_DENIED,
-     "a policy of the organization keeps {who} from having keys "
-     "(iam.managed.disableServiceAccountKeyCreation or its like)"},
+     "a policy of the organization forbids keys for {who} (iam.managed.disableServiceAccountKeyCreation or its like)"},
     {0},
 };
 
@@ -89,7 +88,7 @@ static int read_list(const struct cfr_json *doc, int64_t now_s, struct cfr_rotat
     int rc = 0;
 
     if (keys != NULL && !cfr_json_is_array(keys))
-        return cfr_err_set(err, CFR_E_ANSWER, "`keys` in the answer is no list");
+        return cfr_err_set(err, CFR_E_ANSWER, "`keys` in the answer is not a list");
     for (const struct cfr_json *key = cfr_json_first(keys); rc == 0 && key != NULL; key = cfr_json_next(key)) {
         struct cfr_rotation_key one;
 
@@ -149,7 +148,7 @@ static int read_made(const struct cfr_rotation_gcp *c, const struct cfr_json *do
     if (rc == 0)
         rc = check_file(c, out->made.id, cfr_secret_view(&file), err);
     else if (rc != CFR_E_NOMEM)
-        rc = cfr_err_set(err, CFR_E_ANSWER, "privateKeyData in the answer is no base64");
+        rc = cfr_err_set(err, CFR_E_ANSWER, "privateKeyData in the answer is not base64");
     if (rc == 0)
         rc = fill(c, out->made.id, cfr_secret_view(&file), &out->grant, err);
     cfr_secret_free(&file);

@@ -34,7 +34,7 @@ int cfr_rotation_gcp_read_rights(const struct cfr_json *doc, struct cfr_rotation
     const struct cfr_json *list = cfr_json_get(doc, "permissions");
 
     if (list != NULL && !cfr_json_is_array(list))
-        return cfr_err_set(err, CFR_E_ANSWER, "`permissions` in the answer is no list");
+        return cfr_err_set(err, CFR_E_ANSWER, "`permissions` in the answer is not a list");
     out->judged = PERMISSIONS;
     for (size_t i = 0; i < PERMISSIONS; i++) {
         size_t n = strlen(out->denied);

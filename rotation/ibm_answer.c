@@ -93,7 +93,7 @@ static int read_next(const struct cfr_json *doc, struct cfr_rotation_answer *out
         token.n = (size_t)((const char *)memchr(token.p, '&', token.n) - token.p);
     if (!cfr_rotation_rest_copy(out->next, sizeof out->next, token) || out->next[strspn(out->next, plain)] != '\0') {
         out->next[0] = '\0';
-        return cfr_err_set(err, CFR_E_ANSWER, "`next` in the list is no link to another page");
+        return cfr_err_set(err, CFR_E_ANSWER, "`next` in the list is not a link to another page");
     }
     return 0;
 }

@@ -138,10 +138,10 @@ static int put_url(const struct cfr_rotation_openstack *c, const struct cfr_rota
 
     if (base.n == 0)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "auth_url: is missing, and `with`, which is no exchange with `openstack`, has none");
+                           "auth_url: is missing, and `with`, which is not an exchange with `openstack`, has none");
     if (!cfr_rotation_rest_copy(id, sizeof id, user))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "user_id: is missing, and `with`, which is no exchange with `openstack`, has none");
+                           "user_id: is missing, and `with`, which is not an exchange with `openstack`, has none");
     cfr_str_add(url, base);
     cfr_str_addz(url, has_version(base) ? "/users/" : "/v3/users/");
     cfr_rotation_rest_part(url, id);

@@ -61,7 +61,7 @@ static void describe_room(const struct cfr_rotation_rotation *r, char out[CFR_RO
                    r->provider->most, ids);
     if (foreign != NULL)
         (void)snprintf(out + strlen(out), CFR_ROTATION_WORDS_MAX - strlen(out),
-                       ": %.40s was put aside, because it may be a lost key or another user's", foreign->id);
+                       ": set %.40s aside, because it may be a lost key or another user's", foreign->id);
 }
 
 static void describe_aside(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
@@ -78,7 +78,7 @@ static void describe_aside(const struct cfr_rotation_rotation *r, const struct c
                        r->provider->deactivates ? "activate it if it is in use" : "leave it if it is in use");
     else
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
-                       "%.130s, which was published before and is put aside, to be deleted in %s",
+                       "%.130s, which was published before and is set aside, to be deleted in %s",
                        r->journal.aside[0].id, cfr_time_words((cfr_rotation_aside_due_s(r) - f->now_s) * 1000, words));
 }
 
@@ -117,7 +117,7 @@ static void describe_grace(const struct cfr_rotation_rotation *r, const struct c
                        cfr_time_words(left_s * 1000, words));
     if (lost && left_s > 0)
         (void)snprintf(out + strlen(out), CFR_ROTATION_WORDS_MAX - strlen(out),
-                       ": nothing is published, because the secret of %.40s is lost, and there is no room for another "
+                       ": nothing is published, because the secret of %.40s is lost, and the cloud allows no further "
                        "key before the old one, %.40s, is deleted",
                        j->current, j->old);
     else if (left_s <= 0 && !lost)
@@ -202,9 +202,8 @@ void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_
                        r->successes, r->provider->verify_count);
     } else if (j->step == CFR_ROTATION_VERIFIED && !cfr_rotation_has_pending(r, f)) {
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
-                       CFR_ROTATION_WAITS_OPERATOR
-                       "the file with the pending secret of the new key %.40s is gone or unreadable, and it may be "
-                       "published already: restore it",
+                       CFR_ROTATION_WAITS_OPERATOR "the file with the pending secret of the new key %.40s is missing "
+                                                   "or unreadable, and the key may be published already: restore it",
                        j->minted);
     } else if (j->step == CFR_ROTATION_PUBLISHED) {
         describe_grace(r, f, out);

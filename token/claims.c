@@ -87,7 +87,7 @@ static int read_time(const struct cfr_json *object, const char *key, int64_t *ou
     if (!cfr_json_number(value, &d))
         return cfr_err_set(err, CFR_E_TOKEN, "the token's `%s` is not a number", key);
     if (!(d >= 0 && d <= TIME_MAX_S))
-        return cfr_err_set(err, CFR_E_TOKEN, "the token's `%s` is no time in seconds since 1970", key);
+        return cfr_err_set(err, CFR_E_TOKEN, "the token's `%s` is not a time in seconds since 1970", key);
     *out = (int64_t)d;
     return 0;
 }

@@ -118,7 +118,7 @@ static void check_life(const struct judge *j)
     else if (c->iat != 0 && expires - c->iat < LIFE_SHORT_S)
         note(j, "token.life", "its whole life is shorter than 10 min, the least that Kubernetes issues");
     if (c->iat == 0)
-        note(j, "token.life", "it has no `iat`: its age is unknown, so it is refreshed by its expiry alone");
+        note(j, "token.life", "it has no `iat`: its age is unknown, so only its expiry decides when it is renewed");
     if (c->warnafter != 0 && c->exp - c->warnafter > 60)
         note(j, "token.life",
              "its life was extended by the API server (warnafter): it should be renewed before that moment, not before "

@@ -47,7 +47,7 @@ int cfr_cidr_parse(const char *text, struct cfr_cidr *out, struct cfr_err *err)
     else if (n < sizeof host && inet_pton(AF_INET6, host, out->address) == 1)
         out->n = 16;
     else
-        return cfr_err_set(err, CFR_E_CONFIG, "is no network; write one such as 10.244.0.0/16 or fd00:10::/64");
+        return cfr_err_set(err, CFR_E_CONFIG, "is not a network; write one such as 10.244.0.0/16 or fd00:10::/64");
     rc = parse_bits(slash != NULL ? slash + 1 : NULL, out, err);
     if (rc != 0)
         return rc;
@@ -56,7 +56,7 @@ int cfr_cidr_parse(const char *text, struct cfr_cidr *out, struct cfr_err *err)
     if (memcmp(given, out->address, sizeof given) == 0)
         return 0;
     (void)inet_ntop(out->n == 4 ? AF_INET : AF_INET6, out->address, host, sizeof host);
-    return cfr_err_set(err, CFR_E_CONFIG, "has bits set beyond its prefix; write %s/%u, or %.*s for that address alone",
+    return cfr_err_set(err, CFR_E_CONFIG, "has bits set beyond its prefix; write %s/%u, or %.*s for only that address",
                        host, out->bits, (int)n, text);
 }
 

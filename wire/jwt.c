@@ -162,7 +162,7 @@ static int check_type(const EVP_PKEY *key, enum cfr_jwt_alg alg, struct cfr_err 
         return cfr_err_set(err, CFR_E_CONFIG, "%s needs an RSA key, and this is none",
                            alg == CFR_JWT_PS256 ? "PS256" : "RS256");
     if (bits < RSA_BITS_MIN || bits > RSA_BITS_MAX)
-        return cfr_err_set(err, CFR_E_CONFIG, "the RSA key has %d bits; from %d to %d are taken", bits, RSA_BITS_MIN,
+        return cfr_err_set(err, CFR_E_CONFIG, "the RSA key has %d bits; %d to %d are supported", bits, RSA_BITS_MIN,
                            RSA_BITS_MAX);
     return has_usual_numbers(key, bits)
                ? 0

@@ -177,7 +177,7 @@ static int post(const struct cfr_cli_options *o, const char *path, int wanted, c
 
 int cfr_cmd_reload(const struct cfr_cli_options *o)
 {
-    return post(o, "/v1/reload", 200, "refused, the old configuration stays: ");
+    return post(o, "/v1/reload", 200, "refused, the old configuration remains in use: ");
 }
 
 int cfr_cmd_quit(const struct cfr_cli_options *o)

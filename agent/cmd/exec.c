@@ -153,7 +153,7 @@ static bool is_kept(const struct launch *l, const char *assignment)
         return false;
     why = cfr_sdk_env_overrides(&l->env, name, assignment + n + 1);
     if (why != NULL)
-        cfr_cli_complain("%s is taken out of the environment: %s", name, why);
+        cfr_cli_complain("%s is removed from the environment: %s", name, why);
     return why == NULL;
 }
 

@@ -119,9 +119,9 @@ static int print_gcp(struct get *g, struct cfr_err *err)
     if (rc == 0)
         expires_s = cfr_sdk_plugin_early(expires_of(g, cfr_secret_view(&f->value)), now_s());
     if (rc == 0 && output != NULL && expires_s == 0)
-        rc = cfr_err_set(err, CFR_E_CONFIG,
-                         "the token's end is not known, so it must not be kept: take output_file out of the "
-                         "credential file");
+        rc = cfr_err_set(
+            err, CFR_E_CONFIG,
+            "the token's expiry is unknown, so it must not be cached: remove output_file from the credential file");
     if (rc == 0)
         rc = cfr_sdk_plugin_gcp(cfr_secret_view(&f->value), cfr_env_get("GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE"),
                                 expires_s, &g->out, err);

@@ -84,7 +84,7 @@ static int duration(const char *option, const char *text, int64_t otherwise_s, i
     if (text == NULL)
         return 0;
     if (!cfr_time_parse_duration(cfr_view_of(text), &ms))
-        return cfr_err_set(err, CFR_E_USAGE, "--%s %.40s is no duration: write 24h, 90m or 0s", option, text);
+        return cfr_err_set(err, CFR_E_USAGE, "--%s %.40s is not a duration: write 24h, 90m or 0s", option, text);
     *out = (ms + 999) / 1000;
     return 0;
 }
@@ -126,10 +126,9 @@ static int usage_of(const char *option, struct cfr_err *err)
 static int check_init(const struct cfr_cli_oidc_options *o, struct cfr_err *err)
 {
     if (o->issuer == NULL || o->token_life == NULL)
-        return cfr_err_set(
-            err, CFR_E_USAGE,
-            "init needs --issuer URL and --token-life, the longest life of its tokens: what is too short cuts off "
-            "tokens at the end of a rotation");
+        return cfr_err_set(err, CFR_E_USAGE,
+                           "init needs --issuer URL and --token-life, the longest lifetime of its tokens: a shorter "
+                           "value invalidates tokens at the end of a rotation");
     if (o->signing_key != NULL && o->public_key != NULL)
         return cfr_err_set(err, CFR_E_USAGE, "init takes one of --signing-key and --public-key");
     if (o->public_key != NULL && (o->key != NULL || o->signer_lag != NULL || o->x5c))
@@ -142,7 +141,7 @@ static int check_init(const struct cfr_cli_oidc_options *o, struct cfr_err *err)
     if (cfr_oidc_issuer_check_url(o->issuer, err) != 0)
         return usage_of("--issuer", err);
     if (o->web_root != NULL && o->web_root[0] != '/')
-        return cfr_err_set(err, CFR_E_USAGE, "--web-root %.200s is no absolute path", o->web_root);
+        return cfr_err_set(err, CFR_E_USAGE, "--web-root %.200s must be an absolute path", o->web_root);
     if (o->web_root != NULL && holds(o->web_root, o->directory))
         return cfr_err_set(err, CFR_E_USAGE,
                            "--web-root %.200s would hold the signing key, which -d names the place of", o->web_root);
@@ -163,7 +162,7 @@ static int settings(const struct cfr_cli_oidc_options *o, struct cfr_oidc_issuer
     if (rc == 0)
         rc = kind_of(o->key, &i->key, err);
     if (rc == 0 && i->token_life_s == 0)
-        rc = cfr_err_set(err, CFR_E_USAGE, "--token-life: tokens that live for no time are of no use");
+        rc = cfr_err_set(err, CFR_E_USAGE, "--token-life: must be longer than 0s");
     if (rc != 0)
         return rc;
     if ((size_t)snprintf(web_root, sizeof web_root, "%s/web", o->directory) >= sizeof web_root)
@@ -341,9 +340,9 @@ static int resume(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d
 static int recount(struct cfr_oidc_store *d, struct cfr_err *err)
 {
     if (!cfr_oidc_issuer_recount(&d->issuer, now_s()))
-        return cfr_err_set(err, CFR_E_CONFLICT,
-                           "by this machine's clock no time of the journal is in the future: there is nothing to count "
-                           "again");
+        return cfr_err_set(
+            err, CFR_E_CONFLICT,
+            "no time in the journal is in the future of this machine's clock: there is nothing to count again");
     return cfr_oidc_store_save(d, err);
 }
 
@@ -368,7 +367,7 @@ static int rotate(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d
     resumed = cfr_oidc_issuer_is_intent(&d->issuer);
     rc = cfr_oidc_store_publish(d, now_s(), &changed, err);
     if (rc == 0 && changed && !resumed)
-        cfr_cli_complain("files were missing or changed, and were put back: see that %s is what is served",
+        cfr_cli_complain("restored files that were missing or changed: check that the server serves %s",
                          d->issuer.web_root);
     if (rc == 0 && o->confirm)
         return resumed || changed ? not_yet(o, err) : confirm(d, err);
@@ -477,26 +476,27 @@ static int check_options(const struct cfr_cli_options *o, struct cfr_err *err)
                            o->args[0]);
     if (!publishes && (d->to != NULL || (d->ca_file != NULL && !manifests_too) || o->names.count != 0 ||
                        o->config_option != NULL || o->timeout_ms >= 0))
-        return cfr_err_set(err, CFR_E_USAGE, "publish alone takes --to, --name, --config, --ca-file and --timeout");
+        return cfr_err_set(err, CFR_E_USAGE, "--to, --name, --config, --ca-file and --timeout are only for publish");
     if (d->replace && !init && !rotates && !publishes)
-        return cfr_err_set(err, CFR_E_USAGE, "only init, rotate and publish take --replace");
+        return cfr_err_set(err, CFR_E_USAGE, "--replace is only for init, rotate and publish");
     if (!manifests_too && (o->output != NULL || d->service_accounts.count != 0 || o->audience != NULL || o->offline))
         return cfr_err_set(err, CFR_E_USAGE,
-                           "manifests alone takes --output, --service-account, --audience and --offline");
+                           "--output, --service-account, --audience and --offline are only for manifests");
     if (manifests_too && (o->output == NULL || o->output[0] != '/'))
         return cfr_err_set(err, CFR_E_USAGE,
                            "manifests needs --output with an absolute path, the directory to write to");
     if (d->directory == NULL || d->directory[0] == '\0')
         return cfr_err_set(err, CFR_E_USAGE, "oidc needs -d with the issuer's directory");
     if (settled && !init)
-        return cfr_err_set(err, CFR_E_USAGE, "only init takes settings: they stay what they were");
+        return cfr_err_set(err, CFR_E_USAGE, "settings are only for init, and cannot be changed later");
     if (ways > 1 || (ways == 1 && !rotates))
-        return cfr_err_set(err, CFR_E_USAGE, "rotate alone takes one of --confirm, --continue and --recount");
+        return cfr_err_set(err, CFR_E_USAGE,
+                           "--confirm, --continue and --recount are only for rotate, which takes one of them");
     if (rotates && d->public_key != NULL && ways != 0)
         return cfr_err_set(err, CFR_E_USAGE,
                            "--public-key begins a rotation: leave out --confirm, --continue and --recount");
     if (o->json && strcmp(o->args[0], "status") != 0)
-        return cfr_err_set(err, CFR_E_USAGE, "status alone takes --json");
+        return cfr_err_set(err, CFR_E_USAGE, "--json is only for status");
     return 0;
 }
 

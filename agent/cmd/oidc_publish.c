@@ -249,8 +249,7 @@ static int write_one(struct publishing *p, struct document *d, struct cfr_err *e
     if (rc == 0 && !is_same(d))
         rc = cfr_err_set(
             err, CFR_E_CONFLICT,
-            "%.200s/%s is not what was written: does another program write there? Publish again when it does "
-            "not",
+            "%.200s/%s differs from what was uploaded: another program may write there; stop it and publish again",
             p->store.base, d->name);
     d->written = true;
     return rc;

@@ -423,7 +423,7 @@ void cfr_cmd_status_print(const struct cfr_json *doc, const struct cfr_cli_optio
         print_credential(c, p, &l, now_s);
     }
     if (!any && o->failed)
-        (void)printf("no credential is in trouble\n");
+        (void)printf("no credential has an error\n");
     print_authority(cfr_json_get(doc, "service_ca"), p, &l, now_s);
     print_forgotten(cfr_json_get(doc, "forgotten"), p, &l);
     print_sandbox(cfr_json_get(doc, "sandbox"), p);

@@ -246,8 +246,7 @@ static void agent_failed(struct run *r, int wait_status)
     pause_ms = cfr_backoff_failed(&r->backoff, &cause, cfr_clock_chance());
     r->agent_next_boot_ms = boot_ms() + pause_ms;
     cfr_cli_complain(
-        "the agent ended by %s %d; the command goes on with what is published, and another agent is started in "
-        "%s",
+        "the agent ended by %s %d; the command continues with the published credentials, and a new agent starts in %s",
         WIFSIGNALED(wait_status) ? "signal" : "itself with status",
         WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status), cfr_time_words(pause_ms, words));
 }

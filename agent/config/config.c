@@ -36,8 +36,8 @@ int cfr_config_need_credentials(const char *path, const struct cfr_config *confi
     if (config->credentials.count != 0)
         return 0;
     return cfr_err_set(err, CFR_E_CONFIG,
-                       "%s: credentials: there are none, only image_credentials, which `credfresh "
-                       "image-credential-provider` uses: there is nothing to do here",
+                       "%s: credentials: is missing; the file has only image_credentials, which `credfresh "
+                       "image-credential-provider` uses",
                        path != NULL ? path : "environment");
 }
 
@@ -238,7 +238,7 @@ static int check_size(const char *path, size_t n, struct cfr_str *all, struct cf
 {
     if (n <= CFR_CONFIG_FILE_MAX)
         return 0;
-    (void)cfr_err_set(err, CFR_E_LIMIT, "%s: is larger than %d MiB; that is no configuration", path,
+    (void)cfr_err_set(err, CFR_E_LIMIT, "%s: is larger than %d MiB, the limit for a configuration", path,
                       CFR_CONFIG_FILE_MAX / 1048576);
     return refuse(all, err);
 }

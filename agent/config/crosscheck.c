@@ -239,7 +239,7 @@ static void report_conflict(struct cfr_config_diagnostics *ps, const struct clai
     struct cfr_str other = {.limit = 128};
     const char *prefix = a->credential != NULL ? "credential " : "";
     const char *name = a->credential == NULL ? "" : cfr_config_label(a->credential->name);
-    const char *how = b->kind == CLAIM_DIRECTORY && strcmp(a->path, b->path) != 0 ? "lies in the directory of"
+    const char *how = b->kind == CLAIM_DIRECTORY && strcmp(a->path, b->path) != 0 ? "is in the directory of"
                       : b->kind == CLAIM_TOKEN                                    ? "is the token file of"
                       : b->kind == CLAIM_ACKNOWLEDGED                             ? "is the acknowledgement file of"
                       : b->kind == CLAIM_MOUNTED                                  ? "is the mounted Secret of"
@@ -291,7 +291,7 @@ static void check_pseudo(struct cfr_config_diagnostics *ps, const struct claim *
         if (strcmp(c->path, roots[i]) == 0 || lies_in(c->path, roots[i]))
             cfr_config_diagnostics_add(
                 ps, c->line,
-                "credential %.63s: %s: %.200s lies in %s, where the kernel keeps no files; publish below /run",
+                "credential %.63s: %s: %.200s is in %s, which is not a real file system; publish below /run",
                 cfr_config_label(c->credential->name), key_of(c), c->path, roots[i]);
     }
 }

@@ -154,16 +154,15 @@ static void check_sockets(const struct cfr_config *config, struct cfr_config_dia
         allowing += c->allow != NULL ? 1 : 0;
         if (c->allow != NULL && config->token_socket == NULL &&
             (c->allow->users.count != 0 || c->allow->groups.count != 0))
-            cfr_config_diagnostics_add(
-                ps, c->allow->node.line,
-                "credential %.63s: allow: has nowhere to be asked; write `token_socket` in the file, such as "
-                "/run/credfresh-tokens.sock",
-                cfr_config_label(c->name));
+            cfr_config_diagnostics_add(ps, c->allow->node.line,
+                                       "credential %.63s: allow: has no effect without a socket; write `token_socket` "
+                                       "at the top level, such as /run/credfresh-tokens.sock",
+                                       cfr_config_label(c->name));
     }
     if (config->token_socket != NULL && allowing == 0)
         cfr_config_diagnostics_add(
             ps, config->node.line,
-            "token_socket: serves nothing; write `allow` in the credentials that are to be had there");
+            "token_socket: serves nothing; write `allow` in the credentials that it should serve");
     if (in_state_dir(config, config->token_socket))
         cfr_config_diagnostics_add(
             ps, config->node.line,
@@ -246,11 +245,10 @@ void cfr_config_check_served(const struct cfr_config *config, struct cfr_config_
         const struct cfr_config_credential *c = cfr_config_at(config, i);
 
         if (clear && !c->node.unclear && c->publish.count == 0 && !c->served)
-            cfr_config_diagnostics_add(
-                problems, c->node.line,
-                "credential %s: publish: is missing; this credential needs it, as no endpoint serves it and it "
-                "has no `allow`",
-                cfr_config_label(c->name));
+            cfr_config_diagnostics_add(problems, c->node.line,
+                                       "credential %s: publish: is missing; this credential needs it, because no "
+                                       "endpoint serves it and it has no `allow`",
+                                       cfr_config_label(c->name));
     }
 }
 

@@ -50,15 +50,13 @@ void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_con
                 cfr_config_label(c->name), kind->key(found));
     }
     if (config->service_ca != NULL && !used)
-        cfr_config_diagnostics_add(
-            problems, config->service_ca->node.line,
-            "service_ca: issues nothing; write a credential with `certificate`, or one with `ca_bundle: true`");
+        cfr_config_diagnostics_add(problems, config->service_ca->node.line,
+                                   "service_ca: is not used; add a credential with `certificate` or `ca_bundle: true`");
     if (config->service_ca != NULL && state_passes(config))
         cfr_config_diagnostics_add(
             problems, config->service_ca->node.line,
-            "service_ca: needs a state_dir that outlives a restart of the machine, which %.100s does not: there it is "
-            "recorded that there is a CA, so that a lost store is not taken for a first start; write one such as "
-            "/var/lib/credfresh",
+            "service_ca: needs a state_dir that survives a reboot, and %.100s does not: the record that a CA exists is "
+            "there, so that a lost store is not mistaken for a first start; write one such as /var/lib/credfresh",
             config->state_dir);
 }
 
@@ -73,13 +71,13 @@ static void check_with(const struct cfr_config *config, const struct cfr_config_
     if (with == NULL)
         cfr_config_diagnostics_add(
             ps, c->mint->node.line,
-            "credential %.63s: mint.with: there is no credential %.63s; write the name of one that there is", name,
+            "credential %.63s: mint.with: there is no credential %.63s; write the name of another credential", name,
             c->mint->with);
     else if (with->mint != NULL)
-        cfr_config_diagnostics_add(
-            ps, c->mint->node.line,
-            "credential %.63s: mint.with: %.63s is minted itself; write the name of one that may make keys", name,
-            c->mint->with);
+        cfr_config_diagnostics_add(ps, c->mint->node.line,
+                                   "credential %.63s: mint.with: %.63s is a rotated key itself; write the name of a "
+                                   "credential that may create keys",
+                                   name, c->mint->with);
 }
 
 /* The secret of a minted key, as it is named in configurations. */
@@ -104,11 +102,10 @@ static void check_otherwise(const struct cfr_config *config, const struct cfr_co
     if (c->mint->otherwise == NULL || with == NULL || with->mint != NULL || provider == NULL)
         return;
     if (provider->pass_on == NULL)
-        cfr_config_diagnostics_add(
-            ps, c->mint->node.line,
-            "credential %.63s: mint.or: `with` has %s of %s, and a minted key has %s: it cannot be passed on in its "
-            "place; remove `or`",
-            name, provider->admin_has, provider->name, secret_of(provider));
+        cfr_config_diagnostics_add(ps, c->mint->node.line,
+                                   "credential %.63s: mint.or: `with` has %s of %s, and a minted key has %s: it cannot "
+                                   "be published instead; remove `or`",
+                                   name, provider->admin_has, provider->name, secret_of(provider));
     else if (cfr_config_secret_fate(with) != CFR_CONFIG_PASSED_ON)
         cfr_config_diagnostics_add(
             ps, c->mint->node.line,
@@ -137,11 +134,10 @@ static void check_alone(const struct cfr_config *config, size_t i, struct cfr_co
             continue;
         cfr_config_mint_subject(before->mint, other);
         if (strcmp(subject, other) == 0)
-            cfr_config_diagnostics_add(
-                ps, c->mint->node.line,
-                "credential %.63s: mint: %.200s is looked after by %.63s already; give it one target more "
-                "in `publish` instead, or a user of its own",
-                cfr_config_label(c->name), subject, cfr_config_label(before->name));
+            cfr_config_diagnostics_add(ps, c->mint->node.line,
+                                       "credential %.63s: mint: the keys of %.200s are rotated by %.63s already; add a "
+                                       "target to its `publish`, or use another user",
+                                       cfr_config_label(c->name), subject, cfr_config_label(before->name));
     }
 }
 
@@ -165,7 +161,7 @@ static void check_state(const struct cfr_config *config, size_t i, struct cfr_co
             same_text(s->context, other->context))
             cfr_config_diagnostics_add(
                 ps, s->node.line,
-                "credential %.63s: mint.state: the Secret %.100s is that of %.63s already; create another one",
+                "credential %.63s: mint.state: the Secret %.100s is used by %.63s already; create another one",
                 cfr_config_label(c->name), s->secret, cfr_config_label(before->name));
     }
 }
@@ -185,8 +181,8 @@ void cfr_config_check_mint(const struct cfr_config *config, struct cfr_config_di
             continue;
         if (state_passes(config))
             cfr_config_diagnostics_add(problems, c->mint->node.line,
-                                       "credential %.63s: mint: needs a state_dir that outlives a restart of the "
-                                       "machine, which %.100s does not; write one such as /var/lib/credfresh",
+                                       "credential %.63s: mint: needs a state_dir that survives a reboot, and %.100s "
+                                       "does not; write one such as /var/lib/credfresh",
                                        cfr_config_label(c->name), config->state_dir);
     }
 }
@@ -421,13 +417,12 @@ static void check_provider(const struct cfr_config_credential *c, const char *(*
     if (rc == 0 && provider != NULL && provider->check != NULL && c->secret == NULL)
         rc = provider->check(config, env, &err);
     if (rc == 0 && provider != NULL && c->token == NULL && c->secret == NULL && cfr_sts_needs_token(provider, config))
-        rc = cfr_err_set(&err, CFR_E_CONFIG, "begins with a token, and there is none; add `token:`");
+        rc = cfr_err_set(&err, CFR_E_CONFIG, "needs a token; add `token:`");
     if (c->token != NULL && cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON)
-        cfr_config_diagnostics_add(
-            ps, c->token->node.line,
-            "credential %s: token: has no effect next to a Secret that is passed on; remove it, or "
-            "publish the token by a credential of its own",
-            cfr_config_label(c->name));
+        cfr_config_diagnostics_add(ps, c->token->node.line,
+                                   "credential %s: token: has no effect next to a Secret that is passed on; remove it, "
+                                   "or publish the token by a separate credential",
+                                   cfr_config_label(c->name));
     if (c->exchange != NULL && c->secret != NULL && c->secret->pass_on)
         cfr_config_diagnostics_add(
             ps, c->exchange->node.line,
@@ -558,9 +553,9 @@ static void check_minted_owners(const struct cfr_config_credential *c, struct cf
 
             if (f->owner != NULL && cfr_path_uid(f->owner, &uid, &none) == 0 && uid != geteuid())
                 cfr_config_diagnostics_add(ps, f->node.line,
-                                           "credential %s: publish.files: owner: the files of a rotated key are read "
-                                           "again by the agent, and only root can read those of another user: leave "
-                                           "`owner` out, and let that user in by `group` and `mode`",
+                                           "credential %s: publish.files: owner: the agent must be able to read the "
+                                           "files of a rotated key again, and only root can read another user's: "
+                                           "remove `owner`, and give that user access by `group` and `mode`",
                                            cfr_config_label(c->name));
         }
     }
@@ -582,9 +577,8 @@ static void check_file_owners(const struct cfr_config_credential *c, struct cfr_
 
             if (f->owner != NULL && cfr_path_uid(f->owner, &uid, &none) == 0 && uid != owner)
                 cfr_config_diagnostics_add(ps, f->node.line,
-                                           "credential %s: publish.files: owner: files in a directory that belongs to "
-                                           "%s can belong to nobody else; leave `owner` out here, or that of the "
-                                           "directory",
+                                           "credential %s: publish.files: owner: files in a directory of %s must "
+                                           "belong to the same user; remove `owner` here or at the directory",
                                            cfr_config_label(c->name), t->owner);
         }
     }

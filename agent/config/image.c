@@ -48,7 +48,7 @@ static int read_annotation(const struct cfr_sts_provider *provider, const struct
     int rc;
 
     if (f == NULL || f->type != CFR_FIELD_STRING)
-        return cfr_err_set(err, CFR_E_INTERNAL, "annotations: %s is no text of %s", p->key, provider->name);
+        return cfr_err_set(err, CFR_E_INTERNAL, "annotations: %s is not a text key of %s", p->key, provider->name);
     if (value.n == 0 && has_text(f, config))
         return 0;
     if (value.n == 0)

@@ -322,9 +322,9 @@ static int note_kube(struct collect *c)
         return 0;
     return cfr_sdk_env_note(
         c->out, c->err,
-        "clients of Kubernetes take it by an exec user in the kubeconfig, because most of them read a "
-        "`tokenFile` once: {name: %s, user: {exec: {apiVersion: client.authentication.k8s.io/v1, "
-        "command: credfresh, args: [get, kube, %s], interactiveMode: Never}}}",
+        "write an exec user in the kubeconfig, because most clients of Kubernetes read a `tokenFile` only once: {name: "
+        "%s, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: credfresh, args: [get, kube, %s], "
+        "interactiveMode: Never}}}",
         k->name, k->name);
 }
 

@@ -81,7 +81,7 @@ static int find_places(const char *path, struct cfr_view text, struct cfr_yaml *
     int rc = cfr_yaml_parse(text, doc, &line, &wrong);
 
     if (rc == 0 && cfr_yaml_root(*doc)->kind != CFR_YAML_MAP)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: is no configuration: it has no keys", path);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: is not a configuration: it has no keys", path);
     if (rc == 0) {
         *out = (struct places){top_text(*doc, "control_socket"), top_text(*doc, "state_dir")};
         return 0;

@@ -57,7 +57,7 @@ int cfr_config_rules_root(const void *node, struct cfr_err *err)
 
     if (c->listen != NULL && !is_listen(cfr_view_of(c->listen)))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "listen: %.64s is no address and port; write one such as \"127.0.0.1:9464\", "
+                           "listen: %.64s is not an address with a port; write one such as \"127.0.0.1:9464\", "
                            "\"[::1]:9464\" or \":9464\" for all addresses",
                            c->listen);
     if (c->listen == NULL && c->listen_hosts.count != 0)
@@ -74,7 +74,7 @@ int cfr_config_rules_exit(const void *node, struct cfr_err *err)
     if ((c->process != NULL) == (c->pid_file != NULL))
         return cfr_err_set(err, CFR_E_CONFIG, "write exactly one of process and pid_file");
     if (c->process != NULL && strchr(c->process, '/') != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "process: %.64s is a path; write the last component alone", c->process);
+        return cfr_err_set(err, CFR_E_CONFIG, "process: %.64s is a path; write only its last component", c->process);
     return 0;
 }
 
@@ -182,7 +182,7 @@ int cfr_config_rules_hook(const void *node, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFIG, "does nothing; write one of %s",
                            cfr_config_keys(cfr_config_hook_variant, "or", keys));
     if (h->kind.count > 1)
-        return cfr_err_set(err, CFR_E_CONFIG, "has more than one of %s; write an item of its own for each",
+        return cfr_err_set(err, CFR_E_CONFIG, "has more than one of %s; write a separate item for each",
                            cfr_config_keys(cfr_config_hook_variant, "and", keys));
     if (h->on_first == CFR_ON_FIRST_SKIP && kind->acknowledge_header != NULL &&
         kind->acknowledge_header(config) != NULL)
@@ -199,7 +199,7 @@ int cfr_config_rules_acknowledge(const void *node, struct cfr_err *err)
 
     if (a->file == NULL && !a->hooks)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "says not how; write `file`, or `hooks: true` for hooks that have `acknowledge_header`");
+                           "does not say how; write `file`, or `hooks: true` for hooks that have `acknowledge_header`");
     if (a->file != NULL && a->hooks)
         return cfr_err_set(err, CFR_E_CONFIG, "hooks: cannot be used with file; write a list with one in each item");
     return 0;

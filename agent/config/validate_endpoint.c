@@ -49,12 +49,13 @@ static int check_listen(const char *listen, struct cfr_err *err)
     if (colon == NULL || n < 2 || (six && colon[-1] != ']') || n - (six ? 2 : 0) >= sizeof host)
         return cfr_err_set(
             err, CFR_E_CONFIG,
-            "listen: %.64s is no address and port; write one such as \"127.0.0.1:9911\" or \"[::1]:9911\"", listen);
+            "listen: %.64s is not an address with a port; write one such as \"127.0.0.1:9911\" or \"[::1]:9911\"",
+            listen);
     memcpy(host, listen + (six ? 1 : 0), n - (six ? 2 : 0));
     if (inet_pton(family, host, address) != 1 || inet_ntop(family, address, again, sizeof again) == NULL)
         return cfr_err_set(
             err, CFR_E_CONFIG,
-            "listen: %.64s is no literal address; write one such as \"127.0.0.1:9911\" or \"[::1]:9911\"", listen);
+            "listen: %.64s is not a literal address; write one such as \"127.0.0.1:9911\" or \"[::1]:9911\"", listen);
     if (!is_local(again, family))
         return cfr_err_set(
             err, CFR_E_CONFIG,

@@ -35,7 +35,7 @@ static int check_options(const struct option *options, size_t count, const struc
             if ((f->options & o->option) != 0 && (!profile || f->profile))
                 used += (size_t)snprintf(names + used, sizeof names - used, " %s", f->name);
         }
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: is of no use with format %s, only with:%s; remove it", o->key,
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: has no effect with format %s, only with:%s; remove it", o->key,
                            format->name, names);
     }
     return 0;
@@ -172,7 +172,7 @@ int cfr_config_rules_secret(const void *node, struct cfr_err *err)
     const struct cfr_config_secret *s = node;
 
     if (s->context != NULL && s->kubeconfig == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "context: is one of a kubeconfig; add `kubeconfig`");
+        return cfr_err_set(err, CFR_E_CONFIG, "context: has no effect without `kubeconfig`; add it");
     return check_names("keys", &s->keys, err);
 }
 
@@ -249,7 +249,8 @@ int cfr_config_rules_publish(const void *node, struct cfr_err *err)
     if (p->directory == NULL && p->files.count != 0)
         return check_directory(p, err);
     if (kinds == 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "says not where; write one of %s", cfr_config_keys(key_at, "or", keys));
+        return cfr_err_set(err, CFR_E_CONFIG, "does not say where to publish; write one of %s",
+                           cfr_config_keys(key_at, "or", keys));
     if (kinds > 1)
         return cfr_err_set(err, CFR_E_CONFIG, "has more than one of %s; write a list with one in each item",
                            cfr_config_keys(key_at, "and", keys));

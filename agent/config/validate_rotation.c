@@ -34,7 +34,7 @@ int cfr_config_rules_mint_state(const void *node, struct cfr_err *err)
     if (!cfr_k8s_name_is_subdomain(s->secret))
         return cfr_err_set(err, CFR_E_CONFIG, "secret: \"%.80s\" cannot be the name of a Secret", s->secret);
     if (s->context != NULL && s->kubeconfig == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "context: is one of a kubeconfig; add `kubeconfig`");
+        return cfr_err_set(err, CFR_E_CONFIG, "context: has no effect without `kubeconfig`; add it");
     return 0;
 }
 
@@ -55,9 +55,9 @@ int cfr_config_rules_mint(const void *node, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "or: cannot be combined with `adopt`, which waits for the rights to list keys; remove one");
     if (c->otherwise != NULL && c->state != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "or: cannot be combined with `state`, because each agent would pass on a key of its own; "
-                           "remove one");
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "or: cannot be combined with `state`, because each agent would publish a different key; remove one");
     return check_times(c, err);
 }
 
@@ -78,7 +78,7 @@ static int check_files(const char *key, const struct cfr_list *list, size_t long
         if (length > n && strcmp(files[i].name + length - n, CFR_MINT_OLD_SUFFIX) == 0)
             return cfr_err_set(err, CFR_E_CONFIG,
                                "%s: %.200s ends with " CFR_MINT_OLD_SUFFIX
-                               ", where what was published before is put; choose another name",
+                               ", which is where the previous files are moved; choose another name",
                                key, files[i].name);
         if (length != 0 && strcmp(files[i].name, CFR_ROTATION_FILE) == 0)
             return cfr_err_set(err, CFR_E_CONFIG,
@@ -106,10 +106,9 @@ int cfr_config_rules_minted(const struct cfr_config_credential *c, struct cfr_er
                            : c->exchange != NULL ? "exchange"
                                                  : source->key(config));
     if (c->allow != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "allow: a key that is minted is kept in the published files alone, so that it "
-                           "cannot be had from memory; "
-                           "remove it");
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "allow: a rotated key is kept only in the published files, so it cannot be served from memory; remove it");
     for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
         const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
 

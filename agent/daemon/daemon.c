@@ -109,7 +109,7 @@ static void open_watch(struct cfr_daemon *a)
     struct cfr_err err = {0};
 
     if (cfr_watch_open(&a->host.watch, &err) != 0)
-        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s; files are looked at once a minute instead", err.text);
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s; polling files once a minute", err.text);
 }
 
 static bool admin_needed(void *ctx, const char *name)
@@ -386,8 +386,8 @@ static bool is_saving(const struct cfr_daemon *a)
 static void drain(struct cfr_daemon *a)
 {
     cfr_sd_notify("STOPPING=1");
-    cfr_log(CFR_LOG_INFO, NULL, NULL, "stopping: what is published stays%s",
-            is_busy(a) ? "; what is under way is finished first" : "");
+    cfr_log(CFR_LOG_INFO, NULL, NULL, "stopping: published files remain%s",
+            is_busy(a) ? "; finishing what is in progress first" : "");
     a->host.draining = true;
     /* 1. Finish what is under way. Clients are served meanwhile, and readiness is over. */
     if (!serve_while(a, is_unfinished, a->config->stop_grace_ms))

@@ -137,7 +137,7 @@ static const char *ask_shapes(const struct cfr_daemon_listener *l, const struct 
         named = named || its_own;
     }
     if (named)
-        refuse(out, 404, "there is nothing at this path\n", "nothing is at its path");
+        refuse(out, 404, "not found\n", "nothing is at its path");
     else
         refuse(out, 403, "the Host header does not name this address\n", "its Host header does not name this address");
     return "none";
@@ -279,7 +279,7 @@ bool cfr_daemon_listener_on_token(void *ctx, const struct cfr_httpd_peer *peer,
     const struct cfr_worker *w;
 
     if (!cfr_view_starts(request->path, TOKEN_PREFIX)) {
-        refuse_json(answer, 404, "not-found", "there is nothing here but /v1/token/NAME", "nothing is at its path");
+        refuse_json(answer, 404, "not-found", "not found: use /v1/token/NAME", "nothing is at its path");
     } else if ((w = allowed(l->endpoints->agent, peer, request->path)) == NULL) {
         /* The same whether or not there is such a credential. */
         refuse_json(answer, 403, "permission", "there is no such credential, or this user may not have it",
@@ -287,7 +287,7 @@ bool cfr_daemon_listener_on_token(void *ctx, const struct cfr_httpd_peer *peer,
     } else {
         world.name = cfr_worker_config(w)->name;
         if (!serve_token(&world, request, answer))
-            refuse_json(answer, 404, "not-found", "there is nothing here but /v1/token/NAME", "nothing is at its path");
+            refuse_json(answer, 404, "not-found", "not found: use /v1/token/NAME", "nothing is at its path");
     }
     count(l, "token", answer->status);
     log_refused(l, "token", answer, peer->text);

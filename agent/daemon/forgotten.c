@@ -65,11 +65,10 @@ static void on_found(void *ctx, const char *name, const struct cfr_rotation_jour
     if (f->found[f->count].name == NULL)
         return;
     if (!was_known(f->agent, name) && j != NULL)
-        cfr_log(
-            CFR_LOG_WARN, name, NULL,
-            "the configuration has no rotated key of this name any more, so its keys of %.200s work until an operator "
-            "deletes them in the cloud: %s; `credfresh forget %s` drops what is known of them",
-            j->subject, f->found[f->count].keys != NULL ? f->found[f->count].keys : "", name);
+        cfr_log(CFR_LOG_WARN, name, NULL,
+                "this rotated key was removed from the configuration; its keys of %.200s remain valid until an "
+                "operator deletes them in the cloud: %s; `credfresh forget %s` then deletes their record",
+                j->subject, f->found[f->count].keys != NULL ? f->found[f->count].keys : "", name);
     else if (!was_known(f->agent, name))
         cfr_log(
             CFR_LOG_WARN, name, NULL,

@@ -127,7 +127,7 @@ static int swap_workers(struct cfr_daemon *a, struct cfr_config *next, struct cf
         if (w == NULL)
             continue;
         cfr_log(CFR_LOG_INFO, cfr_worker_config(w)->name, NULL,
-                "is not in the configuration any more: what it published stays, unrenewed");
+                "was removed from the configuration: its published files remain, but are not renewed");
         cfr_worker_abandon(w);
         cfr_worker_close(w);
     }
@@ -254,10 +254,10 @@ int cfr_daemon_reload(struct cfr_daemon *a, struct cfr_err *err)
     a->config_error = rc != 0 ? strdup(err->text) : NULL;
     if (rc != 0) {
         cfr_config_free(next);
-        cfr_log(CFR_LOG_ERROR, NULL, NULL, "the new configuration is refused, the old one stays: %s", err->text);
+        cfr_log(CFR_LOG_ERROR, NULL, NULL, "the new configuration is invalid, keeping the old one: %s", err->text);
     } else {
         a->config_loaded_boot_ms = now.boot_ms;
-        cfr_log(CFR_LOG_INFO, NULL, NULL, "took the new configuration: %zu credential%s", a->count,
+        cfr_log(CFR_LOG_INFO, NULL, NULL, "loaded the new configuration: %zu credential%s", a->count,
                 a->count == 1 ? "" : "s");
     }
     cfr_str_free(&all);

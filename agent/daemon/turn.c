@@ -70,7 +70,7 @@ static void on_clock_step(struct cfr_daemon *a, int64_t by_ms)
 {
     char words[CFR_TIME_WORDS_MAX];
 
-    cfr_log(CFR_LOG_WARN, NULL, NULL, "the clock was set %s by %s: every deadline is looked at again",
+    cfr_log(CFR_LOG_WARN, NULL, NULL, "the clock was set %s by %s: checking every deadline again",
             by_ms < 0 ? "back" : "forward", cfr_time_words(by_ms < 0 ? -by_ms : by_ms, words));
     cfr_http_forget(a->host.http);
     cfr_service_ca_on_clock(a->host.service_ca);
@@ -165,7 +165,7 @@ static void on_files(struct cfr_daemon *a)
     if (cfr_watch_dispatch(a->host.watch, on_changed_file, a, &overflowed, &err) != 0)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "%s", err.text);
     if (overflowed)
-        cfr_log(CFR_LOG_WARN, NULL, NULL, "the kernel's queue of file events overflowed: everything was looked at");
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "the kernel's queue of file events overflowed: checked everything");
 }
 
 /* The nearer of two times, of which -1 is none. */

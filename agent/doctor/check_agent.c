@@ -92,11 +92,12 @@ static void report_namespaces(struct cfr_doctor *d)
     bool network = d->agent_pid > 0 && cfr_unit_name() == NULL && is_apart(d->agent_pid, "net");
 
     if (mounts || network)
-        cfr_doctor_report(
-            d, CFR_FINDING_NOTE, "machine.namespace",
-            "run doctor where it is: `nsenter --target PID --mount --net credfresh doctor`, `kubectl exec`",
-            "the running agent, process %d, has %s%s%s of its own: these findings hold for yours", (int)d->agent_pid,
-            mounts ? "mounts" : "", mounts && network ? " and " : "", network ? "a network" : "");
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "machine.namespace",
+                          "run doctor in the agent's namespaces: `nsenter --target PID --mount --net credfresh "
+                          "doctor`, `kubectl exec`",
+                          "the running agent, process %d, has separate %s%s%s: these findings are about yours",
+                          (int)d->agent_pid, mounts ? "mounts" : "", mounts && network ? " and " : "",
+                          network ? "a network" : "");
 }
 
 /* ---- its configuration ---- */
@@ -120,7 +121,7 @@ static void report_config(struct cfr_doctor *d, const struct cfr_json *agent)
     /* What was moved or copied there may have kept an old time of its content. */
     if (st.st_mtim.tv_sec > loaded_s || st.st_ctim.tv_sec > loaded_s)
         cfr_doctor_report(d, CFR_FINDING_WARNING, "agent.config", "`credfresh reload`",
-                          "%s was changed after the agent took it: what it runs with may be something else",
+                          "%s was changed after the agent loaded it: the agent may use another configuration",
                           d->config_path);
     else
         cfr_doctor_report(d, CFR_FINDING_OK, "agent.config", NULL, "the agent runs with the current configuration");
@@ -155,14 +156,14 @@ static void report_state(struct cfr_doctor *d, const struct cfr_json *c)
 
     if (get_flag(c, "ready") && expires_s != 0)
         cfr_doctor_report(d, CFR_FINDING_OK, "agent.credential", NULL,
-                          "generation %lld is published, good for %s (%.*s)", (long long)get_number(c, "generation"),
+                          "generation %lld is published, valid for %s (%.*s)", (long long)get_number(c, "generation"),
                           cfr_time_words((expires_s - now_s) * 1000, words), (int)state.n, state.p);
     else if (get_flag(c, "ready"))
         cfr_doctor_report(d, CFR_FINDING_OK, "agent.credential", NULL, "generation %lld is published and never expires",
                           (long long)get_number(c, "generation"));
     else if (get_flag(c, "published"))
         cfr_doctor_report(d, CFR_FINDING_WRONG, "agent.credential", "the other findings say why it was not renewed",
-                          "what is published has expired %s ago (state %.*s)",
+                          "the published credential expired %s ago (state %.*s)",
                           cfr_time_words((now_s - expires_s) * 1000, words), (int)state.n, state.p);
     else
         cfr_doctor_report(d, CFR_FINDING_WRONG, "agent.credential", "the other findings say why",

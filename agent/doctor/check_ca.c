@@ -67,7 +67,8 @@ static void report_missing(struct cfr_doctor *d, const char *store)
                           "an agent that still runs writes it again within minutes; else give the directory "
                           "back from a backup. To start "
                           "over, with a CA that no client trusts yet, remove " MARKER ".json from state_dir",
-                          "there is no CA in %s, though there was one: an agent that starts now issues nothing", store);
+                          "the CA in %s is missing, although one existed: an agent that starts now issues nothing",
+                          store);
         return;
     }
     report_import(d);
@@ -91,7 +92,7 @@ static bool is_ours_to_read(struct cfr_doctor *d, const char *store, const struc
     if (err->code != CFR_E_PERM || stat(store, &st) != 0 || st.st_uid == geteuid())
         return true;
     cfr_doctor_report(d, CFR_FINDING_NOTE, "ca.store", "run doctor as the agent's user, or as root",
-                      "the store cannot be looked at: %s", err->text);
+                      "cannot check the store: %s", err->text);
     return false;
 }
 
@@ -114,7 +115,7 @@ static void report_mode(struct cfr_doctor *d, int fd, const char *store)
     struct stat st;
 
     if (fstatat(fd, DOCUMENT ".json", &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 077U) != 0)
-        cfr_doctor_report(d, CFR_FINDING_WARNING, "ca.store", "chmod 600, and consider who may have read it",
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "ca.store", "chmod 600, and consider which users may have read it",
                           "%s/" DOCUMENT ".json holds the CA's private key, and others may read it (mode %04o)", store,
                           (unsigned)st.st_mode & 07777U);
 }
@@ -135,7 +136,7 @@ static void report_store(struct cfr_doctor *d, const char *store)
         report_missing(d, store);
     else if (rc != 0 && is_ours_to_read(d, store, &err))
         cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.store",
-                          "restore it from a backup: an agent that starts now issues nothing. What is published stays",
+                          "restore it from a backup: an agent that starts now issues nothing. Published files remain",
                           "the CA in %s/" DOCUMENT ".json cannot be used: %s", store, err.text);
     if (fd >= 0) {
         report_mode(d, fd, store);
@@ -158,7 +159,7 @@ static void report_signer(struct cfr_doctor *d, const struct cfr_config_service_
 
     if (cfr_ca_is_ahead(&d->ca, now_s()))
         cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.signer", "set the clock of this machine",
-                          "the CA begins in this machine's future: nothing is issued until then");
+                          "the CA is not valid yet by this machine's clock: nothing is issued until then");
     else if (left_s <= 0)
         cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.signer",
                           "start the agent: it makes the next one; clients must read the new bundle",
@@ -166,16 +167,16 @@ static void report_signer(struct cfr_doctor *d, const struct cfr_config_service_
                           cfr_time_words(-left_s * 1000, left));
     else if (due_s < -LATE_S)
         cfr_doctor_report(d, CFR_FINDING_WARNING, "ca.signer",
-                          "is an agent running? ca.agent and its log say what keeps it",
+                          "is an agent running? see ca.agent and its log for the reason",
                           "CA %llu should have been replaced %s ago, and ends in %s", (unsigned long long)d->ca.number,
                           cfr_time_words(-due_s * 1000, due), cfr_time_words(left_s * 1000, left));
     else
-        cfr_doctor_report(d, CFR_FINDING_OK, "ca.signer", NULL, "CA %llu is good for %s, and to be replaced in %s",
+        cfr_doctor_report(d, CFR_FINDING_OK, "ca.signer", NULL, "CA %llu is valid for %s, and will be replaced in %s",
                           (unsigned long long)d->ca.number, cfr_time_words(left_s * 1000, left),
                           cfr_time_words((due_s > 0 ? due_s : 0) * 1000, due));
     if (c->import == NULL && strcmp(d->ca.subject, c->subject) != 0)
-        cfr_doctor_report(d, CFR_FINDING_NOTE, "ca.signer", NULL, "its subject stays \"%s\", whatever `subject` says",
-                          d->ca.subject);
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "ca.signer", NULL,
+                          "its subject remains \"%s\"; `subject` has no effect on an existing CA", d->ca.subject);
 }
 
 static void report_agent(struct cfr_doctor *d)
@@ -230,16 +231,16 @@ static void report_life(struct cfr_doctor *d, const struct cfr_cert *cert, const
         cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.certificate", "set the clock of this machine",
                           "the certificate in %s begins in this machine's future", path);
     else if (cert->ends_s <= now)
-        cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.certificate", "is an agent running? agent.error says what keeps it",
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.certificate", "is an agent running? see agent.error for the reason",
                           "the certificate in %s has expired %s ago", path,
                           cfr_time_words((now - cert->ends_s) * 1000, words));
     else if (late_s > 0)
         cfr_doctor_report(d, CFR_FINDING_WARNING, "ca.certificate",
-                          "is an agent running? agent.error says what keeps it",
+                          "is an agent running? see agent.error for the reason",
                           "the certificate in %s should have been reissued at 80 %% of its lifetime, and expires in %s",
                           path, cfr_time_words((cert->ends_s - now) * 1000, words));
     else
-        cfr_doctor_report(d, CFR_FINDING_OK, "ca.certificate", NULL, "the certificate in %s is good for %s", path,
+        cfr_doctor_report(d, CFR_FINDING_OK, "ca.certificate", NULL, "the certificate in %s is valid for %s", path,
                           cfr_time_words((cert->ends_s - now) * 1000, words));
 }
 
@@ -291,7 +292,7 @@ static void check_bundle(struct cfr_doctor *d, struct cfr_view text, const char 
     for (size_t i = 0; i < d->ca.count; i++)
         known = known || holds(text, &d->ca, i);
     if (cfr_view_eq(text, cfr_str_view(&expected)))
-        cfr_doctor_report(d, CFR_FINDING_OK, "ca.bundle", NULL, "the bundle in %s is that of CA %llu", path,
+        cfr_doctor_report(d, CFR_FINDING_OK, "ca.bundle", NULL, "the bundle in %s has CA %llu", path,
                           (unsigned long long)d->ca.number);
     else if (!known)
         cfr_doctor_report(

@@ -25,7 +25,7 @@ void cfr_doctor_unused_defaults(struct cfr_doctor *d, struct cfr_doctor_case *c)
             continue;
         cfr_doctor_at(d, NULL, line);
         cfr_doctor_report(d, CFR_FINDING_WARNING, "config.defaults", "remove it",
-                          "defaults.%s: has no effect: each credential with `%s` has its own, or there is none", key,
+                          "defaults.%s: has no effect: no credential has `%s` without a value for it", key,
                           strcmp(key, "reload") == 0 ? "publish" : "mint");
     }
 }

@@ -24,12 +24,12 @@ static void report_grant(const struct trial *t, struct cfr_source_exchange_resul
         cfr_doctor_report(t->d, CFR_FINDING_WRONG, "cloud.exchange", NULL, "%s", err.text);
         return;
     }
-    cfr_doctor_report(t->d, CFR_FINDING_OK, "cloud.exchange", NULL, "exchanged in %.0f ms: %s, good for %s",
+    cfr_doctor_report(t->d, CFR_FINDING_OK, "cloud.exchange", NULL, "exchanged in %.0f ms: %s, valid for %s",
                       result->duration_s * 1000, result->grant->identity != NULL ? result->grant->identity : "no name",
                       result->grant->expires_s != 0 ? cfr_time_words(life_ms, words) : "ever");
     if (cfr_publish_rehearse(t->c->credential, &render, &err) != 0)
-        cfr_doctor_report(t->d, CFR_FINDING_WRONG, "publish.format", NULL, "what was granted cannot be published: %s",
-                          err.text);
+        cfr_doctor_report(t->d, CFR_FINDING_WRONG, "publish.format", NULL,
+                          "the granted credential cannot be published: %s", err.text);
 }
 
 static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
@@ -76,9 +76,8 @@ static void warn_of_plain_http(struct cfr_doctor *d, const struct cfr_doctor_cas
     const struct cfr_field *f = cfr_field_find(c->provider->table, cfr_view_of("plain_http"));
 
     if (f != NULL && c->config != NULL && *(const bool *)(const void *)((const char *)c->config + f->offset))
-        cfr_doctor_report(
-            d, CFR_FINDING_WARNING, "cloud.plain-http", "give the server a certificate, and use https",
-            "plain_http: anyone who can read the network to the server reads the token and what is granted");
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "cloud.plain-http", "give the server a certificate, and use https",
+                          "plain_http: the token and the credential are readable on the network to the server");
 }
 
 void cfr_doctor_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)

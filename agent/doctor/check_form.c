@@ -31,8 +31,8 @@ static void report_token(const struct form *f)
 {
     if (f->mounted == NULL || f->mounted->token_file != NULL)
         cfr_doctor_report(f->d, CFR_FINDING_NOTE, "publish.format", NULL,
-                          "%s: fits a Secret that names a token's file, and not its form with long-lived keys: if it "
-                          "changes to that, what was published last stays",
+                          "%s: fits a Secret that names a token's file, but not one with long-lived keys: if it "
+                          "changes to that, the last published files remain",
                           f->format);
     else
         cfr_doctor_report(f->d, CFR_FINDING_WRONG, "publish.format",

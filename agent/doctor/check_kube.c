@@ -59,7 +59,7 @@ void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_kube_where *where
     int rc = cfr_kube_check(where, &err);
 
     if (rc == 0 && d->options->offline) {
-        cfr_doctor_report(d, CFR_FINDING_OK, "publish.cluster", NULL, "what it takes to ask the API server is there");
+        cfr_doctor_report(d, CFR_FINDING_OK, "publish.cluster", NULL, "requests to the API server can be made");
         return;
     }
     if (rc == 0)

@@ -99,7 +99,7 @@ void cfr_doctor_state(struct cfr_doctor *d, struct cfr_doctor_case *c)
     cfr_doctor_nearest(dir, at);
     if (stat(at, &st) == 0 && !S_ISDIR(st.st_mode)) {
         cfr_doctor_report(d, CFR_FINDING_WRONG, "machine.state-dir", "remove it, or set `state_dir`",
-                          "the state directory %s: %s is no directory", dir, at);
+                          "the state directory %s: %s is not a directory", dir, at);
         return;
     }
     if (!is_state_safe(d, dir))
@@ -190,9 +190,8 @@ static void report_watches(struct cfr_doctor *d)
                           "the kernel gives all the watches that are needed");
     else
         cfr_doctor_report(d, CFR_FINDING_WARNING, "machine.inotify",
-                          "raise fs.inotify.max_user_instances and fs.inotify.max_user_watches (sysctl); until "
-                          "then changes are "
-                          "seen once a minute",
+                          "raise fs.inotify.max_user_instances and fs.inotify.max_user_watches (sysctl); until then "
+                          "files are polled once a minute",
                           "%s", err.text);
 }
 
@@ -208,7 +207,7 @@ static void report_memory(struct cfr_doctor *d)
                           (long long)(limit / 1048576), path);
     else if (n == 0)
         cfr_doctor_report(d, CFR_FINDING_NOTE, "machine.memory", NULL,
-                          "no memory limit can be read: there is no /proc");
+                          "cannot read the memory limit: /proc is missing");
     else
         cfr_doctor_report(d, CFR_FINDING_OK, "machine.memory", NULL, "there is no memory limit");
 }

@@ -132,8 +132,8 @@ static void report_failure(const struct way *w, const struct cfr_http_probe *see
         const char *remedy;
     } kinds[] = {
         {CFR_E_TIMEOUT, "net.timeout",
-         "something on the way drops packets: a firewall, a NetworkPolicy, a missing route; or a proxy is "
-         "needed (https_proxy)"},
+         "packets are dropped on the way: a firewall, a NetworkPolicy, a missing route; or a proxy is needed "
+         "(https_proxy)"},
         {CFR_E_MISSING, "net.tls", NULL},
         {CFR_E_CONFIG, "net.url", NULL},
     };

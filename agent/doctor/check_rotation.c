@@ -67,7 +67,7 @@ static int read_pending(const struct look *l, int dir_fd, const char *name, stru
     if (rc == 0 && cfr_json_parse(cfr_secret_view(&text), &doc, NULL) != 0)
         rc = cfr_err_set(err, CFR_E_ANSWER, "it is not a JSON document");
     if (rc == 0 && (!has_text(doc, "name", l->journal.name) || !has_text(doc, "id", l->journal.minted)))
-        rc = cfr_err_set(err, CFR_E_ANSWER, "it is that of another key");
+        rc = cfr_err_set(err, CFR_E_ANSWER, "it belongs to another key");
     cfr_json_free(doc);
     cfr_secret_free(&text);
     return rc;
@@ -88,10 +88,9 @@ static void report_pending(const struct look *l, int dir_fd)
                           "the secret of the new key %s is kept until it is published", l->journal.minted);
     else if (is_ours_to_read(l->d, "mint.pending", name, &err))
         cfr_doctor_report(l->d, verified ? CFR_FINDING_WRONG : CFR_FINDING_WARNING, "mint.pending",
-                          verified
-                              ? "restore it from a backup of state_dir; until then the rotation waits, and what is "
-                                "published goes on working"
-                              : "nothing: the agent removes that key, and makes another one",
+                          verified ? "restore it from a backup of state_dir; until then the rotation pauses, and the "
+                                     "published key remains valid"
+                                   : "nothing: the agent removes that key, and makes another one",
                           "the secret of the new key %s is not available: %s in %s: %s", l->journal.minted, name,
                           l->d->config->state_dir, err.text);
 }
@@ -136,12 +135,12 @@ static void report_age(const struct look *l, int64_t now_s)
                           j->current);
     else if (j->current_ends_s != 0 && now_s >= j->current_ends_s)
         cfr_doctor_report(l->d, CFR_FINDING_WRONG, "mint.age",
-                          "is an agent running? agent.error and mint.waits say what keeps it",
+                          "is an agent running? see agent.error and mint.waits for the reason",
                           "the key %s ended %s ago, and has not been replaced: the cloud refuses it", j->current,
                           cfr_time_words((now_s - j->current_ends_s) * 1000, words));
     else if (now_s > end_s + LATE_S)
         cfr_doctor_report(l->d, CFR_FINDING_WARNING, "mint.age",
-                          "is an agent running? agent.error and mint.waits say what keeps it",
+                          "is an agent running? see agent.error and mint.waits for the reason",
                           "the key %s is %s old, and should have been replaced %s ago", j->current, age,
                           cfr_time_words((now_s - end_s) * 1000, words));
     else
@@ -162,8 +161,8 @@ static void report_aside(const struct look *l)
     if (ids.len != 0 && !ids.failed)
         cfr_doctor_report(l->d, CFR_FINDING_WARNING, "mint.aside",
                           "delete them in the cloud if nothing uses them, or activate them",
-                          "put aside, because each may be a key whose answer was lost or another user's, and never "
-                          "deleted by credfresh: %s of %s",
+                          "set aside, because each may be a key whose answer was lost or another user's; credfresh "
+                          "never deletes them: %s of %s",
                           ids.p, j->subject);
     cfr_str_free(&ids);
 }
@@ -231,10 +230,9 @@ static void report_published(const struct look *l, bool has_journal)
             continue;
         if (!has_journal)
             cfr_doctor_report(l->d, CFR_FINDING_WARNING, "mint.published",
-                              "give state_dir back from a backup before the agent starts; else a further key is "
-                              "made, and this "
-                              "one stays until it is removed by hand",
-                              "%s holds the key %s, and there is no journal of it in %s", p->directory, id,
+                              "restore state_dir from a backup before the agent starts; otherwise another key is "
+                              "created, and this one remains until you delete it",
+                              "%s holds the key %s, but its journal is missing in %s", p->directory, id,
                               l->d->config->state_dir);
         else if (is_settled(l->journal.step) && strcmp(id, l->journal.current) != 0)
             cfr_doctor_report(
@@ -267,13 +265,12 @@ static void report_written(struct look *l)
         }
     } else if (rc == CFR_E_MISSING) {
         cfr_doctor_report(l->d, CFR_FINDING_NOTE, "mint.journal", NULL,
-                          "no key has been made yet: there is no %s/%s.json", dir, name);
+                          "no key has been created yet: %s/%s.json does not exist", dir, name);
         report_published(l, false);
     } else if (is_ours_to_read(l->d, "mint.journal", name, &err)) {
         cfr_doctor_report(l->d, CFR_FINDING_WRONG, "mint.journal",
-                          "restore it from a backup of state_dir; or remove it, and in the cloud the keys that "
-                          "nothing uses. The "
-                          "published key goes on working",
+                          "restore it from a backup of state_dir; or remove it, and delete the unused keys in the "
+                          "cloud. The published key remains valid",
                           "the journal %s/%s.json cannot be used, and without it nothing is done: %s", dir, name,
                           err.text);
     }
@@ -295,8 +292,7 @@ static void report_shared(struct look *l)
     if (access(name, F_OK) == 0)
         cfr_doctor_report(l->d, CFR_FINDING_WRONG, "mint.journal",
                           "remove it once the keys that it names are deleted or adopted (`adopt`), or remove `state`",
-                          "%s is the journal of a rotation by this agent alone, which a shared one does not go on with",
-                          name);
+                          "%s is the journal of an unshared rotation, which a shared one does not continue", name);
     cfr_doctor_cluster(l->d, &(struct cfr_kube_where){s->kubeconfig, s->context});
 }
 
@@ -323,7 +319,7 @@ static void check_passed_on(const struct look *l, const struct cfr_source_inputs
     if (rc != 0)
         report_unfit(l, NULL, err.text);
     else
-        cfr_doctor_report(l->d, CFR_FINDING_OK, "mint.with", NULL, "%s has what it takes to ask for keys of %s",
+        cfr_doctor_report(l->d, CFR_FINDING_OK, "mint.with", NULL, "%s can be used to manage keys of %s",
                           l->c->mint->with, l->provider->name);
     cfr_wire_request_free(&request);
     cfr_grant_free(&grant);

@@ -47,7 +47,7 @@ static bool is_pseudo(const char *type)
 /* Room and kind of the file system that DIR lies on. */
 static void report_file_system(struct cfr_doctor *d, const char *dir)
 {
-    struct cfr_doctor_mount m = {.type = "an unknown file system", .options = "there is no /proc"};
+    struct cfr_doctor_mount m = {.type = "an unknown file system", .options = "/proc is missing"};
     char drop_in[CFR_UNIT_ADVICE_MAX];
     struct statvfs v;
     int64_t room;
@@ -61,7 +61,7 @@ static void report_file_system(struct cfr_doctor *d, const char *dir)
     }
     if (known && is_pseudo(m.type)) {
         cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.filesystem", "publish below /run, or into a volume",
-                          "%s lies on %s, where the kernel keeps no files", dir, m.type);
+                          "%s is on %s, which is not a real file system", dir, m.type);
         return;
     }
     room = (int64_t)v.f_bavail * (int64_t)v.f_frsize;
@@ -84,7 +84,7 @@ static void report_file_system(struct cfr_doctor *d, const char *dir)
     if (known && !in_memory(m.type))
         cfr_doctor_report(d, CFR_FINDING_NOTE, "publish.on-disk",
                           "to keep credentials off the disk use tmpfs: below /run, or an emptyDir with medium: Memory",
-                          "%s lies on %s: what is published there is on a disk", dir, m.type);
+                          "%s is on %s: secrets published there are written to a disk", dir, m.type);
 }
 
 /* DIR is the nearest that is there, or PATH itself: a file that is written in place. */
@@ -169,7 +169,7 @@ static void report_directory(struct cfr_doctor *d, const char *path)
     }
     if (!S_ISDIR(st.st_mode)) {
         cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.rights", "remove it, or publish elsewhere",
-                          "%s cannot be written: %s is no directory", path, dir);
+                          "%s cannot be written: %s is not a directory", path, dir);
         return;
     }
     report_file_system(d, dir);
@@ -191,8 +191,7 @@ static void report_generation(struct cfr_doctor *d, const char *directory)
     uint64_t number = 0;
 
     if (cfr_generation_current(directory, CFR_FILE_KEEP_ID, &number, &err) == CFR_E_CONFLICT)
-        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.foreign", "publish into a directory of its own", "%s",
-                          err.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.foreign", "publish into a separate directory", "%s", err.text);
     else if (number != 0)
         cfr_doctor_report(d, CFR_FINDING_OK, "publish.generation", NULL, "%s holds generation %llu", directory,
                           (unsigned long long)number);
@@ -224,10 +223,10 @@ static void check_file(void *ctx, const char *path, bool in_place)
         report_parent(d, path);
     }
     if (!mount && cfr_single_check(path, &err) == CFR_E_PATH)
-        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.foreign", "publish to a path of its own", "%s", err.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.foreign", "publish to a separate path", "%s", err.text);
     if (mount && !in_place)
         cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.mount", "mount its directory, or set in_place: true",
-                          "%s is a mount point of its own and cannot be replaced by rename", path);
+                          "%s is a mount point and cannot be replaced by rename", path);
 }
 
 static void check_parent(void *ctx, const char *path)
@@ -250,7 +249,7 @@ static void report_taken(struct cfr_doctor *d, const struct cfr_doctor_case *one
 
         cfr_doctor_at(d, one->name, f->node.line);
         if (f->name != NULL && cfr_generation_check_name(t->directory, f->name, &err) == CFR_E_CONFLICT)
-            cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.foreign", "publish into a directory of its own", "%s",
+            cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.foreign", "publish into a separate directory", "%s",
                               err.text);
     }
 }
@@ -261,7 +260,7 @@ static void check_secret_file(void *ctx, const char *path, mode_t mode)
 
     if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IRWXO & ~mode) != 0)
         cfr_doctor_report(ctx, CFR_FINDING_WARNING, "publish.readable",
-                          "take the rights away, or write the `mode` that is wanted",
+                          "remove the permission, or write the intended `mode`",
                           "%s can be read by other users (mode %04o); it gets mode %04o when it is published", path,
                           (unsigned)st.st_mode & 07777U, (unsigned)(st.st_mode & mode) & 07777U);
 }

@@ -118,7 +118,7 @@ static void report_claims(struct cfr_doctor *d, const struct cfr_doctor_case *c)
     if (d->selection) {
         if ((t->exp != 0 && cfr_claims_expires(t) * 1000 <= now_ms) || t->nbf * 1000 > now_ms || t->iat * 1000 > now_ms)
             return; /* that is a finding of its own */
-        cfr_doctor_report(d, CFR_FINDING_OK, "token.claims", NULL, "token of %s, good for %s",
+        cfr_doctor_report(d, CFR_FINDING_OK, "token.claims", NULL, "token of %s, valid for %s",
                           cfr_policy_show(t->sub, sub),
                           t->exp != 0 ? cfr_time_words(cfr_claims_expires(t) * 1000 - now_ms, life) : "ever");
         return;
@@ -143,7 +143,7 @@ static const char *remedy_of(const char *check)
         {"token.algorithm", "the issuer's signing key decides: the API server's --service-account-signing-key-file"},
         {"token.issuer", "set --service-account-issuer of the API server to the https URL under which its "
                          "documents are public"},
-        {"token.claims", "this is no token of a service account: look at what writes the file"},
+        {"token.claims", "this is not a service account's token: check which program writes the file"},
     };
 
     for (size_t i = 0; i < sizeof remedies / sizeof remedies[0]; i++) {
@@ -205,10 +205,10 @@ static void report_secret(struct cfr_doctor *d, const struct cfr_doctor_case *c)
         cfr_doctor_report(d, CFR_FINDING_OK, "source.secret", NULL, "a mounted Secret of kind %s, to be passed on",
                           cfr_mounted_kinds[m->kind]);
     else
-        cfr_doctor_report(d, CFR_FINDING_OK, "source.secret", NULL,
-                          "a mounted Secret of kind %s, to be exchanged; taken from it: %s; not taken: other hosts, "
-                          "paths and CA files",
-                          cfr_mounted_kinds[m->kind], m->taken[0] != '\0' ? m->taken : "nothing");
+        cfr_doctor_report(
+            d, CFR_FINDING_OK, "source.secret", NULL,
+            "a mounted Secret of kind %s, to be exchanged; used: %s; ignored: other hosts, paths and CA files",
+            cfr_mounted_kinds[m->kind], m->taken[0] != '\0' ? m->taken : "nothing");
     if (m->limit != NULL)
         cfr_doctor_report(d, CFR_FINDING_NOTE, "source.secret", "write `pass_on: true` for a consumer that needs more",
                           "%s; write `pass_on: true` for a consumer that needs more", m->limit);

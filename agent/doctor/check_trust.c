@@ -94,7 +94,7 @@ static void check_document(struct cfr_doctor *d, const struct cfr_doctor_case *c
         cfr_doctor_report(d, CFR_FINDING_WRONG, "trust.file", NULL, "%s: %s", path, doc->err.text);
     else if (!c->has_claims)
         cfr_doctor_report(d, CFR_FINDING_WARNING, "trust.file", NULL,
-                          "%s was not compared, because there is no token: see the findings above", path);
+                          "%s was not compared, because the token is missing: see the findings above", path);
     else
         compare_document(d, c, side, &doc->text);
     cfr_doctor_at(d, c->name, c->line);
@@ -120,7 +120,7 @@ void cfr_doctor_trust_unused(struct cfr_doctor *d, struct cfr_doctor_case *c)
     for (int side = 0; side < CFR_DOCTOR_DOCUMENTS; side++) {
         if (path_of(d, side) != NULL && !d->documents[side].used)
             cfr_doctor_report(d, CFR_FINDING_WARNING, "trust.file", "name a credential that is",
-                              "%s was not compared: nothing that was looked at is exchanged for a token with %s",
-                              path_of(d, side), clouds[side]);
+                              "%s was not compared: no checked credential exchanges a token at %s", path_of(d, side),
+                              clouds[side]);
     }
 }

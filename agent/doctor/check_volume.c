@@ -90,14 +90,11 @@ static bool report_mount(struct cfr_doctor *d, const char *path)
     if (!known || !cfr_doctor_mount_is_part(&m))
         cfr_doctor_report(d, CFR_FINDING_WARNING, "volume.subpath",
                           "mount the directory that it is in; or have it written in place, not replaced",
-                          "%s is a mount point of its own: replacing the file changes nothing here, and the token "
-                          "in it expires",
+                          "%s is a separate mount point: replacing the file has no effect here, and its token expires",
                           path);
     else
         cfr_doctor_report(d, cfr_doctor_later(d), "volume.subpath", REMEDY_PART,
-                          "%s is a subPath mount (of %s): what is mounted like this never changes, and the token in it "
-                          "expires",
-                          path, m.root);
+                          "%s is a subPath mount (of %s), which never changes: its token expires", path, m.root);
     return true;
 }
 
@@ -118,7 +115,8 @@ static bool report_layout(struct cfr_doctor *d, const char *path)
     if (n < 0) {
         cfr_doctor_report(
             d, CFR_FINDING_NOTE, "volume.layout", NULL,
-            "%s has no ..data next to it: it is no volume of the kubelet, and another program must renew it", path);
+            "%s has no ..data next to it: it is not in a volume of the kubelet, so another program must renew it",
+            path);
         return false;
     }
     target[n] = '\0';

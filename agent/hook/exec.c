@@ -30,10 +30,9 @@ static int check_exec(const void *node, struct cfr_err *err)
     const struct config *c = node;
 
     if (c->exec.count != 0 && c->exec.items[0][0] != '/')
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "exec: %.64s is no absolute path; there is no shell and no PATH, write one that begins with /",
-            c->exec.items[0]);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "exec: %.64s must be an absolute path, because there is no shell and no PATH",
+                           c->exec.items[0]);
     return 0;
 }
 

@@ -203,7 +203,7 @@ static int read_acknowledged(struct hook *k, struct cfr_view value, struct cfr_e
     if (value.n == 0)
         return cfr_err_set(err, CFR_E_REJECTED, "the answer has no %s", k->header);
     if (!cfr_hook_ack_number(value, &number) || number > k->wanted)
-        return cfr_err_set(err, CFR_E_REJECTED, "the answer's %s is no generation that was published", k->header);
+        return cfr_err_set(err, CFR_E_REJECTED, "the answer's %s is not a published generation", k->header);
     k->said = number;
     if (number < k->tried)
         return cfr_err_set(err, CFR_E_REJECTED,

@@ -30,8 +30,9 @@ static int check_header(const char *name, struct cfr_err *err)
     for (const char *p = name; *p != '\0'; p++) {
         if ((*p < 'a' || *p > 'z') && (*p < 'A' || *p > 'Z') && (*p < '0' || *p > '9') &&
             strchr(HEADER_BYTES, *p) == NULL)
-            return cfr_err_set(err, CFR_E_CONFIG,
-                               "acknowledge_header: is no name of a header; write one such as X-Credfresh-Generation");
+            return cfr_err_set(
+                err, CFR_E_CONFIG,
+                "acknowledge_header: is not the name of a header; write one such as X-Credfresh-Generation");
     }
     return 0;
 }
@@ -55,7 +56,7 @@ static int check_request(const void *node, struct cfr_err *err)
                            "https://, or http://127.0.0.1",
                            url.host.n < 64 ? (int)url.host.n : 64, url.host.p);
     if (!url.tls && h->ca_file != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "ca_file: is of no use with http://; remove it, or write https://");
+        return cfr_err_set(err, CFR_E_CONFIG, "ca_file: has no effect with http://; remove it, or write https://");
     return h->acknowledge_header != NULL ? check_header(h->acknowledge_header, err) : 0;
 }
 

@@ -38,7 +38,7 @@ static int check_keys(const void *node, struct cfr_err *err)
     const struct config *c = node;
 
     if (c->context != NULL && c->kubeconfig == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "context: is one of a kubeconfig; add `kubeconfig`");
+        return cfr_err_set(err, CFR_E_CONFIG, "context: has no effect without `kubeconfig`; add it");
     return 0;
 }
 
@@ -211,7 +211,7 @@ static int start_rollout(struct cfr_hook_run *run, struct cfr_now now, struct cf
     if (space == NULL)
         space = cfr_kube_namespace(run->kube, &where, err);
     if (space == NULL)
-        rc = cfr_err_set(err, CFR_E_CONFIG, "no namespace is named, and there is no other to take; write `namespace`");
+        rc = cfr_err_set(err, CFR_E_CONFIG, "the namespace is unknown; write `namespace`");
     else
         (void)snprintf(w->namespace_name, sizeof w->namespace_name, "%s", space);
     if (rc == 0)
@@ -243,8 +243,7 @@ static void inspect_rollout(const void *config, const struct cfr_hook_inspection
 
     if (cfr_kube_check(&(struct cfr_kube_where){c->kubeconfig, c->context}, &err) == 0)
         cfr_finding_report(i->sink, CFR_FINDING_OK, "hook.rollout", NULL,
-                           "what it takes to ask the API server for a restart of %s %s is there",
-                           cfr_k8s_workloads[c->kind], c->name);
+                           "the API server can be asked to restart %s %s", cfr_k8s_workloads[c->kind], c->name);
     else
         cfr_finding_report(i->sink, CFR_FINDING_WRONG, "hook.rollout", NULL, "%s", err.text);
 }

@@ -631,8 +631,7 @@ int cfr_httpd_set_reach(struct cfr_httpd_server *s, enum cfr_httpd_reach reach, 
 
     if (rc == CFR_E_PERM)
         return cfr_err_set(err, rc,
-                           "%s: other machines cannot be let in without CAP_NET_RAW once this machine alone could "
-                           "connect; restart the agent",
+                           "%s: changing from this machine only to other machines needs CAP_NET_RAW; restart the agent",
                            s->socket.address);
     return rc;
 }

@@ -46,7 +46,7 @@ static int check_pair(const struct cfr_kube_reader *r, const struct cfr_yaml_nod
     rc = cfr_kube_text(r, a, "a key", &text);
     if (rc == 0 && cfr_kube_is(r, b, text.len != 0 ? text.p : "")) {
         *line = b->line;
-        rc = cfr_err_set(r->err, CFR_E_CONFIG, "the key \"%.64s\" is there twice in one mapping; keep one of them",
+        rc = cfr_err_set(r->err, CFR_E_CONFIG, "the key \"%.64s\" occurs twice in one mapping; remove one",
                          text.len != 0 ? text.p : "");
     }
     cfr_secret_free(&text);

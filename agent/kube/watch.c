@@ -79,8 +79,8 @@ static bool on_failed(void *ctx, const struct cfr_kube_trouble *trouble)
     if (trouble->listing && apart && split_group(g))
         return true;
     cfr_log(trouble->news ? CFR_LOG_WARN : CFR_LOG_DEBUG, NULL, NULL,
-            "watch of %s: %s; until it works, what other writers do there is noticed within a minute [%s, %s]",
-            g->collection, err->text, cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)));
+            "cannot watch %s: %s; until then changes by others are noticed within a minute [%s, %s]", g->collection,
+            err->text, cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)));
     return false;
 }
 

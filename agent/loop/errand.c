@@ -83,7 +83,7 @@ int cfr_errand_start_in(int dir_fd, cfr_errand_fn *work, void *ctx, size_t resul
     if (e->shared != MAP_FAILED)
         (void)munmap(e->shared, e->bytes);
     free(e);
-    return cfr_err_sys(err, failed, "cannot start a process of our own");
+    return cfr_err_sys(err, failed, "cannot start a helper process");
 }
 
 int cfr_errand_start(cfr_errand_fn *work, void *ctx, size_t result_bytes, struct cfr_errand **out, struct cfr_err *err)
@@ -209,9 +209,8 @@ static void become(uid_t uid, const struct cfr_errand_gids *more)
 static int explain(uid_t uid, int rc, struct cfr_err *err)
 {
     if (err->code == CFR_E_PERM)
-        (void)cfr_err_prefix(
-            err, "the path leads through a directory of user %u, so that only what this user may do is done",
-            (unsigned)uid);
+        (void)cfr_err_prefix(err, "the path leads through a directory of user %u, so only that user's rights are used",
+                             (unsigned)uid);
     return rc;
 }
 
@@ -234,12 +233,10 @@ int cfr_errand_as(uid_t uid, const struct cfr_errand_gids *more, cfr_errand_fn *
     if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == REFUSED)
         return explain(
             uid,
-            cfr_err_set(
-                err, CFR_E_PERM,
-                "root cannot take the rights of user %u: restart credfresh, which gives up at its start what it "
-                "does not need then, give it the capabilities CAP_SETUID and CAP_SETGID, or run it as that "
-                "user",
-                (unsigned)uid),
+            cfr_err_set(err, CFR_E_PERM,
+                        "cannot change to user %u: restart credfresh (at its start it drops the capabilities that it "
+                        "does not need then), give it CAP_SETUID and CAP_SETGID, or run it as that user",
+                        (unsigned)uid),
             err);
-    return cfr_err_set(err, CFR_E_INTERNAL, "the process with the rights of user %u broke down", (unsigned)uid);
+    return cfr_err_set(err, CFR_E_INTERNAL, "the helper process of user %u crashed", (unsigned)uid);
 }

@@ -156,17 +156,16 @@ static int follow_store(struct cfr_service_ca *s, struct cfr_err *err)
     int rc = cfr_service_ca_store_follow(&s->store, s->config.store, &s->authority, err);
 
     if (rc == CFR_E_MISSING && s->used)
-        return cfr_err_set(
-            err, CFR_E_CONFLICT,
-            "there is no CA in %s, though there was one: give the directory back, from a backup. To start over "
-            "with a new CA, which no client trusts yet, remove " MARKER ".json from state_dir",
-            s->config.store);
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "the CA in %s is missing, although one existed: restore the directory from a backup. To "
+                           "start over with a new CA, which no client trusts yet, remove " MARKER
+                           ".json from state_dir",
+                           s->config.store);
     if (rc == CFR_E_MISSING)
         rc = 0;
     if (rc == 0 && !s->subject_reported && s->authority.count != 0 && s->config.import == NULL &&
         strcmp(s->authority.subject, s->config.subject) != 0) {
-        cfr_log(CFR_LOG_WARN, NAME, NULL, "subject: stays \"%s\", which the first CA was made with",
-                s->authority.subject);
+        cfr_log(CFR_LOG_WARN, NAME, NULL, "subject: remains \"%s\", that of the first CA", s->authority.subject);
         s->subject_reported = true;
     }
     return rc;
@@ -274,7 +273,7 @@ static void warn_unused_import(struct cfr_service_ca *s)
 {
     if (s->config.import != NULL && !s->import_judged && !cfr_service_ca_import_is_known(&s->config, &s->authority))
         cfr_log(CFR_LOG_WARN, NAME, NULL,
-                "import: the CA in %s is not taken over, because %s holds another already; remove `import`",
+                "import: not importing the CA in %s, because %s already has another; remove `import`",
                 s->config.import->certificate, s->config.store);
     s->import_judged = true;
 }

@@ -98,11 +98,10 @@ static int render_directory(const struct cfr_target *target, const struct cfr_pu
     if (rc == 0 && t->files.count == 0) {
         cfr_publish_content_keys(out, &job, (mode_t)t->files_mode);
         if (out->count == 0)
-            rc = cfr_err_set(
-                err, CFR_E_CONFIG,
-                "%s: there is no Secret's key to publish there, because the Secret is exchanged; name `files` "
-                "with their formats, or write pass_on: true",
-                t->directory);
+            rc = cfr_err_set(err, CFR_E_CONFIG,
+                             "%s: an exchanged Secret has no keys to publish; name `files` with their formats, or "
+                             "write pass_on: true",
+                             t->directory);
     }
     return rc != 0 ? rc : cfr_publish_content_ids(t->owner, t->group, &out->uid, &out->gid, err);
 }

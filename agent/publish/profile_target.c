@@ -111,8 +111,8 @@ static int publish_profile(const struct cfr_target *t, const struct cfr_publish_
                                  changed, err);
     if (was != 0)
         cfr_log(CFR_LOG_WARN, job->render.credential, NULL,
-                "%s could be read by other users (mode %04o): its mode is now %04o; `mode` of the profile says which "
-                "is wanted",
+                "%s could be read by other users (mode %04o): its mode is now %04o; set `mode` of the profile to "
+                "change that",
                 p->path, (unsigned)was, (unsigned)was & (unsigned)p->mode);
     return rc;
 }

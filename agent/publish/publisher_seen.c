@@ -64,7 +64,7 @@ static bool see(const struct cfr_publisher *p, size_t i, struct cfr_publish_seen
     else if (p->slots[i].seen != NULL)
         *out = *p->slots[i].seen;
     else
-        (void)cfr_err_set(&out->look, CFR_E_MISSING, "%s has not been looked at yet", cfr_publish_path(t.config));
+        (void)cfr_err_set(&out->look, CFR_E_MISSING, "%s has not been checked yet", cfr_publish_path(t.config));
     return true;
 }
 

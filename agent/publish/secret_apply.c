@@ -472,8 +472,7 @@ static int find_namespace(struct cfr_delivery_object *t, struct cfr_err *err)
         return 0;
     name = cfr_kube_namespace(t->all->kube, &where, err);
     if (name == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: no namespace is named, and there is no other to take; write `namespace`", t->name);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: the namespace is unknown; write `namespace`", t->name);
     (void)snprintf(t->namespace_name, sizeof t->namespace_name, "%s", name);
     cfr_publish_delivery_name(t->config, t->namespace_name, t->name);
     return 0;

@@ -213,8 +213,7 @@ static int render_secret(const struct cfr_target *t, const struct cfr_publish_re
         if (out->count == 0)
             rc = cfr_err_set(
                 err, CFR_E_CONFIG,
-                "there is no Secret's key to pass on, because the Secret is exchanged; name `keys` with their "
-                "formats, or write pass_on: true");
+                "an exchanged Secret has no keys to publish; name `keys` with their formats, or write pass_on: true");
     }
     if (rc == 0)
         rc = check_object(t, job, out, err);

@@ -124,7 +124,7 @@ int cfr_rotator_forget_leftover(int state_fd, const char *name, struct cfr_err *
         return cfr_err_set(err, CFR_E_CONFIG, "%.80s cannot be the name of a credential", name);
     (void)snprintf(file, sizeof file, "%s" SUFFIX ".json", name);
     if (faccessat(state_fd, file, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
-        return cfr_err_set(err, CFR_E_MISSING, "there is nothing known of keys of %s", name);
+        return cfr_err_set(err, CFR_E_MISSING, "no keys of %s are recorded", name);
     /* The journal last, so that what is interrupted can be repeated. */
     for (size_t i = 0; rc == 0 && i < sizeof files / sizeof files[0]; i++) {
         (void)snprintf(file, sizeof file, "%s" SUFFIX "%s", name, files[i]);

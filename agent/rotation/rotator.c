@@ -28,15 +28,14 @@ static void report_change(const struct cfr_rotator *m, const char *was, size_t f
                 j->subject, j->former[i].id, was);
     if (left->len != 0)
         cfr_log(CFR_LOG_WARN, m->config->name, NULL,
-                "the owner is %.200s now, and these keys of %.200s stay as they are until an operator removes them, "
-                "because they may be another user's, or there are too many: %s",
+                "the owner is now %.200s; these keys of %.200s remain until an operator deletes them, because they may "
+                "be another user's, or there are too many: %s",
                 j->subject, was, left->p);
     if (unknown)
-        cfr_log(
-            CFR_LOG_WARN, m->config->name, NULL,
-            "the owner is %.200s now, and one more key of %.200s may have been made a moment ago: it stays until an "
-            "operator removes it",
-            j->subject, was);
+        cfr_log(CFR_LOG_WARN, m->config->name, NULL,
+                "the owner is now %.200s; one more key of %.200s may have been created a moment ago: it remains until "
+                "an operator deletes it",
+                j->subject, was);
 }
 
 void cfr_rotator_check_subject(struct cfr_rotator *m)
@@ -211,7 +210,7 @@ static void undone(struct cfr_rotator *m)
     char words[CFR_TIME_WORDS_MAX];
 
     (void)cfr_err_set(&err, CFR_E_UNAVAILABLE,
-                      "the new key %s did not come to work within %s and is removed; what is published stays%s%s",
+                      "the new key %s was not accepted within %s; deleting it; the last good credentials remain%s%s",
                       m->r.journal.minted, cfr_time_words(m->r.rules.verify_most_s * 1000, words),
                       m->error.code != 0 ? ": " : "", m->error.text);
     m->error = (struct cfr_err){0};
@@ -368,7 +367,7 @@ static void log_progress(struct cfr_rotator *m, enum cfr_rotation_step before, s
         cfr_log(CFR_LOG_WARN, m->config->name, NULL, "the old key %s is kept, because the published key %s %s", j->old,
                 j->current, cfr_rotation_key_fate(m->r.key_state));
     else if (j->step != before)
-        cfr_log(CFR_LOG_INFO, m->config->name, NULL, "rotation %llu goes on: %s", (unsigned long long)j->rotation,
+        cfr_log(CFR_LOG_INFO, m->config->name, NULL, "rotation %llu continues: %s", (unsigned long long)j->rotation,
                 cfr_rotation_step_name(j->step));
     else if (j->aside_count > aside)
         cfr_log(

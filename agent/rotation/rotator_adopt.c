@@ -87,8 +87,7 @@ int cfr_rotator_look_for_key(struct cfr_rotator *m, struct cfr_err *err)
     /* 2. Find the key in it. Where there is none, a target has had none yet. */
     rc = recognize(m, err);
     if (rc == CFR_E_MISSING && target) {
-        cfr_log(CFR_LOG_INFO, m->config->name, NULL, "there is no key to adopt, so the first one is created: %s",
-                err->text);
+        cfr_log(CFR_LOG_INFO, m->config->name, NULL, "found no key to adopt, creating the first one: %s", err->text);
         *err = (struct cfr_err){0};
         rc = 0;
     }

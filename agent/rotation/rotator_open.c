@@ -72,9 +72,8 @@ void cfr_rotator_report_leftover(const struct cfr_rotator *m)
     cfr_rotator_leftover_keys(j, &keys);
     if (keys.len != 0)
         cfr_log(CFR_LOG_WARN, m->config->name, NULL,
-                "the keys of %.200s are not looked after any more: %.700s stay as they are until an operator removes "
-                "them",
-                j->subject, keys.p);
+                "the keys of %.200s are no longer rotated: %.700s remain until an operator deletes them", j->subject,
+                keys.p);
     cfr_str_free(&keys);
 }
 

@@ -25,7 +25,7 @@ int cfr_rotator_pass_on(const struct cfr_rotator *m, struct cfr_grant *out, stru
     int rc;
 
     if (m->provider->pass_on == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "`with` has %s, which is no key", m->provider->admin_has);
+        return cfr_err_set(err, CFR_E_CONFIG, "`with` has %s, which is not a key", m->provider->admin_has);
     rc = cfr_rotator_find_admin(m, &ask.admin, err);
     if (rc == 0)
         rc = m->provider->pass_on(m->provider_config, &ask, out, err);

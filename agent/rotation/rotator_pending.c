@@ -59,7 +59,7 @@ static int read_fields(const struct cfr_json *doc, struct cfr_grant *g, struct c
         struct cfr_view key = cfr_json_key(f);
 
         if (!cfr_json_string(f, &text) || key.n >= sizeof name)
-            return cfr_err_set(err, CFR_E_ANSWER, "a field is no text");
+            return cfr_err_set(err, CFR_E_ANSWER, "a field is not text");
         (void)snprintf(name, sizeof name, "%.*s", (int)key.n, key.p);
         rc = cfr_grant_set(g, name, text, err);
     }

@@ -65,13 +65,12 @@ static int check_account(struct cfr_rotator *m, const struct cfr_rotation_ask *a
     if (now.n == 0 || now.n >= sizeof j->account || cfr_view_is(now, j->account))
         return 0;
     if (j->account[0] != '\0')
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "`with` (%.63s) belongs to %.*s now, and the keys of %.200s were made by one of %s, where it cannot "
-            "look after them: set `with` back, or give this credential another name to begin with new "
-            "keys, and delete the old ones by hand: %.200s",
-            m->config->mint->with, (int)now.n, now.p, j->subject, j->account,
-            j->current[0] != '\0' ? j->current : "none is published");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "`with` (%.63s) now belongs to %.*s, but the keys of %.200s were created in %s, where it "
+                           "cannot manage them: set `with` back, or rename this credential to begin with new keys, and "
+                           "delete the old ones yourself: %.200s",
+                           m->config->mint->with, (int)now.n, now.p, j->subject, j->account,
+                           j->current[0] != '\0' ? j->current : "none is published");
     if (ask->op == CFR_ROTATION_CREATE) {
         copy_account(j->account, now);
         m->unsaved = true;

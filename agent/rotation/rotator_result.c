@@ -68,7 +68,7 @@ void cfr_rotator_lookup_failed(struct cfr_rotator *m, const struct cfr_err *err)
     bool news = cfr_log_once_is_news(&m->lookup_log, err);
 
     cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL,
-            "cannot look up the published key %s: %s [%s]; it is retried, and the key stays", m->r.journal.current,
+            "cannot look up the published key %s: %s [%s]; retrying, the key remains published", m->r.journal.current,
             err->text, cfr_err_name(err->code));
     cfr_rotation_lookup_failed(&m->r, cfr_rotator_now_s(m));
 }
@@ -87,10 +87,9 @@ static void report_aside(struct cfr_rotator *m, const struct cfr_rotation_journa
         if (there)
             continue;
         m->aside[0] = '\0';
-        cfr_log(CFR_LOG_INFO, m->config->name, NULL, "the key %s, which was put aside, is %s", id,
-                cfr_rotation_look_up(&m->call.answer.keys, id) == CFR_ROTATION_KEY_ACTIVE
-                    ? "active again: it is left alone"
-                    : "gone");
+        cfr_log(CFR_LOG_INFO, m->config->name, NULL, "the key %s, which was set aside, is %s", id,
+                cfr_rotation_look_up(&m->call.answer.keys, id) == CFR_ROTATION_KEY_ACTIVE ? "active again: ignoring it"
+                                                                                          : "gone");
     }
 }
 
@@ -100,12 +99,11 @@ static void warn_of_room(struct cfr_rotator *m)
     bool lacks = cfr_rotation_lacks_room(&m->r) && !cfr_rotator_has_found(m);
 
     if (lacks && !m->room_warned)
-        cfr_log(
-            CFR_LOG_WARN, m->config->name, NULL,
-            "%s has the key %s, which is not credfresh's: the cloud allows %u keys, and a rotation needs 2 of them for "
-            "a "
-            "while, so the next one will wait; delete that key, or take it over with `adopt` before the first rotation",
-            m->r.journal.subject, m->r.other, m->provider->most);
+        cfr_log(CFR_LOG_WARN, m->config->name, NULL,
+                "%s has the key %s, which is not credfresh's: the cloud allows %u keys, and a rotation needs 2 of them "
+                "for a while, so the next one will wait; delete that key, or let `adopt` take it over before the first "
+                "rotation",
+                m->r.journal.subject, m->r.other, m->provider->most);
     m->room_warned = lacks;
 }
 
@@ -202,8 +200,8 @@ static void on_deactivated(struct cfr_rotator *m, int64_t now_s)
 {
     if (m->r.journal.step == CFR_ROTATION_LOST)
         cfr_log(CFR_LOG_WARN, m->config->name, NULL,
-                "deactivated the key %s of %s and put it aside: it may be the one whose answer was lost, or another "
-                "user's, so it is never deleted; delete it, or activate it if it is in use",
+                "deactivated the key %s of %s and set it aside: it may be one whose answer was lost, or another "
+                "user's, so credfresh never deletes it; delete it, or activate it if it is in use",
                 m->call.id, m->r.journal.subject);
     m->unsaved = cfr_rotation_deactivated(&m->r, now_s) || m->unsaved;
 }
@@ -228,7 +226,7 @@ void cfr_rotator_former_failed(struct cfr_rotator *m, const struct cfr_err *err)
     const struct cfr_rotation_former *one = &m->r.journal.former[0];
     bool news = m->former[0] == '\0';
 
-    (void)snprintf(m->former, sizeof m->former, "the key %.130s of the former owner %.200s stays: %.200s", one->id,
+    (void)snprintf(m->former, sizeof m->former, "the key %.130s of the former owner %.200s remains: %.200s", one->id,
                    one->subject, err->text);
     cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL, "%s [%s]; delete it in the cloud", m->former,
             cfr_err_name(err->code));
@@ -265,7 +263,7 @@ static void on_aside_failed(struct cfr_rotator *m, const struct cfr_err *err, in
 {
     bool news = m->aside[0] == '\0';
 
-    (void)snprintf(m->aside, sizeof m->aside, "the key %.130s, which was put aside, stays: %.200s", m->call.id,
+    (void)snprintf(m->aside, sizeof m->aside, "the key %.130s, which was set aside, remains: %.200s", m->call.id,
                    err->text);
     cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL,
             "%s [%s]; it is tried again in an hour, unless it is deleted in the cloud", m->aside,

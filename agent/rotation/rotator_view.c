@@ -152,11 +152,11 @@ void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_st
     if (j->step == CFR_ROTATION_REST && m->aside[0] != '\0' && put_aside == 0 && !cfr_rotation_is_full(&m->r))
         (void)snprintf(m->words, sizeof m->words, "%.511s", m->aside);
     if (is_followed(m))
-        (void)snprintf(m->words, sizeof m->words, "another agent, which goes on with the rotation: %.255s",
+        (void)snprintf(m->words, sizeof m->words, "another agent, which continues the rotation: %.255s",
                        m->shared->holder[0] != '\0' ? m->shared->holder : "one without name");
     if (passed_on && j->step == CFR_ROTATION_REST)
         (void)snprintf(m->words, sizeof m->words,
-                       CFR_ROTATION_WAITS_OPERATOR "%.63s may not create keys of %.200s, so its own key is passed on",
+                       CFR_ROTATION_WAITS_OPERATOR "%.63s may not create keys of %.200s, so its own key is published",
                        m->config->mint->with, j->subject);
     if (cfr_rotator_is_refused(m))
         (void)snprintf(m->refused, sizeof m->refused, "the published key %s of %s %s%s%s%s", j->current, j->subject,

@@ -105,9 +105,8 @@ static int load(struct cfr_rotator *m, struct cfr_err *err)
     }
     return cfr_err_set(
         err, CFR_E_CONFIG,
-        "mint.state: state_dir has the journal %.63s+mint.json of a rotation by this agent alone, which a "
-        "shared one does not go on with; remove it once the keys that it names are deleted or adopted "
-        "(`adopt`), or remove `state`",
+        "mint.state: state_dir has the journal %.63s+mint.json of an unshared rotation, which a shared one does not "
+        "continue; remove it once its keys are deleted or adopted (`adopt`), or remove `state`",
         m->config->name);
 }
 
@@ -182,19 +181,19 @@ static int read_journal(struct cfr_rotator_shared *s, const struct cfr_k8s_share
         (s->begun || (m->config->mint->adopt == NULL && m->context.has_published(m->context.ctx))))
         return cfr_err_set(
             err, CFR_E_ANSWER,
-            "the Secret %s/%s is empty, though keys were rotated with it: without the journal nobody knows "
-            "which keys there are; restore it, or, to begin again, remove what is published and restart",
+            "the Secret %s/%s is empty, although keys were rotated with it: without the journal the existing keys are "
+            "unknown; restore it, or, to begin again, remove the published files and restart",
             s->namespace_name, s->name);
     rc = state->journal.len != 0 ? cfr_rotation_journal_read(cfr_secret_view(&state->journal), out, err) : 0;
     if (rc != 0)
         return cfr_err_prefix(err, "the journal in the Secret %s/%s cannot be used, and without it nothing is done",
                               s->namespace_name, s->name);
     if (out->rotation < s->rotation)
-        return cfr_err_set(
-            err, CFR_E_ANSWER,
-            "the journal in the Secret %s/%s is older than what was read before (rotation %llu, not %llu), "
-            "and the keys that it names may be deleted; restore a newer one, or, to go on with it, restart",
-            s->namespace_name, s->name, (unsigned long long)out->rotation, (unsigned long long)s->rotation);
+        return cfr_err_set(err, CFR_E_ANSWER,
+                           "the journal in the Secret %s/%s is older than the one read before (rotation %llu, not "
+                           "%llu), and its keys may be deleted; restore a newer one, or restart to continue with it",
+                           s->namespace_name, s->name, (unsigned long long)out->rotation,
+                           (unsigned long long)s->rotation);
     cfr_config_mint_subject(m->config->mint, subject);
     if (!s->owned || out->subject[0] == '\0' || strcmp(out->subject, subject) == 0)
         return 0;
@@ -221,8 +220,7 @@ static void lose(struct cfr_rotator_shared *s, const char *holder)
 
     if (s->holds && is_under_way(s))
         cfr_log(CFR_LOG_WARN, m->config->name, NULL,
-                "the agent %s has taken the rotation over: this one follows, and forgets what it was about to do",
-                holder);
+                "the agent %s has taken over the rotation: this agent follows, and drops its pending step", holder);
     s->holds = false;
     m->unsaved = false;
     m->retry_boot_ms = 0;
@@ -285,7 +283,7 @@ static void claim(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *sta
     struct cfr_now now = cfr_clock_now();
 
     cfr_log(CFR_LOG_WARN, m->config->name, NULL,
-            "the agent %s has been silent for %lld s in the middle of a rotation: this one goes on with it",
+            "the agent %s has been silent for %lld s during a rotation: this agent takes over",
             s->holder[0] != '\0' ? s->holder : "without name", (long long)((now.boot_ms - s->changed_boot_ms) / 1000));
     read_pending(s, "pending", &state->pending, &m->pending);
     cfr_rotator_check_subject(m);
@@ -370,7 +368,8 @@ void cfr_rotator_shared_unread(struct cfr_rotator_shared *s, const struct cfr_er
     s->claiming = false;
     s->look_boot_ms = cfr_clock_now().boot_ms + cfr_backoff_failed(&s->backoff, &cause, cfr_clock_chance());
     cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL,
-            "the shared rotation waits: %s [%s]; what is published stays", err->text, cfr_err_name(err->code));
+            "the shared rotation pauses: %s [%s]; the last good credentials remain", err->text,
+            cfr_err_name(err->code));
     if (s->known && !certain && !m->saving)
         return;
     if (!s->known || certain)

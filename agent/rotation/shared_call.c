@@ -42,8 +42,7 @@ static int find_namespace(struct cfr_rotator_shared *s, struct cfr_err *err)
     if (name == NULL)
         name = cfr_kube_namespace(s->m->context.kube, &where, err);
     if (name == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "mint.state: no namespace is named, and there is no other to take; write `namespace`");
+        return cfr_err_set(err, CFR_E_CONFIG, "mint.state: the namespace is unknown; write `namespace`");
     (void)snprintf(s->namespace_name, sizeof s->namespace_name, "%s", name);
     return 0;
 }

@@ -40,7 +40,7 @@ static int configure(struct cfr_trial *t, const struct cfr_rotation_trial *what,
 
     t->provider = cfr_sts_find(cfr_view_of(what->provider));
     if (t->provider == NULL)
-        return cfr_err_set(err, CFR_E_INTERNAL, "there is no exchange with %s", what->provider);
+        return cfr_err_set(err, CFR_E_INTERNAL, "no exchange with %s", what->provider);
     rc = cfr_sts_config_new(t->provider, NULL, &t->config, err);
     for (size_t i = 0; rc == 0 && i < what->setting_count; i++)
         rc = cfr_sts_config_set(t->provider, t->config, what->settings[i].key, what->settings[i].value, err);

@@ -426,7 +426,7 @@ int cfr_source_exchange_check_life(int64_t life_ms, struct cfr_err *err)
 
     if (life_ms > 0)
         return 0;
-    return cfr_err_set(err, CFR_E_ANSWER, "the answer's credential expired %s ago: look at this machine's clock",
+    return cfr_err_set(err, CFR_E_ANSWER, "the answer's credential expired %s ago: check this machine's clock",
                        cfr_time_words(-life_ms, words));
 }
 

@@ -37,7 +37,7 @@ static int refuse(const struct cfr_source_env *env, const struct cfr_config_cred
     (void)c;
     (void)m;
     (void)out;
-    return cfr_err_set(err, CFR_E_CONFIG, "a key that is minted is published by a running agent alone");
+    return cfr_err_set(err, CFR_E_CONFIG, "only a running agent publishes a rotated key");
 }
 
 const struct cfr_source_ops cfr_source_rotated_key = {

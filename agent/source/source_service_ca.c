@@ -62,7 +62,7 @@ static int issue(const struct cfr_source_env *env, const struct cfr_config_crede
 
     (void)m;
     if (!env->in_agent)
-        return cfr_err_set(err, CFR_E_CONFIG, "what the service CA issues is published by a running agent alone");
+        return cfr_err_set(err, CFR_E_CONFIG, "only a running agent publishes what the service CA issues");
     rc = cfr_service_ca_grant(env->service_ca, cfr_service_ca_issued(c), env->now, out, err);
     return rc == CFR_SERVICE_CA_LATER ? CFR_SOURCE_LATER : rc;
 }

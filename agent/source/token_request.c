@@ -63,7 +63,7 @@ static int resolve_namespace(struct cfr_source_token_request *a, struct cfr_kube
     if (name == NULL)
         name = cfr_kube_namespace(kube, &where, &why);
     if (name == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "the token request names no namespace, and there is no other to take%s%s",
+        return cfr_err_set(err, CFR_E_CONFIG, "the token request has no namespace%s%s",
                            why.text[0] != '\0' ? ": " : "; write `namespace`", why.text);
     (void)snprintf(a->namespace_name, sizeof a->namespace_name, "%s", name);
     return 0;

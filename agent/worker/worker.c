@@ -19,8 +19,7 @@ static void read_record(struct cfr_worker *w)
     int rc = cfr_publish_record_load(w->host->state_fd, w->config->name, &w->record, &err);
 
     if (rc != 0 && rc != CFR_E_MISSING)
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                "what an earlier run wrote down is of no use: %s", err.text);
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "ignoring the saved state: %s", err.text);
 }
 
 /* For what CONFIG and its HOOKS may put there. */
@@ -148,8 +147,7 @@ static bool adopt(struct cfr_worker *w, struct cfr_now now)
     if (w->record.generation == 0 || w->config->publish.count == 0)
         return false;
     if (wanted && cfr_publisher_verify(w->targets, &w->record, &err) != 0) {
-        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "what was published is not there any more: %s",
-                err.text);
+        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "published files are missing: %s", err.text);
         return false;
     }
     fresh = wanted && adopt_life(w, now, life);
@@ -210,11 +208,9 @@ static void watch(struct cfr_worker *w)
     if (w->watched == NULL && w->host->watch != NULL)
         w->unwatched = cfr_source_inputs_watch(w->config, NULL, w->host->watch, &w->source_watcher, &err) != 0;
     if (err.code != 0)
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead",
-                err.text);
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; polling once a minute", err.text);
     if (w->host->watch != NULL && cfr_publish_watch(w->config, w->host->watch, &w->target_watcher, &err) != 0)
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead",
-                err.text);
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; polling once a minute", err.text);
 }
 
 void cfr_worker_watch(struct cfr_worker *w)
@@ -326,7 +322,7 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
         cfr_hook_close(w->hooks);
         w->hooks = hooks;
         if (cfr_worker_ack_open(w, cfr_worker_on_acknowledged, err) != 0)
-            cfr_log(CFR_LOG_ERROR, config->name, cfr_worker_state_name(w), "no acknowledgement is taken: %s",
+            cfr_log(CFR_LOG_ERROR, config->name, cfr_worker_state_name(w), "cannot read acknowledgements: %s",
                     err->text);
         restore_hooks(w, cfr_clock_now());
         cfr_worker_ack_watch(w);

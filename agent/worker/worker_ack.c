@@ -146,8 +146,7 @@ void cfr_worker_ack_watch(struct cfr_worker *w)
         cfr_route_find(path, false, false, &route);
         if (route.storage != CFR_ROUTE_REMOTE && !route.blocked &&
             cfr_watch_add(w->host->watch, path, &w->ack->watcher, &err) != 0)
-            cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                    "%s; it is looked at once a minute instead", err.text);
+            cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; polling once a minute", err.text);
     }
 }
 
@@ -276,8 +275,9 @@ bool cfr_worker_ack_step(struct cfr_worker *w, struct cfr_now now)
         if (c->generation != 0)
             (void)snprintf(has, sizeof has, "it has generation %" PRIu64 " in use", c->generation);
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                "the consumer of %s stays behind: generation %" PRIu64 " was published %s ago, and %s", name_of(w, i),
-                w->ack->core.generation, cfr_time_words(now.boot_ms - w->ack->core.published_boot_ms, words), has);
+                "the consumer of %s does not acknowledge generation %" PRIu64 " was published %s ago, and %s",
+                name_of(w, i), w->ack->core.generation,
+                cfr_time_words(now.boot_ms - w->ack->core.published_boot_ms, words), has);
     }
     return news;
 }
@@ -310,10 +310,11 @@ void cfr_worker_ack_retired(const struct cfr_worker *w)
 {
     for (size_t i = 0; w->ack != NULL && i < w->ack->core.count; i++) {
         if (w->ack->core.consumers[i].wait && !cfr_hook_ack_is_current(&w->ack->core, i))
-            cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                    "the previous generation is gone, though the consumer of %s has not acknowledged "
-                    "generation %" PRIu64 " within its limit",
-                    name_of(w, i), w->ack->core.generation);
+            cfr_log(
+                CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+                "removed the previous generation, although the consumer of %s has not acknowledged generation %" PRIu64
+                " within its limit",
+                name_of(w, i), w->ack->core.generation);
     }
 }
 

@@ -68,7 +68,7 @@ void cfr_worker_forget_admin(struct cfr_worker *w, int rc)
     if (rc != CFR_E_MISSING || !w->config->admin || w->config->secret == NULL || w->kept == NULL)
         return;
     cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-            "the Secret is gone, so its keys are forgotten: no rotation begins or goes on until it is back");
+            "the Secret was removed, so its keys were wiped: rotations pause until it exists again");
     cfr_worker_drop_kept(w);
 }
 
@@ -194,7 +194,7 @@ void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out)
         return;
     }
     if (w->rotator != NULL) {
-        out->why = "it is a key that is minted, and kept in the published files alone";
+        out->why = "a rotated key is kept only in the published files";
         out->retry_after_s = EVENT_S;
         return;
     }

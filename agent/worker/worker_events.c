@@ -16,8 +16,8 @@
 #define UNREADABLE_LOOK_MS INT64_C(200)
 
 #define PASSES_ADMIN_ON                                                                                                \
-    "passes the key of `mint.with` on, which may not create one: there is nothing to rotate yet; allow it to create "  \
-    "keys"
+    "publishes the key of `mint.with`, which may not create keys, so there is nothing to rotate"                       \
+    "; allow it to create keys"
 
 #define STORM        16   /* turns that leave memory worth giving back */
 #define BUSY_LOOK_MS 1000 /* when other work at the targets is under way */
@@ -169,7 +169,7 @@ static void read_source(struct cfr_worker *w)
     cfr_worker_read(w, &r);
     cfr_worker_forget_admin(w, r.rc);
     if (comes_soon(w, &r)) {
-        cfr_log(CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "%s; it is looked at again soon", r.err.text);
+        cfr_log(CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "%s; checking again soon", r.err.text);
     } else if (settled && r.rc != 0) {
         /* Reported now, not when the refresh that needs it is due. */
         cfr_worker_note_error(w, &r.err, w->life.state,
@@ -300,7 +300,7 @@ static void check_targets(struct cfr_worker *w)
                  : cfr_publisher_verify_left(w->targets, &w->record, &err)) == 0)
         return;
     cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-            "what was published is gone, so it is published again%s: %s", settled ? "" : " once it can be renewed",
+            "published files changed or are missing, publishing again%s: %s", settled ? "" : " once it can be renewed",
             err.text);
     w->known = false;
     w->lost = true;
@@ -369,7 +369,7 @@ static bool begin_work(struct cfr_worker *w, unsigned work)
         return false;
     rc = cfr_publisher_start(w->targets, work, NULL, &w->record, &err);
     if (rc < 0)
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot look after what is published: %s",
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot check the published files: %s",
                 err.text);
     if (rc == 0)
         follow_targets(w);

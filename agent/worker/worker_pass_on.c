@@ -46,7 +46,7 @@ static void report(struct cfr_worker *w, const struct cfr_err *err)
 
     cfr_config_mint_subject(w->config->mint, subject);
     cfr_log(w->pass_on_logged ? CFR_LOG_DEBUG : CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-            "%s may not create keys of %s: its own key is passed on until it may; consumers have the rights of %s (%s)",
+            "%s may not create keys of %s: publishing its own key until it may; consumers have the rights of %s (%s)",
             w->config->mint->with, subject, w->config->mint->with, err->text);
     w->pass_on_logged = true;
 }

@@ -48,7 +48,7 @@ static int check_life(const struct cfr_worker *w, int64_t life_ms, struct cfr_no
         return 0;
     if (life_ms != INT64_MAX && life_ms < left_ms - LESS_LIFE_MS)
         return cfr_err_set(err, CFR_E_WORSE,
-                           "the answer lives %s, less than the %s that are left of what is published: not published",
+                           "not published: valid for %s, but the published credential is valid for another %s",
                            cfr_time_words(life_ms, has), cfr_time_words(left_ms, had));
     return 0;
 }
@@ -329,8 +329,8 @@ static bool is_better_token(const struct cfr_worker *w, const struct cfr_worker_
 static void report_token(struct cfr_worker *w, const struct cfr_err *err)
 {
     if (cfr_log_once_is_news(&w->token_error, err))
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot publish the new token alone: %s",
-                err->text);
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+                "cannot publish the new token without new keys: %s", err->text);
 }
 
 void cfr_worker_publish_token(struct cfr_worker *w)

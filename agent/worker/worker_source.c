@@ -43,8 +43,7 @@ static bool follow_mounted(struct cfr_worker *w, const struct cfr_source_inputs 
     cfr_watch_remove(w->host->watch, &w->source_watcher);
     w->unwatched = cfr_source_inputs_watch(w->config, m, w->host->watch, &w->source_watcher, &err) != 0;
     if (w->unwatched)
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead",
-                err.text);
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; polling once a minute", err.text);
     return true;
 }
 

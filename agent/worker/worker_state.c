@@ -120,8 +120,8 @@ void cfr_worker_save(struct cfr_worker *w)
     w->record.digest = w->config->digest;
     if (cfr_worker_write_record(w, &err) < 0 && cfr_log_once_is_news(&w->save_error, &err))
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                "cannot write down what was published, so a restart will exchange again: %s: %s",
-                w->host->config->state_dir, err.text);
+                "cannot save the state, so a restart will exchange again: %s: %s", w->host->config->state_dir,
+                err.text);
 }
 
 struct cfr_log_fields cfr_worker_log_fields(const struct cfr_worker *w, int code)
@@ -202,7 +202,7 @@ void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, enum
     struct cfr_err why = *err;
     char words[CFR_TIME_WORDS_MAX];
     struct cfr_log_fields fields;
-    const char *when = retry_ms == INT64_MAX ? "when what was read changes" : cfr_time_words(retry_ms, words);
+    const char *when = retry_ms == INT64_MAX ? "when the source changes" : cfr_time_words(retry_ms, words);
 
     cfr_unit_advise(&why);
     cfr_trouble_failed(&w->trouble, cfr_clock_now().boot_ms);
@@ -214,7 +214,8 @@ void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, enum
                                                                : CFR_LOG_ERROR,
                  w->config->name, cfr_lifecycle_state_name(state), "%s [%s, %s]; next try %s%s%s", why.text,
                  cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)),
-                 retry_ms == INT64_MAX ? "" : "in ", when, w->life.published ? "; what is published stays" : "");
+                 retry_ms == INT64_MAX ? "" : "in ", when,
+                 w->life.published ? "; the last good credentials remain" : "");
     free(w->error);
     w->error = strdup(why.text);
     w->error_code = err->code;

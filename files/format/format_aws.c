@@ -25,7 +25,7 @@ static const char *ini_objection(struct cfr_view value, bool blanks)
     if (trimmed.n != value.n || (!blanks && memchr(value.p, ' ', value.n) != NULL))
         return "has a blank";
     if (first == '#' || first == ';' || cfr_view_find(value, " #") >= 0 || cfr_view_find(value, " ;") >= 0)
-        return "has what some SDKs take for a comment";
+        return "has what some SDKs read as a comment";
     if ((first == '"' || first == '\'') && last == first)
         return "is in quotes, which some SDKs drop";
     return NULL;

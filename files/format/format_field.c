@@ -204,7 +204,7 @@ static void write_value(struct cfr_writer *p, const struct cfr_format_input *in,
                             (int)name.n, name.p);
     else if (in->values == CFR_FORMAT_VALUES_JSON && !is_unicode(value))
         p->rc =
-            cfr_err_set(p->err, CFR_E_ANSWER, "the value of %.*s is no text (UTF-8), so it cannot be written as JSON",
+            cfr_err_set(p->err, CFR_E_ANSWER, "the value of %.*s is not text (UTF-8), so it cannot be written as JSON",
                         (int)name.n, name.p);
     else if (in->values == CFR_FORMAT_VALUES_JSON)
         write_escaped(p, value);

@@ -34,7 +34,7 @@ static void yaml_string(struct cfr_writer *p, const char *key, struct cfr_view v
 
         if (n == 0) {
             p->rc =
-                cfr_err_set(p->err, code, "the value of %s is no text (UTF-8), so it cannot be written as YAML", key);
+                cfr_err_set(p->err, code, "the value of %s is not text (UTF-8), so it cannot be written as YAML", key);
             return;
         }
         c = read_character(&value, n);
@@ -168,7 +168,7 @@ static void conf_line(struct cfr_writer *p, const char *key, struct cfr_view val
 
         if (n == 0 || (unsigned char)rest.p[0] < 0x20 || rest.p[0] == 0x7f) {
             p->rc = cfr_err_set(p->err, code,
-                                "the value of %s has a control character or is no text (UTF-8), so it cannot be "
+                                "the value of %s has a control character or is not text (UTF-8), so it cannot be "
                                 "written as clouds-conf",
                                 key);
             return;

@@ -74,7 +74,7 @@ static void say(struct credfresh_tls *tls, const struct credfresh_tls_status *st
     (void)tls;
     (void)context;
     if (status->code != 0)
-        (void)fprintf(stderr, "tls_server: the certificate stays as it is: %s\n", status->text);
+        (void)fprintf(stderr, "tls_server: keeping the certificate: %s\n", status->text);
 }
 
 static void run(struct credfresh_tls *tls)

@@ -95,7 +95,7 @@ static bool allowed(const struct cfr_httpd_request *req, const char *methods, st
 
     if (ok)
         return true;
-    (void)snprintf(text, sizeof text, "this address takes %s only", methods);
+    (void)snprintf(text, sizeof text, "only %s is allowed here", methods);
     cfr_api_routes_error(405, "method", text, out);
     out->allow = methods;
     return false;
@@ -296,7 +296,7 @@ static bool good_reason(struct cfr_view body, struct cfr_view text)
 /* Why the body is refused, or NULL; REASON is then set, empty without one. */
 static const char *read_reason(struct cfr_view body, char reason[CFR_API_ROUTES_REASON_MAX + 1])
 {
-    static const char wanted[] = "the body must be empty, or a JSON object with \"reason\" alone: {\"reason\":\"...\"}";
+    static const char wanted[] = "the body must be empty, or a JSON object with only \"reason\": {\"reason\":\"...\"}";
     struct cfr_json *doc = NULL;
     const char *why = NULL;
     struct cfr_view text = {0};
@@ -376,7 +376,7 @@ void cfr_api_routes_control(const struct cfr_httpd_request *req, const struct cf
         if (allowed(req, "GET, HEAD", out))
             control_page(out);
     } else if (req->query.n != 0) {
-        cfr_api_routes_error(400, "bad-request", "this address takes no query; leave out what follows the `?`", out);
+        cfr_api_routes_error(400, "bad-request", "no query is allowed here; remove everything from the `?` on", out);
     } else if (cfr_view_is(req->path, "/v1/credentials")) {
         if (allowed(req, "GET, HEAD", out))
             show(status, NULL, out);

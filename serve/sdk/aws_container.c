@@ -36,7 +36,7 @@ static bool authorized(const struct cfr_sdk_aws_container *c, const struct cfr_s
         return false;
     }
     if (!cfr_sdk_endpoint_same_secret(cfr_view_trim(shown), wanted)) {
-        cfr_sdk_aws_error(out, 403, "AccessDenied", "the Authorization header is not what this address wants");
+        cfr_sdk_aws_error(out, 403, "AccessDenied", "the Authorization header is wrong for this path");
         out->refused = "its Authorization header is wrong";
         return false;
     }
@@ -84,8 +84,7 @@ static int check(const void *node, struct cfr_err *err)
             "/aws/registry");
     if (strstr(path, "//") != NULL || strstr(path, "/./") != NULL || strstr(path, "/../") != NULL ||
         (n >= 2 && strcmp(path + n - 2, "/.") == 0) || (n >= 3 && strcmp(path + n - 3, "/..") == 0))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "path: has an empty, . or .. part, which clients take out; write it without");
+        return cfr_err_set(err, CFR_E_CONFIG, "path: has an empty, . or .. part, which clients remove; remove it");
     return 0;
 }
 

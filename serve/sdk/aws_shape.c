@@ -35,7 +35,7 @@ bool cfr_sdk_aws_reads(const struct cfr_sdk_endpoint_request *r, struct cfr_sdk_
 {
     if (cfr_view_is(r->method, "GET") || cfr_view_is(r->method, "HEAD"))
         return true;
-    cfr_sdk_aws_error(out, 405, "MethodNotAllowed", "this address takes GET, HEAD only");
+    cfr_sdk_aws_error(out, 405, "MethodNotAllowed", "only GET, HEAD is allowed here");
     cfr_sdk_endpoint_header(out, "Allow", cfr_view_of("GET, HEAD"));
     return false;
 }

@@ -99,7 +99,7 @@ static bool welcome(struct ask *a)
     struct cfr_view method = a->request->method;
 
     if (cfr_sdk_endpoint_proxied(a->request)) {
-        turn_away(a, 403, "forbidden", "requests that a proxy has passed on are not answered");
+        turn_away(a, 403, "forbidden", "requests through a proxy are refused");
         return false;
     }
     if (!cfr_view_is(method, "GET") && !cfr_view_is(method, "HEAD")) {
@@ -149,7 +149,7 @@ static bool read_query(struct ask *a)
     if (cfr_sdk_endpoint_parameter(a->request->query, "resource", a->resource, sizeof a->resource) < 0)
         return bad_parameter(a, "resource");
     if (a->resource[0] == '\0') {
-        turn_away(a, 400, "invalid_request", "the parameter resource is missing: what is the token to be for?");
+        turn_away(a, 400, "invalid_request", "the parameter resource is missing");
         return false;
     }
     for (enum selector kind = 0; kind < SELECTORS; kind++) {

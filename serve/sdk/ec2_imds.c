@@ -247,7 +247,7 @@ static void begin_session(const struct ask *a, struct cfr_sdk_endpoint_answer *o
     int64_t ttl_s;
 
     if (!cfr_view_is(a->request->method, "PUT")) {
-        cfr_sdk_aws_error(out, 405, "MethodNotAllowed", "this address takes PUT only");
+        cfr_sdk_aws_error(out, 405, "MethodNotAllowed", "only PUT is allowed here");
         cfr_sdk_endpoint_header(out, "Allow", cfr_view_of("PUT"));
         return;
     }

@@ -127,8 +127,8 @@ const char *cfr_sdk_endpoint_why(const struct cfr_offer *o, char text[CFR_SDK_EN
     (void)snprintf(text, CFR_SDK_ENDPOINT_WHY_MAX, "%s%s%s%s", o->credential != NULL ? "credential " : "",
                    o->credential != NULL ? o->credential : "", o->credential != NULL ? ": " : "",
                    o->why != NULL     ? o->why
-                   : o->grant != NULL ? "what there was has expired, and there is nothing newer yet"
-                                      : "there is none yet");
+                   : o->grant != NULL ? "the last one has expired, and there is no newer one yet"
+                                      : "none has been granted yet");
     return text;
 }
 

@@ -21,30 +21,29 @@ struct rival {
 };
 
 static const struct rival rivals[] = {
-    {AWS_ANY, "AWS_ACCESS_KEY_ID", NULL, "every AWS SDK takes keys in the environment first"},
+    {AWS_ANY, "AWS_ACCESS_KEY_ID", NULL, "every AWS SDK prefers keys in the environment"},
     {AWS_SERVED, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", NULL,
-     "AWS SDKs take it before AWS_CONTAINER_CREDENTIALS_FULL_URI"},
+     "AWS SDKs prefer it to AWS_CONTAINER_CREDENTIALS_FULL_URI"},
     {BIT(AWS_IMDS), "AWS_CONTAINER_CREDENTIALS_FULL_URI", NULL,
      "AWS SDKs ask the container endpoint before EC2's metadata"},
     {BIT(AWS_CONTAINER), "AWS_CONTAINER_AUTHORIZATION_TOKEN", NULL,
      "the SDK for Java sends it instead of the content of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"},
     {AWS_ANY, "AWS_WEB_IDENTITY_TOKEN_FILE", NULL,
      "AWS SDKs assume AWS_ROLE_ARN with the token in it before they look at files and endpoints"},
-    {AWS_SERVED, "AWS_PROFILE", NULL, "AWS SDKs then take this profile of a file and ask no endpoint"},
-    {AWS_SERVED, "AWS_DEFAULT_PROFILE", NULL, "some AWS SDKs then take this profile of a file and ask no endpoint"},
-    {AWS_SERVED, "AWS_SHARED_CREDENTIALS_FILE", NULL,
-     "AWS SDKs take a default profile in it before they ask an endpoint"},
-    {AWS_SERVED, "AWS_CONFIG_FILE", NULL, "AWS SDKs take a default profile in it before they ask an endpoint"},
+    {AWS_SERVED, "AWS_PROFILE", NULL, "AWS SDKs then use this profile of a file and no endpoint"},
+    {AWS_SERVED, "AWS_DEFAULT_PROFILE", NULL, "some AWS SDKs then use this profile of a file and no endpoint"},
+    {AWS_SERVED, "AWS_SHARED_CREDENTIALS_FILE", NULL, "AWS SDKs prefer a default profile in it to an endpoint"},
+    {AWS_SERVED, "AWS_CONFIG_FILE", NULL, "AWS SDKs prefer a default profile in it to an endpoint"},
     {BIT(AWS_IMDS), "AWS_EC2_METADATA_DISABLED", "true", "AWS SDKs then do not ask EC2's metadata"},
     {BIT(GCP_METADATA), "GOOGLE_APPLICATION_CREDENTIALS", NULL,
-     "Google's client libraries take this file before they ask the metadata server"},
+     "Google's client libraries prefer this file to the metadata server"},
     {BIT(GCP_METADATA), "NO_GCE_CHECK", "true", "Google's client libraries then do not look for the metadata server"},
     {BIT(GCP_METADATA), "GCE_METADATA_MTLS_MODE", "strict",
      "Google's client library for Python then refuses a metadata server of another address"},
-    {GCP_ANY, "CLOUDSDK_AUTH_ACCESS_TOKEN", NULL, "gcloud takes this token first"},
-    {GCP_ANY, "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE", NULL, "gcloud takes the token in this file first"},
+    {GCP_ANY, "CLOUDSDK_AUTH_ACCESS_TOKEN", NULL, "gcloud prefers this token"},
+    {GCP_ANY, "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE", NULL, "gcloud prefers the token in this file"},
     {BIT(GCP_METADATA), "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE", NULL,
-     "gcloud takes this file before it asks the metadata server"},
+     "gcloud prefers this file to the metadata server"},
     {AZURE_SERVED, "AZURE_FEDERATED_TOKEN_FILE", NULL,
      "DefaultAzureCredential, and the managed identity of the SDKs for JavaScript and Java, trade the token in it "
      "instead of asking an endpoint"},
@@ -62,7 +61,7 @@ static const struct rival rivals[] = {
     {BIT(OPENSTACK_FILE), "OS_TOKEN", NULL, "OpenStack clients mix it into what the file says"},
     {BIT(OPENSTACK_FILE), "OS_APPLICATION_CREDENTIAL_ID", NULL, "OpenStack clients mix it into what the file says"},
     {BIT(OPENSTACK_FILE), "OS_CLIENT_SECURE_FILE", NULL, "OpenStack clients lay this file over the other"},
-    {BIT(DOCKER_FILE), "DOCKER_AUTH_CONFIG", NULL, "newer docker clients take the logins in it first"},
+    {BIT(DOCKER_FILE), "DOCKER_AUTH_CONFIG", NULL, "newer docker clients prefer the logins in it"},
 };
 
 /* A file that SDKs look into first; below the directory in BASE, or below $HOME/HOME. */
@@ -73,11 +72,10 @@ static const struct {
     const char *name;
     const char *why;
 } files[] = {
-    {AWS_SERVED, NULL, ".aws", "credentials", "AWS SDKs take a default profile in it before they ask an endpoint"},
-    {AWS_SERVED, NULL, ".aws", "config",
-     "AWS SDKs take a default profile with credentials in it before they ask an endpoint"},
+    {AWS_SERVED, NULL, ".aws", "credentials", "AWS SDKs prefer a default profile in it to an endpoint"},
+    {AWS_SERVED, NULL, ".aws", "config", "AWS SDKs prefer a default profile with credentials in it to an endpoint"},
     {BIT(GCP_METADATA), "CLOUDSDK_CONFIG", ".config/gcloud", "application_default_credentials.json",
-     "Google's client libraries take it before they ask the metadata server"},
+     "Google's client libraries prefer it to the metadata server"},
 };
 
 static unsigned ways_of(const struct cfr_sdk_env *e)

@@ -42,8 +42,7 @@ static int check_names(const struct cfr_list *accounts, struct cfr_err *err)
             if (i != 0 && strcmp(name, "default") == 0)
                 return cfr_err_set(
                     err, CFR_E_CONFIG,
-                    "accounts: the alias default is the first account's, on line %d; take it out on line "
-                    "%d",
+                    "accounts: the alias default belongs to the first account, on line %d; remove it on line %d",
                     all[0].node.line, all[i].node.line);
             for (size_t k = 0; k < i; k++) {
                 if (has_name(&all[k], name))
@@ -64,7 +63,7 @@ static int check(const void *node, struct cfr_err *err)
     if (rc == 0)
         rc = check_digits("instance_id", g->instance_id, err);
     if (rc == 0 && g->cluster_location != NULL && g->cluster_name == NULL)
-        rc = cfr_err_set(err, CFR_E_CONFIG, "cluster_location: is that of a cluster; add `cluster_name`");
+        rc = cfr_err_set(err, CFR_E_CONFIG, "cluster_location: has no effect without `cluster_name`; add it");
     return rc != 0 ? rc : check_names(&g->accounts, err);
 }
 
@@ -88,8 +87,7 @@ static int check_account(const void *node, struct cfr_err *err)
 
         for (size_t k = 0; k < i; k++) {
             if (all[i].audience != NULL && all[k].audience != NULL && strcmp(all[i].audience, all[k].audience) == 0)
-                return cfr_err_set(err, CFR_E_CONFIG,
-                                   "identities: %.100s is there twice, on lines %d and %d; leave one out",
+                return cfr_err_set(err, CFR_E_CONFIG, "identities: %.100s occurs twice, on lines %d and %d; remove one",
                                    all[i].audience, all[k].node.line, all[i].node.line);
         }
     }

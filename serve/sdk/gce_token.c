@@ -176,7 +176,7 @@ void cfr_sdk_gce_token_access(struct cfr_sdk_gce_ask *a, size_t account)
     int64_t life_s;
 
     if (cfr_sdk_endpoint_parameter(a->request->query, "scopes", scopes, sizeof scopes) < 0) {
-        bad_request(a, "the parameter \"scopes\" is there twice, is malformed, or is too long");
+        bad_request(a, "the parameter \"scopes\" occurs twice, is malformed, or is too long");
         return;
     }
     entry = pick(a, account, cfr_view_of(scopes));
@@ -248,7 +248,7 @@ void cfr_sdk_gce_token_identity(struct cfr_sdk_gce_ask *a, size_t account)
     int found = cfr_sdk_endpoint_parameter(a->request->query, "audience", audience, sizeof audience);
 
     if (found < 0) {
-        bad_request(a, "the parameter \"audience\" is there twice, is malformed, or is too long");
+        bad_request(a, "the parameter \"audience\" occurs twice, is malformed, or is too long");
         return;
     }
     if (found == 0 || audience[0] == '\0') {

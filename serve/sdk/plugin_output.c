@@ -49,7 +49,7 @@ int cfr_sdk_plugin_read(struct cfr_view answer, struct cfr_grant *out, struct cf
 
         (void)snprintf(name, sizeof name, "%.*s", (int)cfr_json_key(f).n, cfr_json_key(f).p);
         if (!cfr_json_string(f, &value))
-            rc = cfr_err_set(err, CFR_E_ANSWER, "the agent's answer has a field that is no text");
+            rc = cfr_err_set(err, CFR_E_ANSWER, "the agent's answer has a field that is not text");
         else
             rc = cfr_grant_set(out, name, value, err);
     }
@@ -117,7 +117,7 @@ static int report_fields(const struct cfr_grant *g, const char *field, struct cf
     for (size_t i = 0; i < g->field_count; i++)
         cfr_str_addf(&names, "%s%s", i != 0 ? ", " : "", g->fields[i].name);
     rc = cfr_err_set(err, CFR_E_CONFIG, "%s%.80s; this credential has: %s%s",
-                     field != NULL ? "there is no field " : "there is no token of the kind that is wanted here",
+                     field != NULL ? "there is no field " : "there is no token of the requested kind",
                      field != NULL ? field : "", names.p != NULL ? names.p : "nothing", names.failed ? " ..." : "");
     cfr_str_free(&names);
     return rc;

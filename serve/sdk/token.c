@@ -168,8 +168,8 @@ bool cfr_sdk_token(const struct cfr_sdk_endpoint_request *r, const struct cfr_sd
         return false;
     name = (struct cfr_view){r->path.p + sizeof PREFIX - 1, r->path.n - (sizeof PREFIX - 1)};
     if (cfr_sdk_endpoint_proxied(r)) {
-        refuse(out, 403, "forbidden", "requests that a proxy has passed on are not answered");
-        out->refused = "a request that a proxy has passed on";
+        refuse(out, 403, "forbidden", "requests through a proxy are refused");
+        out->refused = "a request through a proxy";
     } else if (!cfr_view_is(r->method, "GET") && !cfr_view_is(r->method, "HEAD")) {
         refuse(out, 405, "method", "only GET is answered here");
         cfr_sdk_endpoint_header(out, "Allow", cfr_view_of("GET, HEAD"));

@@ -242,7 +242,7 @@ static int copy_key(const struct cfr_aws_answer *a, enum cfr_aws_answer_field fi
 static int copy_expiry(const struct cfr_aws_answer *a, struct cfr_grant *g, struct cfr_err *err)
 {
     if (a->expires_s == 0)
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer's Expiration is missing or is no time");
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's Expiration is missing or not a time");
     if (a->expires_s < EARLIEST_S)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer's Expiration lies in a year before 2010");
     g->expires_s = a->expires_s;

@@ -573,8 +573,7 @@ static int check_mfa(const struct cfr_aws *c, struct cfr_err *err)
                            serial ? "token_code_command" : "serial_number");
     if (program && c->token_code_command.items[0][0] != '/')
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "token_code_command: %.64s is no absolute path; there is no shell and no PATH, write one "
-                           "that begins with /",
+                           "token_code_command: %.64s must be an absolute path, because there is no shell and no PATH",
                            c->token_code_command.items[0]);
     return cfr_aws_params_check_serial_number("serial_number", c->serial_number, err);
 }

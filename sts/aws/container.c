@@ -133,7 +133,7 @@ static int check(const void *config, const char *(*env)(const char *), struct cf
     cfr_str_free(&url);
     if (rc == 0 && ecr.region != NULL && !cfr_wire_aws_region_ok(cfr_view_of(ecr.region)))
         rc = cfr_err_set(err, CFR_E_CONFIG,
-                         "region: AWS_REGION (or AWS_DEFAULT_REGION) is no region, such as eu-west-1; set `region`");
+                         "region: AWS_REGION (or AWS_DEFAULT_REGION) is not a region such as eu-west-1; set `region`");
     if (rc == 0 && c->verify)
         rc = find_sts(c, env, &sts, err);
     if (rc != 0 || c->ecr == NULL)

@@ -32,7 +32,7 @@ static const struct cfr_error_table_row rows[] = {
      "the node may "
      "not call eks-auth:AssumeRoleForPodIdentity"},
     {NULL, "Access Denied", 403, CFR_E_DENIED,
-     "the Pod Identity agent refuses the request's Host or token; check `endpoint`, which must name one of its own "
+     "the Pod Identity agent refuses the request's Host or token; check `endpoint`, which must be one of the agent's "
      "addresses"},
     {NULL, "InvalidParameter", 0, CFR_E_REJECTED, HINT_TOKEN},
     {NULL, "InvalidRequest", 0, CFR_E_REJECTED, "correct what the message names"},
@@ -109,7 +109,7 @@ static int copy_expiry(const struct cfr_json *doc, struct cfr_grant *g, struct c
     int64_t at = 0;
 
     if (!cfr_json_string(cfr_json_get(doc, "Expiration"), &text) || !cfr_time_parse(text, &at))
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer's Expiration is missing or is no time");
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's Expiration is missing or not a time");
     if (at < EARLIEST_S)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer's Expiration lies in a year before 2010");
     g->expires_s = at;

@@ -135,8 +135,8 @@ static int check_call(const struct cfr_aws_ecr_session *s, const struct call *c,
     if (s->partition.n == 0 || p == NULL || cfr_view_is(s->partition, p->name))
         return 0;
     return cfr_err_set(err, CFR_E_CONFIG,
-                       "%s: its region %s is in the partition %s, but the role's partition is %.*s; a registry knows "
-                       "only keys of its own partition",
+                       "%s: its region %s is in the partition %s, but the role's partition is %.*s; a registry accepts "
+                       "only keys of its partition",
                        c->is_public ? "public" : "registries", c->region, p->name,
                        (int)(s->partition.n < 40 ? s->partition.n : 40), s->partition.p);
 }
@@ -209,7 +209,7 @@ static int read_expiry(const struct cfr_json *data, struct cfr_grant *g, struct 
     if (cfr_json_number(value, &number) && number >= 1 && number <= (double)LATEST_S)
         at = (int64_t)number;
     else if (!cfr_json_string(value, &text) || !cfr_time_parse(text, &at))
-        return cfr_err_set(err, CFR_E_ANSWER, "ecr: the answer's expiresAt is missing or is no time");
+        return cfr_err_set(err, CFR_E_ANSWER, "ecr: the answer's expiresAt is missing or not a time");
     if (g->expires_s == 0 || at < g->expires_s)
         g->expires_s = at;
     return 0;

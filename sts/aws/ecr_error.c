@@ -22,7 +22,7 @@ static const struct cfr_error_table_row rows[] = {
     {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, "the session has expired; the next try starts a new one"},
     {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, "the session has expired; the next try starts a new one"},
     {"AccessDeniedException", "GetServiceBearerToken", 0, CFR_E_DENIED,
-     "allow {who} sts:GetServiceBearerToken, which ECR Public needs in addition to its own permission"},
+     "allow {who} sts:GetServiceBearerToken too, which ECR Public also needs"},
     {"AccessDeniedException", "ecr-public", 0, CFR_E_DENIED, "allow {who} ecr-public:GetAuthorizationToken"},
     {"AccessDeniedException", NULL, 0, CFR_E_DENIED, "allow {who} ecr:GetAuthorizationToken on resource *"},
     {"AccessDenied", NULL, 0, CFR_E_DENIED, "allow {who} GetAuthorizationToken on resource *"},

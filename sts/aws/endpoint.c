@@ -94,8 +94,7 @@ int cfr_aws_endpoint_resolve(const struct cfr_aws_settings *place, struct cfr_vi
         return resolve_custom(place, out, err);
     if (place->region == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "region: no region is known; write `region: eu-west-1` (or whichever is nearest), "
-                           "or set AWS_REGION");
+                           "region: is missing; write `region: eu-west-1` (or the nearest one), or set AWS_REGION");
     of_region = cfr_wire_aws_partition(place->region);
     if (of_region == NULL)
         of_region = of_role != NULL ? of_role : cfr_wire_aws_partition_named(cfr_view_of("aws"));

@@ -70,13 +70,11 @@ static int check_keys(const struct cfr_aws *c, const struct cfr_wire_aws_keys *k
 
     if (!id_ok(keys->id))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: what is there is no access key ID, which has letters and digits only, such as "
-                           "AKIAIOSFODNN7EXAMPLE",
+                           "%s: not an access key ID, which has only letters and digits, such as AKIAIOSFODNN7EXAMPLE",
                            where);
     if (keys->secret.n == 0 || !printable(keys->secret, SECRET_MAX))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: what is there is no secret access key: it is empty, too long, or has blanks or line "
-                           "breaks",
+                           "%s: not a secret access key: it is empty, too long, or has blanks or line breaks",
                            c->credentials_file != NULL ? where : "secret_access_key_file");
     if (!printable(keys->session_token, CFR_GRANT_VALUE_MAX))
         return cfr_err_set(err, CFR_E_CONFIG, "%s: its aws_session_token has blanks or is too long", where);

@@ -88,10 +88,10 @@ static int check_class(const char *key, const char *text, size_t min, size_t max
         return 0;
     n = strlen(text);
     if (n < min || n > max)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has %zu characters; AWS takes %zu to %zu", key, n, min, max);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has %zu characters; AWS allows %zu to %zu", key, n, min, max);
     for (size_t i = 0; i < n; i++) {
         if (!name_char(text[i], more))
-            return cfr_err_set(err, CFR_E_CONFIG, "%s: character %zu is not allowed; AWS takes letters, digits and %s",
+            return cfr_err_set(err, CFR_E_CONFIG, "%s: character %zu is not allowed; AWS allows letters, digits and %s",
                                key, i + 1, allowed);
     }
     return 0;
@@ -162,7 +162,7 @@ int cfr_aws_params_check_policy(const char *key, const char *policy, struct cfr_
     if (policy == NULL)
         return 0;
     if (!policy_chars(policy))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: AWS takes only TAB, LF, CR and the characters U+0020 to U+00FF",
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: AWS allows only TAB, LF, CR and the characters U+0020 to U+00FF",
                            key);
     rc = cfr_json_parse(cfr_view_of(policy), &doc, &why);
     if (rc != 0)
@@ -176,7 +176,7 @@ int cfr_aws_params_check_policy(const char *key, const char *policy, struct cfr_
 int cfr_aws_params_check_policy_arns(const char *key, const struct cfr_strings *arns, struct cfr_err *err)
 {
     if (arns->count > 10)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: there are %zu; AWS takes at most 10", key, arns->count);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: there are %zu; AWS allows at most 10", key, arns->count);
     for (size_t i = 0; i < arns->count; i++) {
         const char *arn = arns->items[i];
         struct cfr_view account = cfr_aws_params_arn_part(arn, 4);
@@ -216,11 +216,11 @@ static int check_tag(const struct cfr_pairs *tags, size_t i, struct cfr_err *err
                            "spaces and _ . : / = + - @",
                            i + 1);
     if (strncasecmp(tag->key, "aws:", 4) == 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "tags: tag %zu begins with \"aws:\", which AWS keeps for itself", i + 1);
+        return cfr_err_set(err, CFR_E_CONFIG, "tags: tag %zu begins with \"aws:\", which AWS reserves", i + 1);
     for (size_t k = 0; k < i; k++) {
         if (strcasecmp(tags->items[k].key, tag->key) == 0)
-            return cfr_err_set(err, CFR_E_CONFIG,
-                               "tags: tags %zu and %zu differ at most in case; AWS takes them as one", k + 1, i + 1);
+            return cfr_err_set(err, CFR_E_CONFIG, "tags: tags %zu and %zu differ at most in case, which AWS ignores",
+                               k + 1, i + 1);
     }
     return 0;
 }
@@ -230,7 +230,7 @@ int cfr_aws_params_check_tags(const struct cfr_pairs *tags, const struct cfr_str
     int rc = 0;
 
     if (tags->count > 50)
-        return cfr_err_set(err, CFR_E_CONFIG, "tags: there are %zu; AWS takes at most 50", tags->count);
+        return cfr_err_set(err, CFR_E_CONFIG, "tags: there are %zu; AWS allows at most 50", tags->count);
     for (size_t i = 0; rc == 0 && i < tags->count; i++)
         rc = check_tag(tags, i, err);
     for (size_t i = 0; rc == 0 && i < transitive->count; i++) {
@@ -351,7 +351,7 @@ int cfr_aws_params_web_identity(const struct cfr_aws *config, const char *sessio
     struct form f = {.body = body, .err = err};
 
     if (token.n < 4 || token.n > CFR_AWS_TOKEN_MAX)
-        return cfr_err_set(err, CFR_E_TOKEN, "the token has %zu characters; AWS takes 4 to %d", token.n,
+        return cfr_err_set(err, CFR_E_TOKEN, "the token has %zu characters; AWS allows 4 to %d", token.n,
                            CFR_AWS_TOKEN_MAX);
     /* Room for the whole form at once, rather than growing, copying and wiping on the way. */
     if (cfr_secret_reserve(body, token.n + 1024, err) == NULL)
@@ -373,7 +373,7 @@ static int put_contexts(struct form *f, const struct cfr_list *contexts, const s
 
         if (assertion.n < CFR_AWS_ASSERTION_LEAST || assertion.n > CFR_AWS_ASSERTION_MOST)
             return cfr_err_set(f->err, CFR_E_TOKEN,
-                               "provided_contexts: the assertion in %s has %zu characters; AWS takes %d to %d",
+                               "provided_contexts: the assertion in %s has %zu characters; AWS allows %d to %d",
                                all[i].assertion_file, assertion.n, CFR_AWS_ASSERTION_LEAST, CFR_AWS_ASSERTION_MOST);
         put_member(f, "ProvidedContexts", i, ".ProviderArn", all[i].provider_arn);
         (void)snprintf(name, sizeof name, "ProvidedContexts.member.%zu.ContextAssertion", i + 1);
@@ -417,9 +417,8 @@ int cfr_aws_params_mfa(const char *serial, const struct cfr_sts_input *in, struc
         return 0;
     if (code.n != CFR_AWS_CODE_DIGITS || !digits(code))
         return cfr_err_set(err, CFR_E_TOKEN,
-                           "token_code_command: it printed %zu characters that are no code; a code has %d digits and "
-                           "nothing else",
-                           code.n, CFR_AWS_CODE_DIGITS);
+                           "token_code_command: it printed %zu characters; a code has exactly %d digits", code.n,
+                           CFR_AWS_CODE_DIGITS);
     put(&f, "SerialNumber", serial);
     put_view(&f, "TokenCode", code);
     return f.rc;

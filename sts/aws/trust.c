@@ -62,9 +62,8 @@ void cfr_aws_trust_refused(const char *text, const struct cfr_sts_trust *t)
     else if (strstr(text, "AccessDenied") != NULL && strstr(text, "AssumeRoleWithWebIdentity") != NULL)
         cfr_finding_report(t->sink, CFR_FINDING_NOTE, CFR_STS_TRUST_REFUSED,
                            "give the role's trust policy: --trust-policy FILE",
-                           "AWS does not say which part of the trust policy did not match, or that there is no "
-                           "such role; what it "
-                           "must hold follows");
+                           "AWS does not say whether the role is missing or which part of its trust policy does not "
+                           "match; the policy must have the following");
 }
 
 void cfr_aws_container_trust_needed(const void *config, const struct cfr_sts_trust *t)

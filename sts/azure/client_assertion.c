@@ -35,7 +35,7 @@ static int add_secret(const struct cfr_sts_input *in, struct cfr_secret *body, s
         if ((unsigned char)secret.p[i] < 0x20 || secret.p[i] == 0x7f)
             return cfr_err_set(err, CFR_E_CONFIG,
                                "client_secret_file: the file holds more than one line or a control character; it must "
-                               "hold the secret's value alone");
+                               "hold only the secret's value");
     }
     return cfr_form_add(body, "client_secret", secret, err);
 }
@@ -107,7 +107,7 @@ static int add_certificate(const struct cfr_azure *config, const struct cfr_azur
     int rc;
 
     if (in->nonce == NULL)
-        return cfr_err_set(err, CFR_E_INTERNAL, "there are no random bytes for the assertion's jti");
+        return cfr_err_set(err, CFR_E_INTERNAL, "cannot get random bytes for the assertion's jti");
     cfr_secret_init(&header, HEADER_MAX);
     cfr_secret_init(&jwt, CFR_JWT_MAX);
     rc = make_header(config, place->adfs, pem, &header, err);

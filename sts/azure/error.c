@@ -63,8 +63,8 @@ static const struct cfr_error_table_row rows[] = {
     {"AADSTS50027", NULL, 0, CFR_E_TOKEN, HINT_INSPECT},
     {"AADSTS70021", NULL, 0, CFR_E_IDP, HINT_MATCH},
     {"AADSTS700211", NULL, 0, CFR_E_IDP,
-     "no federated credential of the client has the token's issuer: compare them letter by letter, a slash at the end "
-     "counts. A new one takes minutes to take effect"},
+     "no federated credential of the client has the token's issuer: compare them character by character, including a "
+     "slash at the end. A new one takes minutes to take effect"},
     {"AADSTS700212", NULL, 0, CFR_E_IDP,
      "no federated credential of the client has the token's audience: ask for a token with that audience (usually "
      "api://AzureADTokenExchange), or change it there. A new one takes minutes to take effect"},

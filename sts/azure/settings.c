@@ -111,7 +111,7 @@ int cfr_azure_settings_check_scope(size_t number, const char *scope, struct cfr_
     if (strpbrk(scope, " \t\r\n,") != NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "scopes: element %zu holds a blank or a comma; one token is for one resource, so write each "
-                           "as an element of its own",
+                           "as a separate element",
                            number);
     if (n == 0 || n + sizeof DEFAULT_SUFFIX > CFR_AZURE_SCOPE_MAX || !cfr_view_printable(cfr_view_of(scope)))
         return cfr_err_set(err, CFR_E_CONFIG,
@@ -212,7 +212,8 @@ static int resolve_authority(const struct cfr_azure *config, const char *(*env)(
     if (rc != 0)
         return rc;
     if (chosen < CLOUDS && found != chosen)
-        return cfr_err_set(err, CFR_E_CONFIG, "authority_host: it is no host of the cloud `%s`; leave one of both out",
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "authority_host: it does not belong to the cloud `%s`; remove one of the two",
                            clouds[chosen].name);
     /* A host that is not Microsoft's may be a proxy of one: a gateway, or a test. */
     out->arm = clouds[found < CLOUDS ? found : 0].arm;
@@ -249,7 +250,7 @@ static int check_adfs(const struct cfr_azure *config, const char *(*env)(const c
         choose(config->authority_host, "", env, "AZURE_AUTHORITY_HOST").value == NULL)
         return cfr_err_set(
             err, CFR_E_CONFIG,
-            "authority_host: the tenant `adfs` is an AD FS of your own; write its URL here, without a cloud");
+            "authority_host: the tenant `adfs` is your own AD FS server; write its URL here, without a cloud");
     if (config->acr.count != 0)
         return cfr_err_set(err, CFR_E_CONFIG, "acr: Azure's registries know no tokens of an AD FS; leave it out");
     return 0;

@@ -48,7 +48,7 @@ static void presented(const char *text, const char *what, struct cfr_view has, c
     else
         cfr_finding_report(t->sink, CFR_FINDING_WRONG, CFR_STS_TRUST_REFUSED,
                            "run it again: the token may have been replaced meanwhile",
-                           "Entra ID was shown the %s \"%s\", and the token that is there says \"%s\"", what,
+                           "Entra ID received the %s \"%s\", but the present token has \"%s\"", what,
                            cfr_view_show(named, shown, sizeof shown), cfr_view_show(has, own, sizeof own));
 }
 

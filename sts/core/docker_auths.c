@@ -84,10 +84,10 @@ bool cfr_docker_auths_host_in(struct cfr_view host, const char *const *domains)
 static int check(const char *host, struct cfr_view user, struct cfr_view password, struct cfr_err *err)
 {
     if (!cfr_docker_auths_host_ok(cfr_view_of(host)))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "registries: \"%.80s\" is no registry's host; write what precedes the first `/` of "
-                           "an image's name",
-                           host);
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "registries: \"%.80s\" is not a registry's host; write what precedes the first `/` of an image's name",
+            host);
     if (user.n == 0 || memchr(user.p, ':', user.n) != NULL)
         return cfr_err_set(err, CFR_E_ANSWER, "the registry's user name is empty or holds a colon");
     return password.n != 0 ? 0 : cfr_err_set(err, CFR_E_ANSWER, "the registry's password is empty");
@@ -133,8 +133,7 @@ static int append(struct cfr_secret *all, const char *host, struct cfr_view user
     cfr_secret_init(&key, HOST_MAX + 16);
     rc = append_key(&key, host, err);
     if (rc == 0 && all->len != 0 && cfr_view_find(cfr_secret_view(all), key.p) >= 0)
-        rc =
-            cfr_err_set(err, CFR_E_CONFIG, "registries: %.80s is there twice; each host can have only one login", host);
+        rc = cfr_err_set(err, CFR_E_CONFIG, "registries: %.80s occurs twice; each host can have only one login", host);
     if (rc == 0 && all->len != 0)
         rc = cfr_secret_append_str(all, ",", err);
     if (rc == 0)

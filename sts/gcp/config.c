@@ -369,7 +369,7 @@ static int check_lists(const struct cfr_gcp *c, struct cfr_err *err)
                              host);
         for (size_t k = 0; rc == 0 && k < i; k++) {
             if (strcmp(host, c->artifact_registry.items[k]) == 0)
-                rc = cfr_err_set(err, CFR_E_CONFIG, "artifact_registry: %.80s is there twice", host);
+                rc = cfr_err_set(err, CFR_E_CONFIG, "artifact_registry: %.80s occurs twice", host);
         }
     }
     return rc;

@@ -107,7 +107,7 @@ static int read_members(const struct cfr_json *object, const struct member *memb
             return cfr_err_set(err, CFR_E_CONFIG, "%s: credfresh does not know this member; remove it",
                                cfr_view_show(cfr_json_key(v), name, sizeof name));
         if (cfr_json_get(object, m->key) != v)
-            return cfr_err_set(err, CFR_E_CONFIG, "%s: it is there twice; leave one of them out", m->key);
+            return cfr_err_set(err, CFR_E_CONFIG, "%s: it occurs twice; remove one", m->key);
         if (m->offset != SKIP && !cfr_json_is_null(v))
             rc = read_text(m, v, out, err);
     }
@@ -346,9 +346,9 @@ static int read_document(const struct cfr_json *doc, struct cfr_gcp_file *out, s
     int rc;
 
     if (!cfr_json_string(cfr_json_get(doc, "type"), &type))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "it is no credential file of Google's: it has no `type`, such as external_account "
-                           "or service_account");
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "it is not a Google credential file: it has no `type`, such as external_account or service_account");
     if (cfr_view_is(type, "external_account"))
         rc = read_external(doc, out, err);
     else if (cfr_view_is(type, "service_account"))

@@ -42,8 +42,8 @@ static const struct cfr_error_table_row sts_rows[] = {
      "Google could not reach the token issuer's discovery document or keys (is the issuer up and public? otherwise "
      "upload its keys to the provider)"},
     {"invalid_grant", "audience", 0, CFR_E_DENIED,
-     "add the token's audience to the provider's allowed audiences, or ask for a token with one that is "
-     "there; without a list it must be the provider's full name, with the project's NUMBER"},
+     "add the token's audience to the provider's allowed audiences, or request a token with one of those; without a "
+     "list it must be the provider's full name, with the project's NUMBER"},
     {"invalid_grant", "attribute condition", 0, CFR_E_DENIED, HINT_CONDITION},
     {"unauthorized_client", "attribute condition", 0, CFR_E_DENIED, HINT_CONDITION},
     {"invalid_grant", "google.subject", 0, CFR_E_DENIED,
@@ -121,8 +121,8 @@ static const struct cfr_error_table_row iam_rows[] = {
      "the token lacks the scope cloud-platform, which impersonation needs"},
     {"PERMISSION_DENIED", NULL, 0, CFR_E_DENIED, HINT_BINDING},
     {"UNAUTHENTICATED", NULL, 0, CFR_E_DENIED,
-     "the token of the previous step was not accepted; does {who} still exist, is its key enabled, and is this "
-     "machine's clock right?"},
+     "the token of the previous step was not accepted; check that {who} exists, that its key is enabled, and this "
+     "machine's clock"},
     {"NOT_FOUND", NULL, 0, CFR_E_DENIED, "there is no such service account; correct `service_account`"},
     {"INVALID_ARGUMENT", "lifetime", 0, CFR_E_REJECTED,
      "shorten `lifetime` to 1h, or list the account in the organization's policy "

@@ -248,7 +248,7 @@ static int set_bearer(const struct cfr_gcp_plan *p, struct cfr_view token, const
         rc = cfr_gcp_key_token(p, true, in->now_s, &own, &expires_s, err);
         token = cfr_secret_view(&own);
     } else if (token.n == 0) {
-        rc = cfr_err_set(err, CFR_E_INTERNAL, "there is no token to show to IAM");
+        rc = cfr_err_set(err, CFR_E_INTERNAL, "no token for IAM");
     }
     if (rc == 0)
         rc = set_authorization(out, "Bearer ", token, err);

@@ -155,8 +155,8 @@ int cfr_gcp_check_scope(struct cfr_view scope, struct cfr_err *err)
     if (!cfr_view_starts(scope, "https://") || !cfr_view_printable(scope) || cfr_view_find(scope, " ") >= 0 ||
         cfr_view_find(scope, ",") >= 0)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "each scope is a URL of its own, such as "
-                           "https://www.googleapis.com/auth/cloud-platform (or openid, email, profile)");
+                           "each scope is a separate URL, such as https://www.googleapis.com/auth/cloud-platform (or "
+                           "openid, email, profile)");
     return 0;
 }
 

@@ -24,7 +24,7 @@ static int fill_duration(const struct cfr_mounted_case *c, const struct cfr_tabl
     int rc;
 
     if (!cfr_view_int(seconds, &n) || n <= 0 || n > INT32_MAX)
-        return cfr_err_set(c->err, CFR_E_CONFIG, "duration_seconds in credentials is no number of seconds");
+        return cfr_err_set(c->err, CFR_E_CONFIG, "duration_seconds in credentials is not a number of seconds");
     (void)snprintf(text, sizeof text, "%llds", (long long)n);
     rc = cfr_field_store(f, node, cfr_view_of(text), false, c->err);
     return rc != 0 ? cfr_err_prefix(c->err, "duration_seconds in credentials") : 0;
@@ -67,7 +67,7 @@ static int set_role(const struct cfr_mounted_case *c, const struct cfr_mounted_p
     if (rc == 0 && p->token_file.n == 0)
         rc = cfr_mounted_fill(c, "external_id", p->external_id);
     else if (rc == 0 && p->external_id.n != 0)
-        cfr_mounted_note(c, "external_id in credentials has no effect: AWS does not take one with a token");
+        cfr_mounted_note(c, "external_id in credentials has no effect: AWS ignores it with a token");
     if (rc == 0 && p->duration.n != 0 && aws->duration_ms < 0) {
         rc = fill_duration(c, c->out->provider->table, aws, p->duration);
         if (rc == 0)

@@ -63,8 +63,8 @@ static int refuse_member(const struct cfr_mounted_case *c, struct cfr_view key)
         {"credential_process",
          "is not supported: it names a program of this machine, and credfresh runs none for keys"},
         {"credential_source", "is not supported: it means the keys of this machine, which are not the Secret's"},
-        {"sso_session", "is not supported: it needs a person who logs in"},
-        {"sso_start_url", "is not supported: it needs a person who logs in"},
+        {"sso_session", "is not supported: it needs a person to log in"},
+        {"sso_start_url", "is not supported: it needs a person to log in"},
         {"mfa_serial", "is not supported: set `serial_number` and `token_code_command` in `exchange: {aws: ...}`"},
     };
 
@@ -82,7 +82,7 @@ static int read_setting(const struct cfr_mounted_case *c, const struct cfr_sts_i
     int rc;
 
     if (ini->key.n == 0)
-        return cfr_err_set(c->err, CFR_E_CONFIG, "credentials is no ini file: it has a line without `=`");
+        return cfr_err_set(c->err, CFR_E_CONFIG, "credentials is not an ini file: it has a line without `=`");
     rc = c->options->pass_on ? 0 : refuse_member(c, ini->key);
     if (rc != 0)
         return rc;

@@ -45,7 +45,7 @@ static int check_block(const struct cfr_mounted_case *c, const char *key, const 
         rc = cfr_err_set(c->err, CFR_E_CONFIG, "%s has a certificate that is not base64", key);
     if (rc == 0 && cfr_curve_is_own(cfr_secret_view(&der)))
         rc = cfr_err_set(c->err, CFR_E_CONFIG,
-                         "%s has a certificate with a curve of its own; use one with a named curve", key);
+                         "%s has a certificate with explicit curve parameters; use one with a named curve", key);
     cfr_secret_free(&der);
     return rc;
 }

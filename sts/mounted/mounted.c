@@ -158,7 +158,7 @@ int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const str
         drop_exchange(out);
     else if (options->provider != NULL && out->provider == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "a Secret of kind %s is passed on, and `exchange:` is for %s; remove that",
+                           "a Secret of kind %s is passed on, but `exchange:` is for %s; remove `exchange`",
                            cfr_mounted_kinds[out->kind], options->provider->name);
     return out->provider != NULL && out->provider->table->check != NULL ? out->provider->table->check(out->config, err)
                                                                         : 0;

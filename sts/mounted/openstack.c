@@ -29,8 +29,9 @@ static int find_cloud(const struct cfr_mounted_case *c, const struct cfr_yaml_no
     if (*cloud == NULL)
         return cfr_err_set(c->err, CFR_E_CONFIG, "clouds.yaml has %zu clouds, and none is named openstack",
                            clouds->count);
-    return (*cloud)->kind == CFR_YAML_MAP ? 0
-                                          : cfr_err_set(c->err, CFR_E_CONFIG, "the cloud in clouds.yaml is no mapping");
+    return (*cloud)->kind == CFR_YAML_MAP
+               ? 0
+               : cfr_err_set(c->err, CFR_E_CONFIG, "the cloud in clouds.yaml is not a mapping");
 }
 
 /* A thing's id and name, each of which its domain may go with. clouds.yaml often says all of it. */

@@ -23,8 +23,8 @@ static const struct cfr_error_table_row rows[] = {
     {"invalid_grant", "audience", 0, CFR_E_TOKEN,
      "the server does not accept the token's audience; ask for a token with the one that it expects"},
     {"invalid_grant", NULL, 0, CFR_E_TOKEN,
-     "the server does not accept the token of {who}: does it trust its issuer, audience and subject? Check it with "
-     "`credfresh inspect`"},
+     "the server does not accept the token of {who}: check that it trusts its issuer, audience and subject (`credfresh "
+     "inspect` shows them)"},
     {"invalid_token", "expired", 0, CFR_E_TOKEN_EXPIRED, HINT_EXPIRED},
     {"invalid_token", NULL, 0, CFR_E_TOKEN,
      "the server does not accept the token of {who}; check it with `credfresh inspect`"},
@@ -33,11 +33,12 @@ static const struct cfr_error_table_row rows[] = {
      "the server does not accept the token of {who}: check `subject_token_type`, and the token with "
      "`credfresh inspect`"},
     {"invalid_request", NULL, 0, CFR_E_REJECTED, "a parameter is missing or wrong; correct what the message names"},
-    {"invalid_target", NULL, 0, CFR_E_REJECTED, "the server has no such `audience` or `resource`, or not for {who}"},
+    {"invalid_target", NULL, 0, CFR_E_REJECTED,
+     "the server does not know this `audience` or `resource`, or does not allow it for {who}"},
     {"invalid_scope", NULL, 0, CFR_E_REJECTED, "the server does not give these `scopes`; ask for others"},
     {"unsupported_grant_type", NULL, 0, CFR_E_REJECTED, "the server does not know this `grant`; check `token_url` too"},
     {"unsupported_token_type", NULL, 0, CFR_E_REJECTED, "check `subject_token_type` and `requested_token_type`"},
-    {"access_denied", NULL, 0, CFR_E_DENIED, "the server's policy does not let {who} have this token"},
+    {"access_denied", NULL, 0, CFR_E_DENIED, "the server's policy does not allow this token for {who}"},
     {"insufficient_scope", NULL, 0, CFR_E_DENIED, "the token of {who} does not allow this exchange"},
     {"interaction_required", NULL, 0, CFR_E_DENIED, "the server requires a person to take part; change its policy"},
     {"temporarily_unavailable", NULL, 0, CFR_E_UNAVAILABLE, HINT_AGAIN},

@@ -43,7 +43,7 @@ static int word(const struct cfr_sts_input *in, const char *key, struct cfr_view
         if ((unsigned char)out->p[i] < 0x20 || out->p[i] == 0x7f)
             return cfr_err_set(
                 err, CFR_E_CONFIG,
-                "%s: the file holds more than one line or a control character; it must hold the value alone", key);
+                "%s: the file holds more than one line or a control character; it must hold only the value", key);
     }
     return 0;
 }
@@ -114,7 +114,7 @@ static int sign_assertion(const struct cfr_oauth *c, const struct cfr_sts_input 
     int rc;
 
     if (in->nonce == NULL)
-        return cfr_err_set(err, CFR_E_INTERNAL, "there are no random bytes for the assertion");
+        return cfr_err_set(err, CFR_E_INTERNAL, "cannot get random bytes for the assertion");
     if (key.n == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "client_key_file: the file is empty");
     rc = cfr_jwt_alg_of(key, &alg, err);

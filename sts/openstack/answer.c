@@ -58,7 +58,7 @@ static int read_token(const struct cfr_wire_reply *reply, struct cfr_grant *g, s
 static int read_times(const struct cfr_json *token, struct cfr_grant *g, struct cfr_err *err)
 {
     if (!cfr_time_parse(AT(token, "expires_at"), &g->expires_s))
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer's token.expires_at is missing or is no time");
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's token.expires_at is missing or not a time");
     if (!cfr_time_parse(AT(token, "issued_at"), &g->issued_s))
         g->issued_s = 0;
     if (g->issued_s >= g->expires_s)
@@ -138,7 +138,7 @@ static int add_login(const struct cfr_openstack *c, const struct cfr_sts_input *
     case CFR_OPENSTACK_NO_WAY:
         break;
     }
-    return cfr_err_set(err, CFR_E_INTERNAL, "there is no way of authentication");
+    return cfr_err_set(err, CFR_E_INTERNAL, "no method of authentication");
 }
 
 static int add_auth_url(const struct cfr_openstack *c, struct cfr_grant *g, struct cfr_err *err)

@@ -49,8 +49,7 @@ static int read_secret(const struct cfr_sts_input *in, const char *key, struct c
 
         if (n == 0 || (unsigned char)rest.p[0] < 0x20 || rest.p[0] == 0x7f)
             return cfr_err_set(err, CFR_E_CONFIG,
-                               "%s: it holds more than one line, or what is no text (UTF-8); it must hold the secret "
-                               "alone",
+                               "%s: it holds more than one line, or is not text (UTF-8); it must hold only the secret",
                                key);
         rest.p += n;
         rest.n -= n;
@@ -103,7 +102,7 @@ int cfr_openstack_body(const struct cfr_sts_exchange *x, const struct cfr_sts_in
     else if (way == CFR_OPENSTACK_PASSWORD)
         w.rc = read_secret(in, CFR_OPENSTACK_PASSWORD_KEY, &secret, err);
     else if (secret.n == 0)
-        w.rc = cfr_err_set(err, CFR_E_INTERNAL, "there is no unscoped token to show");
+        w.rc = cfr_err_set(err, CFR_E_INTERNAL, "no unscoped token");
     cfr_writer_object(&w, NULL);
     cfr_writer_object(&w, "auth");
     cfr_writer_object(&w, "identity");

@@ -15,7 +15,7 @@
 /* What Keystone itself says, whatever was asked. */
 static const struct cfr_error_table_row keystone[] = {
     {RECEIPT, NULL, 401, CFR_E_DENIED,
-     "{who} must authenticate with more than one factor, which no agent can; use an application credential"},
+     "{who} must authenticate with more than one factor, which an agent cannot; use an application credential"},
     {NULL, "unsupported method", 401, CFR_E_REJECTED, HINT_METHOD},
     {NULL, NULL, 400, CFR_E_REJECTED, "Keystone does not understand the request; check the keys next to `auth_url`"},
     {0},
@@ -27,8 +27,7 @@ static const struct cfr_error_table_row application_credential[] = {
     {NULL, "Could not find user", 404, CFR_E_DENIED,
      "the owner of {who} does not exist; check `username` and its domain"},
     {NULL, "Could not find domain", 404, CFR_E_DENIED, "the domain of the owner of {who} does not exist; check it"},
-    {NULL, NULL, 404, CFR_E_DENIED,
-     "{who} was deleted, or its owner, its project or one of its roles was; make a new one"},
+    {NULL, NULL, 404, CFR_E_DENIED, "{who}, its owner, its project or one of its roles was deleted; create a new one"},
     {NULL, NULL, 401, CFR_E_DENIED,
      "{who} does not exist (if given by name), its secret is wrong, it has expired, or its owner is disabled "
      "or has "
@@ -42,9 +41,8 @@ static const struct cfr_error_table_row password[] = {
     {NULL, "locked", 401, CFR_E_DENIED,
      "{who} is locked after too many failures; correct `password_file`, and wait or have it unlocked"},
     {NULL, NULL, 401, CFR_E_DENIED,
-     "{who}, its domain or its password is wrong, or it or the project is disabled, or it has no role in "
-     "what was "
-     "asked for; Keystone does not say which"},
+     "{who}, its domain or its password is wrong, or it or the project is disabled, or it has no role in the requested "
+     "scope; Keystone does not say which"},
     {NULL, NULL, 403, CFR_E_DENIED, "Keystone's policy denies access to {who}"},
     {NULL, NULL, 404, CFR_E_DENIED, "what the message names does not exist; check it"},
     {0},
@@ -57,19 +55,17 @@ static const struct cfr_error_table_row federation[] = {
     {NULL, "protocol", 404, CFR_E_REJECTED, "the identity provider has no such protocol; check `protocol`"},
     {NULL, NULL, 404, CFR_E_REJECTED, "what the message names does not exist; check it"},
     {NULL, NULL, 401, CFR_E_DENIED,
-     "the web server passes no issuer to Keystone (see its remote_id_attribute), or the mapping makes no user of "
-     "{who}"},
+     "the web server passes no issuer to Keystone (see its remote_id_attribute), or the mapping does not match {who}"},
     {NULL, NULL, 403, CFR_E_DENIED,
-     "the identity provider is disabled, the token's issuer is not among its remote ids, or the mapping "
-     "makes no user "
-     "of {who}"},
+     "the identity provider is disabled, the token's issuer is not among its remote ids, or the mapping does not match "
+     "{who}"},
     {0},
 };
 
 static const struct cfr_error_table_row federation_web[] = {
     {NULL, NULL, 401, CFR_E_DENIED,
-     "the web server in front of Keystone does not accept the token of {who}; does it know the token's issuer and "
-     "keys, and expect its audience?"},
+     "the web server in front of Keystone does not accept the token of {who}; check that it knows the token's issuer "
+     "and keys, and expects its audience"},
     {NULL, NULL, 302, CFR_E_REDIRECT,
      "the web server sends to a login page; this path must accept bearer tokens (AuthType auth-openidc or oauth20)"},
     {NULL, NULL, 303, CFR_E_REDIRECT, "the web server sends to a login page; this path must accept bearer tokens"},
@@ -82,9 +78,8 @@ static const struct cfr_error_table_row scoping[] = {
      "Keystone does not know the token that it has just given; do its nodes share their keys?"},
     {NULL, NULL, 404, CFR_E_DENIED, "what the message names does not exist; check it"},
     {NULL, NULL, 401, CFR_E_DENIED,
-     "the mapping gives {who} no role in what was asked for, or there is no such project or domain; Keystone "
-     "does not "
-     "say which"},
+     "the mapping gives {who} no role in the requested scope, or that project or domain does not exist; Keystone does "
+     "not say which"},
     {NULL, NULL, 403, CFR_E_DENIED, "Keystone's policy denies access to {who}"},
     {0},
 };

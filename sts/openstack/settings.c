@@ -50,10 +50,10 @@ int cfr_openstack_base(const struct cfr_openstack *c, struct cfr_url *url, struc
     while (text.p[text.n - 1] == '/')
         text.n--;
     if (cfr_view_find(text, "/v3/") >= 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "it goes on after /v3; leave out the rest");
+        return cfr_err_set(err, CFR_E_CONFIG, "remove everything after /v3");
     if (ends(text, "/v2.0"))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "it names version 2.0 of the Identity API, which is gone; write /v3 in its place");
+                           "it names version 2.0 of the Identity API, which no longer exists; write /v3 instead");
     if (ends(text, "/v3"))
         text.n -= 3;
     *base = text;

@@ -135,7 +135,7 @@ def test_a_directory_that_was_removed_is_made_again(agent):  # noqa: F811
     shutil.rmtree(agent.out)
     agent.start()
     agent.wait_generation(3)
-    assert "not there any more" in agent.log
+    assert "are missing:" in agent.log
 
 
 def target(agent, kind):  # noqa: F811
@@ -171,7 +171,7 @@ def test_what_was_removed_is_published_anew_within_a_minute(agent, kind, what): 
     eventually(lambda: "aws_access_key_id" in read_text(agent.out / "credentials"), "the file:\n" + agent.log, limit_s=10)
     agent.wait_generation(2)
     agent.wait_state("fresh")
-    assert agent.log.count("so it is published again") == 1 and agent.generation() == 2
+    assert agent.log.count("or are missing, publishing again") == 1 and agent.generation() == 2
     if what == "the profile":
         assert "eu-west-1" in read_text(agent.out / "credentials")
 
@@ -189,7 +189,7 @@ def test_what_is_overwritten_in_place_is_published_anew_within_a_minute(agent, k
     agent.wait_generation(2)
     agent.wait_state("fresh")
     assert f"{path if kind != 'directory' else agent.out} was changed by another program" in agent.log
-    assert agent.log.count("so it is published again") == 1 and agent.generation() == 2
+    assert agent.log.count("or are missing, publishing again") == 1 and agent.generation() == 2
 
 
 def test_a_directory_whose_parent_is_no_directory(agent):  # noqa: F811
@@ -245,7 +245,7 @@ def test_a_full_state_directory_holds_nothing_back(agent, mounts):  # noqa: F811
     new.write_text(agent.cloud.token(expires_in_s=7200))
     new.rename(path)
     agent.wait_generation(2)
-    assert "cannot write down what was published" in agent.log and "No space left" in agent.log
+    assert "cannot save the state," in agent.log and "No space left" in agent.log
     # A rotation that cannot be written down is not promised, and its reason stays unused.
     for _ in range(2):
         status, answer = agent.request("POST", "/v1/credentials/demo/rotate", '{"reason":"a leak"}')

@@ -247,8 +247,8 @@ def test_a_hook_s_answer(acked, reloader):
 
 @pytest.mark.parametrize("answer, words", [
     (None, "the answer has no X-Credfresh-Generation"),
-    ("soon", "is no generation that was published"),
-    ("99", "is no generation that was published"),
+    ("soon", "is not a published generation"),
+    ("99", "is not a published generation"),
 ])
 def test_an_answer_that_says_nothing(acked, reloader, answer, words):
     reloader.says = lambda number: answer
@@ -311,4 +311,4 @@ def test_mistakes_are_told(acked):
     agent = acked()
     agent.configure(agent.credential(acknowledge={"file": str(agent.out / "in-use")}))
     checked = agent.run("check")
-    assert checked.returncode != 0 and "lies in the directory of credential demo" in checked.stdout
+    assert checked.returncode != 0 and "is in the directory of credential demo" in checked.stdout

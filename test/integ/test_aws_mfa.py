@@ -177,7 +177,7 @@ def test_an_assertion_is_read_before_each_exchange(agent):
 def test_an_assertion_that_is_too_long(agent):
     (agent.dir / "assertion").write_text("x" * 2049)
     agent.configure(chained(agent)).start()
-    wait_error(agent, f"provided_contexts: the assertion in {agent.dir}/assertion has 2049 characters; AWS takes 4 to 2048")
+    wait_error(agent, f"provided_contexts: the assertion in {agent.dir}/assertion has 2049 characters; AWS allows 4 to 2048")
 
 
 @pytest.mark.parametrize("aws,text", [

@@ -59,7 +59,7 @@ MISTAKES = {
     "text for a number": ("version: 1", 'version: "1"', "version", ["without"]),
     "a version to come": ("version: 1", "version: 2", "version", ["must be 1"]),
     "a duration without unit": ("keep_previous: 10m", "keep_previous: 10", "keep_previous", ["no unit", "10s"]),
-    "no duration": ("timeout: 5s", "timeout: soon", "timeout", ["no duration", "90s"]),
+    "not a duration": ("timeout: 5s", "timeout: soon", "timeout", ["not a duration", "90s"]),
     "a duration out of range": ("timeout: 5s", "timeout: 3h", "timeout", ["timeout", "10m"]),
     "an unquoted mode": ('mode: "0640"', "mode: 0640", "mode: 0640", ['"0640"']),
     "a mode that is none": ('mode: "0640"', 'mode: "0999"', "0999", ["mode"]),
@@ -76,7 +76,7 @@ MISTAKES = {
     "a socket path that is too long": ("keep_previous: 10m", "control_socket: /" + "s" * 120, "control_socket",
                                        ["longer than 107"]),
     "no role": ("        role_arn: {role}\n", "", "        region", ["role_arn", "is missing"]),
-    "no token": ("    token:\n      file: {token}\n", "", "role_arn", ["begins with a token", "add `token:`"]),
+    "no token": ("    token:\n      file: {token}\n", "", "role_arn", ["needs a token", "add `token:`"]),
     "a key without value": ("keep_previous: 10m", "keep_previous:", "keep_previous", ["has no value"]),
     "an empty list": ("exec: [/bin/true]", "exec: []", "exec", ["is empty"]),
     "an anchor": ("keep_previous: 10m", "keep_previous: &k 10m", "keep_previous", ["anchors", "write the value out"]),
@@ -94,7 +94,7 @@ MISTAKES = {
     "plain http to elsewhere": ("exec: [/bin/true]", "http: {url: http://example.com/}", "- http:",
                                 ["loopback", "https://"]),
     "a signal that is none": ("exec: [/bin/true]", "signal: {pid_file: /run/x.pid, signal: KILL}", "signal",
-                              ["not known here"]),
+                              ["not a valid value"]),
     "a listen address that is none": ("keep_previous: 10m", "listen: localhost", "listen", ["127.0.0.1:9464"]),
     "a format without its exchange": ("    exchange:\n      aws:\n        role_arn: {role}\n        region: us-east-1\n"
                                       "        endpoint: {sts}\n        ca_file: {ca}\n", "", "format: aws-credentials",
@@ -171,7 +171,7 @@ FIRST_CONTACT = {
                                              ["5: credential app: token: write a space after the colon: `file: ...`"]),
     "no colon": ("!version: 1\ncredentials\n  - name: app\n", ["2: write a colon and a space after the key on this line"]),
     "a colon in a value": ("!version: 1\nlisten: a: b\n", ["2: put a value with a colon and a space in it in quotes"]),
-    "a list next to its key": ("!version: 1\ncredentials: - name: app\n", ["2: write the first `- ` on a line of its own"]),
+    "a list next to its key": ("!version: 1\ncredentials: - name: app\n", ["2: write the first `- ` on a new line"]),
     "no closing brace": ("!version: 1\nlog: {level: info\ncredentials: []\n",
                          ["3: expected `,` or `}` here, for the `{` on line 2"]),
     "an open quote": ('!version: 1\nlisten: "a\ncredentials: []\n',
@@ -214,7 +214,7 @@ FIRST_CONTACT = {
                       '"arn:aws:iam::123456789012:role/NAME"']),
     "a hook as text": (TOKEN + FILES + "    reload: systemctl reload app\n",
                        ["6: credential app: reload: expected a list, got text; write each item after a dash"]),
-    "an empty file": ("!", ["1: there is no configuration in it; begin with `version: 1`"]),
+    "an empty file": ("!", ["1: the file is empty; begin with `version: 1`"]),
     "all of it at once": (
         "  - name: my app\n    token: {file: token}\n    exchange:\n      aws:\n        role_arn: role/app\n"
         "        region: eu-west-1\n        ca_file: /nonexistent\n"
@@ -280,7 +280,7 @@ def test_all_mistakes_are_told_in_order(machine):
 
 @pytest.mark.parametrize("second, words", [
     ({"directory": "{dir}/out"}, ["credential other", "is also written by", "credential demo"]),
-    ({"directory": "{dir}/out/deeper"}, ["lies in the directory of", "credential demo"]),
+    ({"directory": "{dir}/out/deeper"}, ["is in the directory of", "credential demo"]),
     ({"directory": "{token}"}, ["is the token file of"]),
 ])
 def test_two_do_not_write_to_one_path(machine, second, words):
@@ -450,7 +450,7 @@ def test_online_what_is_granted_has_expired(machine):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         text = machine.write("{sts}", f"http://127.0.0.1:{server.server_port}")
         machine.path.write_text(re.sub(r"\n *ca_file: .*", "", text))
-        refused(machine, "the answer's credential expired", "look at this machine's clock")
+        refused(machine, "the answer's credential expired", "check this machine's clock")
         server.shutdown()
 
 
@@ -627,7 +627,7 @@ def test_the_kernels_own_file_systems_are_no_targets(machine, path):
     machine.write("directory: {dir}/out", f"directory: {path}")
     for command in ("check", "once"):
         done = machine.run(command)
-        assert done.returncode == 3 and "where the kernel keeps no files; publish below /run" in done.stdout + done.stderr
+        assert done.returncode == 3 and "which is not a real file system; publish below /run" in done.stdout + done.stderr
 
 
 def test_what_once_would_refuse_is_found(machine):

@@ -173,7 +173,7 @@ def test_expired_token(sick):
     found = report.one("token.expired", "wrong", "expired")
     assert found["credential"] == "demo" and found["file"] == str(sick.config_path) and found["line"] > 1
     assert "kubelet" in found["remedy"]
-    report.one("volume.layout", "note", "no volume of the kubelet")
+    report.one("volume.layout", "note", "not in a volume of the kubelet")
     assert "what writes the file" in report.one("volume.age", "warning", "80 %")["remedy"]
     report.one("cloud.exchange", "note", "no exchange was tried")
     assert report.wrong() == ["token.expired"]
@@ -229,7 +229,7 @@ def test_a_file_that_is_mounted_alone(sick):
     sick.configure(sick.credential(token={"file": str(sick.dir / "mounted")}))
     script = f"mount --bind {token['file']} {sick.dir}/mounted && exec \"$@\""
     report = doctor(sick, wrapper=("unshare", "--mount", "sh", "-c", script, "sh"))
-    report.one("volume.subpath", "warning", "a mount point of its own")
+    report.one("volume.subpath", "warning", "a separate mount point:")
     assert not report.wrong()
 
 
@@ -454,15 +454,15 @@ def test_without_proc(sick):
     script = "mount -t tmpfs none /proc && exec \"$@\""
     report = doctor(sick, "--offline", wrapper=("unshare", "--mount", "sh", "-c", script, "sh"))
     assert not report.wrong() and not report.all("publish.on-disk")
-    report.one("machine.memory", "note", "no /proc")
+    report.one("machine.memory", "note", "/proc is missing")
 
 
 def test_a_file_in_place_of_a_directory(sick):
     sick.out.write_text("")
     sick.state.write_text("")
     report = doctor(sick, "--offline")
-    report.one("publish.rights", "wrong", "is no directory")
-    report.one("machine.state-dir", "wrong", "is no directory")
+    report.one("publish.rights", "wrong", "is not a directory")
+    report.one("machine.state-dir", "wrong", "is not a directory")
 
 
 def test_a_file_that_is_written_in_place(sick):
@@ -623,7 +623,7 @@ def test_the_agents_own_limits_and_mounts(sick):
     sick.wait_generation(1)
     report = doctor(sick, "--offline")
     report.one("machine.open-files", "wrong", "at most 70 files")
-    report.one("machine.namespace", "note", f"process {sick.process.pid}, has mounts of its own")
+    report.one("machine.namespace", "note", f"process {sick.process.pid}, has separate mounts")
     assert not report.all("machine.user")
     sick.stop()
     sick.start()
@@ -767,7 +767,7 @@ def test_trust_that_is_not_compared(sick):
     report = doctor(sick, "--offline", "--pool-provider", str(path))
     assert report.one("trust.file", "warning", "was not compared", "gcp")["credential"] is None
     sick.configure(sick.credential(token={"file": str(sick.dir / "none")}))
-    doctor(sick, "--offline", "--trust-policy", str(path)).one("trust.file", "warning", "because there is no token")
+    doctor(sick, "--offline", "--trust-policy", str(path)).one("trust.file", "warning", "because the token is missing:")
 
 
 def test_role_that_refuses(sick):
@@ -890,7 +890,7 @@ POOL_MISTAKES = {
     "disabled": ({"disabled": True}, "is disabled"),
     "deleted": ({"state": "DELETED"}, "was deleted"),
     "not OIDC": ({"oidc": None}, "not for OpenID Connect"),
-    "no mapping": ({"mapping": {"attribute.x": "assertion.sub"}}, "maps nothing to google.subject"),
+    "not a mapping": ({"mapping": {"attribute.x": "assertion.sub"}}, "maps nothing to google.subject"),
     "condition": ({"condition": "assertion.sub == 'x'"}, "is false for your token"),
     "condition on a mapped attribute": ({"condition": "google.subject == 'system:serviceaccount:prod:x'"},
                                         "is false for your token"),

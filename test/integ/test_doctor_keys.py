@@ -53,8 +53,8 @@ def store_pending(agent, **over):
 def test_before_and_after_the_first_key(keys):
     report = doctor(keys)
     assert not report.wrong() and not report.all("mint.published")
-    report.one("mint.journal", "note", "no key has been made yet")
-    report.one("mint.with", "ok", "admin has what it takes to ask for keys of aws")
+    report.one("mint.journal", "note", "no key has been created yet")
+    report.one("mint.with", "ok", "admin can be used to manage keys of aws")
     assert not keys.state.exists() and not keys_of(keys.cloud), "doctor makes nothing"
     key = made(keys)
     report = doctor(keys)
@@ -85,8 +85,8 @@ def test_a_journal_that_cannot_be_read(keys):
     assert report.wrong() == ["mint.journal"]
     journal_of(keys).unlink()
     report = doctor(keys)
-    report.one("mint.journal", "note", "no key has been made yet")
-    assert "state_dir" in report.one("mint.published", "warning", key, "no journal")["remedy"]
+    report.one("mint.journal", "note", "no key has been created yet")
+    assert "state_dir" in report.one("mint.published", "warning", key, "its journal is missing")["remedy"]
 
 
 def test_a_journal_of_something_else(keys):
@@ -122,7 +122,7 @@ def test_the_pending_secret(keys):
         report.one("mint.pending", "ok", "AKIANEW")
         assert not report.wrong() and "a-pending-secret" not in report.text
         store_pending(keys, id="AKIAOTHER")
-        doctor(keys).one("mint.pending", level, "of another key")
+        doctor(keys).one("mint.pending", level, "to another key")
         path.write_text("a-pending-secret")
         report = doctor(keys)
         report.one("mint.pending", level, "not a JSON document")
@@ -310,9 +310,9 @@ def test_a_ca_as_it_should_be(authority):
     once(authority)
     report = doctor(authority)
     assert not report.wrong() and not report.all("ca.store", "wrong")
-    report.one("ca.signer", "ok", "CA 1 is good for", "to be replaced in")
+    report.one("ca.signer", "ok", "CA 1 is valid for", "will be replaced in")
     report.one("ca.certificate", "ok", "tls.crt")
-    report.one("ca.bundle", "ok", "ca.crt is that of CA 1")
+    report.one("ca.bundle", "ok", "ca.crt has CA 1")
     assert "PRIVATE KEY" not in report.text
 
 
@@ -340,9 +340,9 @@ def test_a_store_that_is_gone_or_broken(authority):
     assert report.wrong() == ["ca.store"] and report.all("ca.certificate", "ok")
     document.unlink()
     report = doctor(authority)
-    assert "backup" in report.one("ca.store", "wrong", "though there was one")["remedy"]
+    assert "backup" in report.one("ca.store", "wrong", "is missing, although one existed:")["remedy"]
     shutil.rmtree(authority.dir / "ca")
-    doctor(authority).one("ca.store", "wrong", "though there was one")
+    doctor(authority).one("ca.store", "wrong", "is missing, although one existed:")
 
 
 def test_a_record_of_the_ca_that_does_not_last(authority):

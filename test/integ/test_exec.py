@@ -180,7 +180,7 @@ while True:
         command.process.send_signal(getattr(signal, name))
         assert command.line() == name
     assert command.end()[0] == 9
-    assert "took the new configuration" not in command.log, "SIGHUP is the command's alone"
+    assert "loaded the new configuration" not in command.log, "SIGHUP is the command's alone"
 
 
 def test_the_command_starts_as_if_nothing_were_between(launch):

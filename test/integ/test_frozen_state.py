@@ -18,7 +18,7 @@ from test_served import ROLES, session_of
 from test_service_ca import service_ca
 from trust import Authority
 
-NOT_SAVED = "cannot write down what was published"
+NOT_SAVED = "cannot save the state,"
 
 pytestmark = root_only
 
@@ -116,7 +116,7 @@ def test_a_key_of_session_tokens_is_kept_later(agent, freezer):
     freezer(True)
     agent.configure(endpoints=[{"listen": at, "ec2_imds": {"credential": "demo"}}])
     os.kill(agent.process.pid, signal.SIGHUP)
-    assert slowest_answer(agent, lambda: "took the new configuration" in agent.log) < HANG_S
+    assert slowest_answer(agent, lambda: "loaded the new configuration" in agent.log) < HANG_S
     assert "has not answered for 10 s" not in agent.log
     session = session_of(at)
     assert not key.exists()
@@ -152,11 +152,11 @@ def test_a_reload_does_not_wait_for_the_directory_of_a_socket(agent, freezer):
     freezer(True)
     agent.configure(demo, token_socket=str(sockets[1]))
     os.kill(agent.process.pid, signal.SIGHUP)
-    assert slowest_answer(agent, lambda: "the new configuration is refused" in agent.log) < HANG_S
+    assert slowest_answer(agent, lambda: "the new configuration is invalid, keeping" in agent.log) < HANG_S
     assert f"token_socket: {sockets[1]}: its file system has not answered" in agent.log
     agent.configure()
     os.kill(agent.process.pid, signal.SIGHUP)
-    assert slowest_answer(agent, lambda: "took the new configuration" in agent.log) < HANG_S
+    assert slowest_answer(agent, lambda: "loaded the new configuration" in agent.log) < HANG_S
     freezer(False)
     agent.configure(demo, token_socket=str(sockets[1]))
     eventually(lambda: agent.request("POST", "/v1/reload")[0] == 200, lambda: agent.log)
@@ -173,7 +173,7 @@ def test_a_service_ca_that_comes_with_a_reload_waits_for_its_store(agent, freeze
     authority.store = agent.state.parent / "store"
     authority.configure()
     os.kill(agent.process.pid, signal.SIGHUP)
-    assert slowest_answer(agent, lambda: "took the new configuration" in agent.log) < HANG_S
+    assert slowest_answer(agent, lambda: "loaded the new configuration" in agent.log) < HANG_S
     assert slowest_answer(agent, lambda: "store: its file system has not answered" in agent.log) < HANG_S
     freezer(False)
     agent.wait_generation(1, "tls")

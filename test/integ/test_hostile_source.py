@@ -73,7 +73,7 @@ def test_a_token_behind_a_link_of_the_consumers(agent, home, victim, kind):  # n
     demo["publish"]["files"] = [{"name": "t", "format": "token"}]
     agent.configure(demo, agent.credential("other")).start()
     agent.wait_state("fresh", "other")
-    wait_error(agent, "only what this user may do is done", f"user {CONSUMER}")
+    wait_error(agent, "user's rights are used", f"user {CONSUMER}")
     assert MINE not in consumer_reads(home / "out/c") and MINE not in agent.log
 
 
@@ -87,7 +87,7 @@ def test_a_secret_behind_a_link_of_the_authors(agent, home, victim, kind):  # no
     demo = passed_on(agent, home, secret={"directory": str(home / "secret"), "pass_on": True})
     agent.configure(demo, agent.credential("other")).start()
     agent.wait_state("fresh", "other")
-    wait_error(agent, "only what this user may do is done" if kind == "the directory" else "not a directory next to it")
+    wait_error(agent, "user's rights are used" if kind == "the directory" else "not a directory next to it")
     assert MINE not in consumer_reads(home / "out/c") and MINE not in agent.log
 
 

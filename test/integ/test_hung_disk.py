@@ -338,7 +338,7 @@ def test_a_token_that_a_child_reads_is_looked_at_once_a_minute(agent, home):
                                  publish={"directory": str(agent.out), "files": [{"name": "t", "format": "token"}]})
     agent.configure(passed_on).start()
     agent.wait_generation(1)
-    assert "it is looked at once a minute instead" in agent.log
+    assert "polling once a minute" in agent.log
     agent.cloud.admin("/volume/demo/renew", {})
     (volume / "token").write_bytes(issued.read_bytes())
     agent.wait_generation(2, limit_s=90)

@@ -37,7 +37,7 @@ def test_a_reload_is_refused_while_it_does_not_answer(agent, mirror):  # noqa: F
     agent.configure(agent.credential(), agent.credential("other"), listen=agent.health)
     os.kill(mirror[1].pid, signal.SIGSTOP)
     os.kill(agent.process.pid, signal.SIGHUP)
-    assert slowest_health(agent.health, lambda: "the new configuration is refused" in agent.log) < HANG_S
+    assert slowest_health(agent.health, lambda: "the new configuration is invalid, keeping" in agent.log) < HANG_S
     assert f"state_dir: {agent.state}: its file system has not answered" in agent.log
     end = time.monotonic() + 2
     assert slowest_health(agent.health, lambda: time.monotonic() > end) < HANG_S

@@ -265,7 +265,7 @@ def test_a_hook_that_left_its_process_group_does_not_hold_up_a_reload(agent):
     agent.configure(agent.credential(reload=[{"exec": ["/bin/true"]}]))
     try:
         agent.process.send_signal(signal.SIGHUP)
-        eventually(lambda: "took the new configuration" in agent.log, "the reload:\n" + agent.log)
+        eventually(lambda: "loaded the new configuration" in agent.log, "the reload:\n" + agent.log)
         eventually(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the command")
         eventually(lambda: agent.status()["hooks"][0]["result"] == "ok", "the new command")
     finally:
@@ -406,7 +406,7 @@ def test_what_never_expires_is_tried_again_when_it_changes(agent, mounted):
     agent.wait_state("fresh")
     mounted.put({"vc.username": "robot"})
     eventually(lambda: agent.status().get("last_error"), lambda: agent.log)
-    assert "next try when what was read changes" in agent.log
+    assert "next try when the source changes" in agent.log
 
 
 def test_what_ends_at_once_is_not_stacked_up(agent):

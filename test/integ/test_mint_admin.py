@@ -14,7 +14,7 @@ def ready(agent):
 
 def take_away(agent):
     shutil.rmtree(agent.dir / "admin")
-    eventually(lambda: "the Secret is gone, so its keys are forgotten" in agent.log, lambda: agent.log)
+    eventually(lambda: "the Secret was removed, so its keys were wiped:" in agent.log, lambda: agent.log)
 
 
 def test_it_goes_and_comes_back(settled):

@@ -79,7 +79,7 @@ def test_the_target_that_is_a_file(configured):
 def test_the_directory_of_an_agent_that_lost_its_state(configured):
     agent = configured
     start(adopt(agent))
-    assert "there is no key to adopt" in agent.log
+    assert "found no key to adopt" in agent.log
     key = published_key(agent)
     minted_s = mint_of(agent)["minted"]
     agent.stop()
@@ -172,7 +172,7 @@ def test_two_different_keys(configured):
     agent = configured
     (agent.dir / "old").write_text(ini(("AKIAONE0000000000000", "x" * 40)) + ini(("AKIATWO0000000000000", "x" * 40)))
     adopt(agent, str(agent.dir / "old")).start()
-    eventually(lambda: "more than once, with different values" in refused(agent), lambda: agent.log)
+    eventually(lambda: "more than once with different values" in refused(agent), lambda: agent.log)
     assert not agent.cloud.exchanges("CreateAccessKey")
 
 

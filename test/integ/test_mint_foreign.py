@@ -32,7 +32,7 @@ def test_a_key_made_by_hand_while_an_answer_is_lost(agent, kind):
     if kind not in NAMELESS:
         agent.wait_generation(2, kind.credential)  # by its name it is not ours
         wait_step(agent, kind, "rest")
-        assert kind.held(agent.cloud) == {kind.published(agent): True, mine: True} and "put it aside" not in agent.log
+        assert kind.held(agent.cloud) == {kind.published(agent): True, mine: True} and "set it aside" not in agent.log
         return
     eventually(lambda: kind.held(agent.cloud)[mine] is False, lambda: agent.log)
     eventually(lambda: mint_of(agent, kind).get("step") != "lost", lambda: agent.log)
@@ -56,7 +56,7 @@ def test_a_key_made_by_hand_while_an_answer_is_lost(agent, kind):
     assert kind.held(agent.cloud)[mine] is False
     kind.activate(agent.cloud, mine)
     assert agent.run("rotate", kind.credential).returncode == 0
-    eventually(lambda: f"{mine}, which was put aside, is active again: it is left alone" in agent.log, lambda: agent.log)
+    eventually(lambda: f"{mine}, which was put aside, is active again: ignoring it" in agent.log, lambda: agent.log)
     if kind is GOOGLE:
         eventually(lambda: kind.held(agent.cloud) == {kind.published(agent): True, mine: True}, lambda: agent.log, LIMIT_S)
     else:
@@ -89,7 +89,7 @@ def test_a_key_that_is_used_is_not_the_lost_one(agent):
     session.create_client("sts", region_name="us-east-1", endpoint_url=agent.cloud.sts,
                           verify=agent.cloud.ca).get_caller_identity()
     eventually(lambda: mint_of(agent, AMAZON).get("step") == "rest", lambda: agent.log)
-    assert AMAZON.held(agent.cloud) == {first: True, mine["AccessKeyId"]: True} and "put it aside" not in agent.log
+    assert AMAZON.held(agent.cloud) == {first: True, mine["AccessKeyId"]: True} and "set it aside" not in agent.log
 
 
 def test_two_agents_rotate_one_users_keys(agent_factory, cloud):

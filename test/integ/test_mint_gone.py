@@ -119,7 +119,7 @@ def test_the_new_key_is_removed_after_the_old_one_was_deactivated(agent):
         kind.delete(agent.cloud, second[kind.name])
     held_until(agent, {kind: first[kind.name] for kind in NAMELESS}, 3, active=False)
     for kind in NAMELESS:
-        assert f"{kind.credential}: rotation 2 goes on: deleting" in agent.log
+        assert f"{kind.credential}: rotation 2 continues: deleting" in agent.log
         assert f"the old key {first[kind.name]} is kept, because the published key {second[kind.name]} was deleted" in agent.log
     for kind in NAMELESS:
         wait_alone(agent, kind)

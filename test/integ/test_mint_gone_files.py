@@ -69,7 +69,7 @@ def test_a_key_aside_that_cannot_be_removed(agent):
         agent.cloud.fault(kind="status", status=403, count=-1, match={"action": action},
                           body='{"error":{"code":403,"status":"PERMISSION_DENIED","message":"no"}}')
     agent.start()
-    said = f"the key {aside}, which was put aside, stays: "
+    said = f"the key {aside}, which was set aside, remains: "
     eventually(lambda: said in (mint_of(agent, GOOGLE).get("waits_for") or ""), lambda: f"{mint_of(agent, GOOGLE)}\n{agent.log}")
     assert mint_of(agent, GOOGLE)["state"] == "UPDATE_COMPLETE" and agent.log.count(said) == 1
     rotate(agent, [GOOGLE])

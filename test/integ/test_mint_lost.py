@@ -31,7 +31,7 @@ def test_a_lost_answer_leaves_nothing_behind(agent, fault):
     agent.start()
     wait_all(agent, 1)
     for kind in KINDS:
-        assert f"{kind.name}: rotation 1 goes on: intent" in agent.log and mint_of(agent, kind)["rotation"] == 2, agent.log
+        assert f"{kind.name}: rotation 1 continues: intent" in agent.log and mint_of(agent, kind)["rotation"] == 2, agent.log
         assert len(agent.cloud.exchanges(kind.create)) == 2
     made = fault["kind"] == "truncate"
     if made:

@@ -50,7 +50,7 @@ def test_it_survives_a_restart_and_says_why_it_cannot(configured):
                       match={"action": "UpdateAccessKey", "role": "robot"})
     agent.stop()
     agent.start()
-    eventually(lambda: f"the key {key} of the former owner aws/robot stays: UpdateAccessKey" in (mint_of(agent)["waits_for"] or ""),
+    eventually(lambda: f"the key {key} of the former owner aws/robot remains: UpdateAccessKey" in (mint_of(agent)["waits_for"] or ""),
                lambda: f"{mint_of(agent)}\n{agent.log}")
     assert mint_of(agent)["state"] == "UPDATE_COMPLETE" and agent.status("robot")["ready"]
     assert list(keys_of(agent.cloud)) == [key]
@@ -170,7 +170,7 @@ def test_another_user_behind_with(agent_factory, tmp_path, key):
     for kind, words in ((second, f"belongs to {second.subject} now, and the keys"), (first, None)):
         agent.configure(*kind.configured(agent))
         agent.process.send_signal(signal.SIGHUP)
-        eventually(lambda: agent.log.count("took the new configuration") == (1 if kind is second else 2), lambda: agent.log)
+        eventually(lambda: agent.log.count("loaded the new configuration") == (1 if kind is second else 2), lambda: agent.log)
         agent.run("rotate", "robot", "--reason", kind.subject)
         if words:
             eventually(lambda: words in ((agent.status("robot")["last_error"] or {}).get("message") or ""), lambda: agent.log)

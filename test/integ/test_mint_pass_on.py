@@ -47,7 +47,7 @@ def test_it_is_passed_on_until_the_right_is_there(configured):
     status = agent.status("robot")
     assert status["ready"] and status["last_error"] is None and status["mint"]["state"] == "UPDATE_COMPLETE"
     assert status["mint"]["key"] is None and status["mint"]["old_key"] is None
-    assert status["mint"]["waits_for"] == "an operator: admin may not create keys of aws/robot, so its own key is passed on"
+    assert status["mint"]["waits_for"] == "an operator: admin may not create keys of aws/robot, so its own key is published"
     assert metric(agent) == ['credfresh_key_passed_on{credential="robot"} 1']
     assert len(warnings(agent)) == 1 and "admin-secret" not in agent.log
     assert "mint.waits" in agent.run("doctor").stdout
@@ -154,7 +154,7 @@ def test_it_is_killed_and_goes_on(configured):
 def test_a_rotation_that_is_asked_for_is_refused_and_its_reason_kept(configured):
     agent = start_passed_on(configured)
     done = agent.run("rotate", "robot", "--reason", "drill")
-    assert done.returncode != 0 and "passes the key of `mint.with` on, which may not create one" in done.stderr
+    assert done.returncode != 0 and "publishes the key of `mint.with`, which may not create keys, so" in done.stderr
     agent.cloud.admin("/service/iam", IAM)
     secret = Mounted(agent.dir / "admin")
     secret.number = 1

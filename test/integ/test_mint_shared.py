@@ -281,7 +281,7 @@ def test_other_owners_are_refused(pair, kube, cloud):
 @pytest.mark.parametrize("change, words", [
     ({"mint": {"or": "pass_on"}}, "or: cannot be combined with `state`"),
     ({"state": {"takeover": "5s"}}, "takeover"),
-    ({"state": {"kubeconfig": None, "context": "x"}}, "context: is one of a kubeconfig"),
+    ({"state": {"kubeconfig": None, "context": "x"}}, "context: has no effect without `kubeconfig`;"),
     ({"secret": "No_Name"}, "cannot be the name of a Secret"),
     ({"publish": {"secret": {"namespace": "default", "name": SECRET, "keys": [{"name": "a", "format": "json"}]}},
       "state": {"kubeconfig": None}}, "has the state of a rotation"),

@@ -266,7 +266,7 @@ def test_a_target_that_cannot_take_a_key_keeps_the_old_one(pair, kube, cloud, st
     first = kube.data(OUT)["aws_access_key_id"]
     aside = agent.dir / "aside"
     path.parent.rename(aside)
-    path.parent.write_text("no directory")
+    path.parent.write_text("not a directory")
     rotate(agent, "drill")
     eventually(lambda: agent.log.count("robot [backoff]") >= 3, lambda: f"{agent.status('robot')}\n{agent.log}")
     assert holds(kube, first) and keys_of(cloud)[first]["active"]

@@ -121,7 +121,7 @@ class Case:
         """OTHER ends the rotation. One whose key was lost is ended without another, whose asker is not there."""
         lost = self.at == "intent"
         second = self.together([other], None if lost else self.first)
-        assert "this one goes on with it" in other.log and (second == self.first) == lost, self.said()
+        assert "this agent takes over" in other.log and (second == self.first) == lost, self.said()
         return second
 
     def end(self):
@@ -155,7 +155,7 @@ def stopped(case):
         go_on(holder)
     assert case.together(case.agents) == second
     # It may have been stopped on the way to publishing that key.
-    eventually(lambda: "has taken the rotation over: this one follows" in holder.log, case.said)
+    eventually(lambda: "has taken over the rotation: this agent follows" in holder.log, case.said)
     # It is a follower like any other, and may be the next holder.
     done = holder.run("rotate", "robot", "--reason", "again")
     assert done.returncode == 0, done.stderr
@@ -191,7 +191,7 @@ def test_no_key_is_created_on_an_old_word(tmp_path, cloud):
     case.together(case.agents, case.first)
     said = holder.log.split("drill")[-1]
     assert said[said.index("goes on: intent"):said.index("made the key")].count("PATCH ") == 2, said
-    assert "taken the rotation over" not in holder.log
+    assert "taken over the rotation:" not in holder.log
     case.end()
 
 
@@ -206,7 +206,7 @@ def test_what_others_edit_is_no_sign_of_life(tmp_path, cloud):
         done = case.kube.call("PATCH", case.secret, {"metadata": {"labels": {"touched": str(time.monotonic_ns())}}},
                               content="application/merge-patch+json")
         assert done["kind"] == "Secret", done
-        return "this one goes on with it" in other.log
+        return "this agent takes over" in other.log
 
     eventually(taken_over, case.said, pause_s=0.2)
     case.together([other], case.first)

@@ -289,7 +289,7 @@ def test_a_reload_opens_and_closes(agent, wire):
     agent.configure(endpoints=[shared(agent, LINK, "10.99.0.0/24")])
     # The sandbox has given up what lets go of the interface.
     code, answer = agent.request("POST", "/v1/reload", "")
-    assert code == 400 and "without CAP_NET_RAW" in str(answer)
+    assert code == 400 and "needs CAP_NET_RAW" in str(answer)
     agent.stop()
     whole = {"sandbox": {"capabilities": False}}
     start(agent, here, shared(agent, LINK), **whole)

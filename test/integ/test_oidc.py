@@ -149,7 +149,7 @@ def test_files_that_were_lost_or_changed_are_put_back(issuer):
     before = {path: content for path, (_, content) in issuer.files().items()}
     (issuer.web / "openid/v1/jwks").unlink()
     (issuer.dir / "signing.key").write_text("not a key")
-    assert "put back" in issuer.run("rotate", "--continue").stderr
+    assert "restored" in issuer.run("rotate", "--continue").stderr
     assert issuer.run("rotate", "--continue").stderr == ""
     assert {path: content for path, (_, content) in issuer.files().items()} == before
 
@@ -171,7 +171,7 @@ def test_no_switch_to_a_key_that_was_just_put_back(issuer, name, how):
     else:
         path.unlink()
     done = issuer.run("rotate", "--continue")
-    assert done.returncode == 0 and "put back" in done.stderr
+    assert done.returncode == 0 and "restored" in done.stderr
     assert {key: issuer.status()[key] for key in ("phase", "signing", "other")} == {
         "phase": "published", "signing": before["signing"], "other": before["other"]}
     assert set(issuer.keys()) == {before["signing"], before["other"]}
@@ -326,16 +326,16 @@ def test_what_cannot_be(issuer):
              (["init", "--issuer", "http://a", "--token-life", "1h"], "https"),
              (["init", "--issuer", URL + "/", "--token-life", "1h"], "slash"),
              (["init", "--issuer", URL, "--token-life", "long"], "duration"),
-             (["init", "--issuer", URL, "--token-life", "0s"], "of no use"),
+             (["init", "--issuer", URL, "--token-life", "0s"], "longer than 0s"),
              (["init", "--issuer", URL, "--token-life", "1h", "--key", "dsa"], "no such kind"),
              (["init", "--issuer", URL, "--token-life", "1h", "--web-root", "www"], "absolute"),
              (["init", "--issuer", URL, "--token-life", "1h", "--web-root", str(issuer.dir) + "/"], "signing key"),
              (["init", "--issuer", URL, "--token-life", "1h", "--web-root", str(issuer.dir.parent)], "signing key"),
              (["init", "--issuer", URL, "--token-life", "1h", "--web-root", "/"], "signing key"),
-             (["rotate", "--issuer", URL], "only init"), (["rotate", "--confirm", "--continue"], "one of"),
-             (["status", "--confirm"], "rotate alone"), (["init", "--json"], "status alone"),
-             (["status", "--replace"], "only init, rotate and publish"), (["destroy"], "init, rotate, publish, manifests or status"),
-             (["rotate", "--to", "gcs:https://a"], "publish alone"), (["publish", "--confirm"], "rotate alone")]
+             (["rotate", "--issuer", URL], "only for init"), (["rotate", "--confirm", "--continue"], "one of"),
+             (["status", "--confirm"], "only for rotate"), (["init", "--json"], "only for status"),
+             (["status", "--replace"], "only for init, rotate and publish"), (["destroy"], "init, rotate, publish, manifests or status"),
+             (["rotate", "--to", "gcs:https://a"], "only for publish"), (["publish", "--confirm"], "only for rotate")]
     for words, says in usage:
         done = issuer.run(*words)
         assert done.returncode == 2 and says in done.stderr, (words, done)
@@ -473,7 +473,7 @@ def test_a_cluster_that_keeps_its_keys(issuer, tmp_path):
     assert set(issuer.keys()) == {one, two}
     both = (issuer.web / "openid/v1/jwks").read_bytes()
     assert "too recently" in issuer.refused("rotate")
-    assert "under way" in issuer.refused("rotate", "--public-key", str(first))
+    assert "in progress" in issuer.refused("rotate", "--public-key", str(first))
     issuer.pass_time(600)
     assert "make it sign with the new one" in issuer.refused("rotate")
     issuer.good("rotate", "--continue")

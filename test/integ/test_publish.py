@@ -229,7 +229,7 @@ def test_an_owner_that_a_given_directory_cannot_have(agent):
     publishing(agent, [{"directory": str(agent.out), "owner": "daemon", "files": [
         {"name": "a", "format": "token", "owner": "1"}, {"name": "b", "format": "token", "owner": "nobody"}]}])
     done = agent.run("check")
-    assert done.returncode == 3 and done.stdout.count("can belong to nobody else") == 1, done.stdout
+    assert done.returncode == 3 and done.stdout.count("must belong to the same") == 1, done.stdout
 
 
 def test_only_root_gives_a_directory_away(agent):
@@ -484,7 +484,7 @@ def test_a_directory_above_that_goes_is_noticed_at_once(agent, what):
         above.mkdir(parents=True)
     agent.wait_generation(2)
     agent.wait_state("fresh")
-    assert (target / "token").read_text() and "what was published is gone, so it is published again" in agent.log
+    assert (target / "token").read_text() and "published files changed or are missing, publishing again" in agent.log
     assert time.monotonic() - begun < 30
 
 
@@ -503,7 +503,7 @@ def test_what_is_removed_comes_back_at_once(agent, what):
         (agent.out / "token").rename(agent.dir / "token")
     agent.wait_generation(2)
     agent.wait_state("fresh")
-    assert "what was published is gone, so it is published again" in agent.log
+    assert "published files changed or are missing, publishing again" in agent.log
     assert agent.published()["generation"] == 2 and mode(agent.out) == "0o755" and (agent.out / "token").read_text()
 
 
@@ -514,7 +514,7 @@ def test_another_agent_in_the_same_directory_is_named(agent, agent_factory, clou
     other = agent_factory(cloud, "other")
     publish = other.credential()["publish"] | {"directory": str(agent.out)}
     once(other.configure(other.credential(publish=publish)))
-    lost = f"what was published is gone, so it is published again: {agent.out} "
+    lost = f"published files changed or are missing, publishing again: {agent.out} "
     eventually(lambda: lost in agent.log and "another credfresh publishes there" in agent.log, lambda: agent.log)
 
 
@@ -537,7 +537,7 @@ def test_what_is_removed_during_an_outage_is_missed_and_comes_back_after_it(agen
     assert agent.status()["ready"]
     agent.out.rename(agent.dir / "gone")
     eventually(lambda: not agent.status()["ready"] and not agent.status()["published"], lambda: agent.log)
-    assert "is gone, so it is published again once it can be renewed" in agent.log
+    assert "or are missing, publishing again once it can be renewed" in agent.log
     agent.cloud.clear_faults()
     agent.wait_generation(2)
     agent.wait_state("fresh")
@@ -566,7 +566,7 @@ def test_who_removes_it_again_and_again_does_not_cause_an_exchange_each_time(age
     (agent.out / "token").unlink()
     for _ in range(20):  # each is a turn of the agent's loop, which has the event by then
         agent.request("GET", "/v1/credentials")
-    assert agent.log.count("so it is published again") == 1 and agent.generation() == 2
+    assert agent.log.count("or are missing, publishing again") == 1 and agent.generation() == 2
 
 
 @pytest.mark.parametrize("how", ["copied", "given to its owner"])

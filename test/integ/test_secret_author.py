@@ -555,7 +555,7 @@ def test_check_and_doctor_say_what_is_taken(agent, secret):
     agent.configure(hostile(agent, secret, {"aws": {"endpoint": agent.cloud.sts, "ca_file": agent.cloud.ca}}))
     for argv in (["check", "--online"], ["doctor", "-v"]):
         said = " ".join(agent.run(*argv).stdout.split())
-        assert "taken from it: the token's path, role_arn, region; not taken: other hosts, paths and CA files" in said, said
+        assert "used: the token's path, role_arn, region; ignored: other hosts, paths and CA files" in said, said
     secret.put(aws_form("/etc/shadow"))
     for argv in (["check", "--online"], ["doctor", "-v"]):
         done = agent.run(*argv)

@@ -131,7 +131,7 @@ def test_an_answer_that_repeats_secrets(repeating, repeats):
 
 
 @pytest.mark.parametrize("configured, says", [
-    (secret_target, ["an Event was lost", "watch of "]), (rollout, ["rollout"]), (service_ca, ["caBundle of", "a pod's certificate"])])
+    (secret_target, ["an Event was lost", "cannot watch "]), (rollout, ["rollout"]), (service_ca, ["caBundle of", "a pod's certificate"])])
 def test_each_client_of_the_api_server(repeating, configured, says):
     agent, _ = repeating("token", configured)
 

@@ -256,7 +256,7 @@ def test_a_reload_that_brings_it_back(authority):
     log = agent.log[seen:]
     # A disk that is busy is asked again a moment later.
     said = [line for line in log.splitlines() if "the service CA's store has not answered yet" not in line]
-    assert "took the new configuration" in log and not any(" error " in line or " warn " in line for line in said), log
+    assert "loaded the new configuration" in log and not any(" error " in line or " warn " in line for line in said), log
     assert identities(authority.tls, authority.trust) == before
 
 
@@ -393,7 +393,7 @@ REFUSED = [
     ("no names", CA, {**TLS, "certificate": {"validity": "1d"}}, "has no name"),
     ("no DNS name", CA, {**TLS, "certificate": {"dns_names": ["a b"]}}, "not a DNS name"),
     ("an address as a name", CA, {**TLS, "certificate": {"dns_names": ["10.0.0.1"]}}, "ip_addresses"),
-    ("no address", CA, {**TLS, "certificate": {"ip_addresses": ["1.2.3"]}}, "not an address"),
+    ("not an address", CA, {**TLS, "certificate": {"ip_addresses": ["1.2.3"]}}, "not an address"),
     ("two sources", CA, {**TLS, "token": {"file": "/t"}}, "remove `token`"),
     ("both kinds", CA, {**TLS, "ca_bundle": True}, "is part of what a `certificate` gives"),
     ("another format", CA, {**TLS, "publish": {"file": {"path": "/x/t", "format": "token"}}}, "does not have"),
@@ -423,7 +423,7 @@ def test_a_state_directory_that_is_gone_after_a_restart_is_refused(agent_factory
         agent.config_path.write_text(json.dumps({key: value for key, value in json.loads(
             agent.config_path.read_text()).items() if key != "state_dir"}))
     done = agent.run("check")
-    assert done.returncode == 3 and "outlives a restart" in done.stdout + done.stderr, done.stdout + done.stderr
+    assert done.returncode == 3 and "survives a reboot," in done.stdout + done.stderr, done.stdout + done.stderr
 
 
 def test_certificate_and_key_in_one_file(agent_factory):

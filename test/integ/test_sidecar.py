@@ -177,7 +177,7 @@ def test_an_exchange_under_way_is_finished(sidecar, shared_cloud):
     sidecar.process.send_signal(signal.SIGTERM)
     assert ended(sidecar) == 0
     assert sidecar.published()["generation"] == 1, sidecar.log
-    assert "finished first" in sidecar.log
+    assert "progress first" in sidecar.log
 
 
 def test_an_exchange_that_takes_too_long_is_given_up(sidecar, shared_cloud):
@@ -194,7 +194,7 @@ def test_a_second_signal_hurries(sidecar, shared_cloud):
     sidecar.configure(stop_grace="5m").start()
     eventually(lambda: sidecar.status().get("state") == "exchanging", "the exchange")
     sidecar.process.send_signal(signal.SIGTERM)
-    eventually(lambda: "finished first" in sidecar.log, "the first signal")
+    eventually(lambda: "progress first" in sidecar.log, "the first signal")
     sidecar.process.send_signal(signal.SIGTERM)
     assert ended(sidecar, 10) == 0
 
@@ -205,7 +205,7 @@ def test_hooks_get_their_end(sidecar, tmp_path):
     sidecar.configure(sidecar.credential(reload=reload), stop_grace="20s").start()
     eventually(lambda: (tmp_path / "began").exists(), "the hook")
     sidecar.process.send_signal(signal.SIGTERM)
-    eventually(lambda: "finished first" in sidecar.log, "the signal")
+    eventually(lambda: "progress first" in sidecar.log, "the signal")
     assert sidecar.process.poll() is None
     go.touch()
     assert ended(sidecar) == 0
@@ -220,7 +220,7 @@ def test_nothing_new_is_begun(sidecar, shared_cloud, tmp_path):
     eventually(lambda: (tmp_path / "began").exists(), "the hook")
     before = len(shared_cloud.exchanges())
     sidecar.process.send_signal(signal.SIGTERM)
-    eventually(lambda: "finished first" in sidecar.log, "the signal")
+    eventually(lambda: "progress first" in sidecar.log, "the signal")
     assert sidecar.run("rotate", "demo").returncode == 0
     go.touch()
     assert ended(sidecar) == 0

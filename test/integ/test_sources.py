@@ -239,7 +239,7 @@ def test_aws_role_by_another_profile(agent, secret):
 
 
 def test_a_target_that_fits_one_form(agent, secret):
-    """`check` says so before, and when the form has changed; what is published stays."""
+    """`check` says so before, and when the form has changed; the last good credentials remain."""
     secret.put(sts_form(agent.cloud))
     agent.configure(aws(agent, secret, files=[{"name": "creds.json", "format": "json"},
                                               {"name": "token", "format": "token"}]))
@@ -507,7 +507,7 @@ def test_a_restart_keeps_what_is_the_same(agent, secret):
 
 
 @pytest.mark.parametrize("keys,over,text", [
-    ({"kubeconfig": "clusters: []"}, {}, "`exchange:` is for aws; remove that"),
+    ({"kubeconfig": "clusters: []"}, {}, "`exchange:` is for aws; remove `exchange`"),
     ({"password": "hunter2-hunter2"}, {}, "of no kind that is known"),
     ({"azure_client_id": "x"}, {"kind": "aws"}, "it holds no key of kind aws, which is expected here"),
 ])

@@ -152,7 +152,7 @@ def test_names_and_failed_choose(serve):
     assert names("four", "one") == ["one", "four"]
     assert names("--failed") == ["two", "three"]
     assert names("--failed", "one", "two") == ["two"]
-    assert "no credential is in trouble" in agent.status("--failed", "one").stdout
+    assert "no credential has an error\n" in agent.status("--failed", "one").stdout
     unknown = agent.status("one", "tow")
     assert (unknown.returncode, unknown.stdout) == (6, "")
     assert unknown.stderr == 'credfresh: no credential "tow": there are one, two, three, four\n'

@@ -121,7 +121,7 @@ def test_swapped_before_it_gets_its_owner(own, soon):
     own.start(wrapper=AS_NOBODY)
     own.wait_generation(1)
     volume.put({"token": own.cloud.token(expires_in_s=3500)}, mode=0o600)
-    eventually(lambda: "Permission denied; it is looked at again soon" in own.log, lambda: own.log)
+    eventually(lambda: "Permission denied; checking again soon" in own.log, lambda: own.log)
     if soon:
         os.chown(own.token_path, 65534, 65534)
         own.wait_generation(2)

@@ -103,7 +103,7 @@ def test_one_secret_is_watched_by_its_name(agent, kube):
     start(agent, target(agent, "named"))
     wait_ok(agent, 1)
     wait_watching(agent, 1)
-    assert "watch of" not in agent.log
+    assert "cannot watch" not in agent.log
 
 
 def test_named_secrets_are_watched_one_by_one_where_all_together_may_not_be(agent, kube):
@@ -115,7 +115,7 @@ def test_named_secrets_are_watched_one_by_one_where_all_together_may_not_be(agen
     first = uid(kube, "right")
     kube.call("DELETE", "right")
     eventually(lambda: uid(kube, "right") not in (None, first), agent.log, SECONDS)
-    assert "watch of" not in agent.log
+    assert "cannot watch" not in agent.log
 
 
 def test_a_list_of_large_objects_is_read_in_smaller_parts(agent, kube):

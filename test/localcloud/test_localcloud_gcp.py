@@ -497,7 +497,7 @@ def test_paths_and_methods(cloud):
 @pytest.mark.parametrize("gcp,reason", [
     ([], '"gcp" must be an object'), ({"x": 1}, 'unknown key "x"'), ({"providers": {}}, '"providers" must be an array'),
     ({"providers": [{"audience": "demo"}]}, "full resource name"),
-    ({"providers": [{"audience": DEMO}, {"audience": DEMO}]}, "is there twice"),
+    ({"providers": [{"audience": DEMO}, {"audience": DEMO}]}, "occurs twice"),
     ({"providers": [{"audience": DEMO, "subject": "sub"}]}, "assertion.CLAIM"),
     ({"providers": [{"audience": DEMO, "user_project": "1"}]}, "workforce pools only"),
     ({"providers": [{"audience": DEMO, "clients": [{"id": "x"}]}]}, "must not be empty"),

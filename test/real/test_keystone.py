@@ -162,7 +162,7 @@ def test_an_application_credential(keystone, agent_factory, secret_file):
     before = {p.name: p.read_bytes() for p in agent.out.iterdir() if not p.name.startswith("..")}
     keystone.call("DELETE", f"/users/{user}/application_credentials/{made['id']}", token=owner)
     agent.request("POST", "/v1/credentials/demo/rotate")
-    eventually(lambda: "was deleted, or its owner" in last_error(agent), "the refusal")
+    eventually(lambda: "{who}, its owner" in last_error(agent), "the refusal")
     assert f'application credential "{made["id"]}" was deleted' in last_error(agent)
     assert "HTTP 404, request req-" in last_error(agent)
     assert {p.name: p.read_bytes() for p in agent.out.iterdir() if not p.name.startswith("..")} == before

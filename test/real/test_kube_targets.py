@@ -61,7 +61,7 @@ def test_what_others_do_is_put_back_within_seconds(space, agent_factory, cloud_f
                lambda: agent.log, SECONDS)
     wait_ok(agent, 3)
     assert get(space, "configmaps", "map")["data"]["account"] == "123456789012"
-    assert "watch of" not in agent.log, agent.log
+    assert "cannot watch" not in agent.log, agent.log
 
 
 def test_a_role_that_names_its_objects_is_enough(space, agent_factory, cloud_factory):
@@ -71,7 +71,7 @@ def test_a_role_that_names_its_objects_is_enough(space, agent_factory, cloud_fac
     first = uid(space, "secrets", "right")
     space.kube.request("DELETE", f"{space.base}/secrets/right")
     eventually(lambda: uid(space, "secrets", "right") not in (None, first), lambda: agent.log, SECONDS)
-    assert "watch of" not in agent.log, agent.log
+    assert "cannot watch" not in agent.log, agent.log
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_namespace_that_appears_late(space, late, agent_factory, cloud_factory
     eventually(lambda: (agent.status().get("deliveries") or [{}])[0].get("runs_failed", 0) >= 2, lambda: agent.log, 90)
     space.kube.request("POST", "/api/v1/namespaces", {"metadata": {"name": late}})
     wait_ok(agent, 1)
-    assert "watch of" not in agent.log, agent.log
+    assert "cannot watch" not in agent.log, agent.log
 
 
 def test_a_deployment_is_restarted_as_kubectl_does(space, agent_factory, cloud_factory):

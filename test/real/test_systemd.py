@@ -241,7 +241,7 @@ def test_reload_takes_a_good_configuration_and_refuses_a_bad_one(machine, servic
     service.configure(credential(), oops=1)
     refused = machine.try_sh("systemctl reload credfresh")
     assert refused.returncode != 0
-    assert re.search(r"refused, the old configuration stays: .*credfresh\.yaml:1:.*oops", machine.journal("credfresh"))
+    assert re.search(r"refused, the old configuration remains in use: .*credfresh\.yaml:1:.*oops", machine.journal("credfresh"))
     assert machine.is_active("credfresh") and machine.show("credfresh", "MainPID") == pid
     assert service.generation() == generation and service.status("second")["ready"]
     service.reload(credential())

@@ -163,7 +163,7 @@ static void what_is_not_there(void **state)
     assert_int_equal(symlink("..gone", in("broken/..data")), 0);
     assert_int_equal(read_it(in("broken")), CFR_E_MISSING);
     assert_int_equal(mkdir(in("odd"), 0755), 0);
-    put(in("odd/..data"), "no directory");
+    put(in("odd/..data"), "not a directory");
     assert_true(read_it(in("odd")) < 0);
 }
 

@@ -175,7 +175,7 @@ static void limits(void **state)
     refuses(&o, CFR_E_CONFIG, "name of the Secret");
     o = object();
     o.key_count = 0;
-    refuses(&o, CFR_E_CONFIG, "without any key");
+    refuses(&o, CFR_E_CONFIG, "must have at least one key");
     o.keys = twice;
     o.key_count = COUNT(twice);
     refuses(&o, CFR_E_CONFIG, "\"a\" occurs twice");

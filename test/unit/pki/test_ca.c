@@ -299,8 +299,8 @@ static void trust_in_the_ones_before_ends(void **state)
     bundles[0] = trust(&a, 3, end_s + 1);
     assert_int_equal(count_of(bundles[0]), 2);
     assert_int_equal(count_of(leaves[0].certificate.p), 2);
-    assert_trusted(bundles[2], leaves[0].certificate.p, end_s + 1, "the rotation after it");
-    assert_trusted(bundles[0], leaves[2].certificate.p, end_s + 1, "the rotation after it");
+    assert_trusted(bundles[2], leaves[0].certificate.p, end_s + 1, "the one after it");
+    assert_trusted(bundles[0], leaves[2].certificate.p, end_s + 1, "the one after it");
     assert_int_not_equal(judge(bundles[0], leaves[1].certificate.p, end_s + 1), X509_V_OK);
     for (size_t i = 0; i < COUNT(leaves); i++) {
         free_leaf(&leaves[i]);

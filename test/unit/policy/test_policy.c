@@ -483,7 +483,7 @@ static void refused(void **state)
                        &t, &sink);
     says("no federated credential of the client has the subject \"" SUB "\", which is what your token says");
     cfr_policy_refused(&cfr_azure_provider, "AADSTS700211: presented assertion issuer 'https://other'.", &t, &sink);
-    says("Entra ID was shown the issuer \"https://other\"");
+    says("Entra ID received the issuer \"https://other\"");
     cfr_policy_refused(&cfr_azure_provider, "AADSTS700212: presented assertion audience 'api://x'.", &t, &sink);
     says("has the audience \"api://x\"");
     cfr_policy_refused(&cfr_gcp_provider,

@@ -81,7 +81,7 @@ static void answered_rights(void **state)
         {"{}", 0,
          "iam.serviceAccountKeys.list, iam.serviceAccountKeys.create, iam.serviceAccountKeys.disable, "
          "iam.serviceAccountKeys.delete"},
-        {"{\"permissions\":\"all\"}", CFR_E_ANSWER, "`permissions` in the answer is no list"},
+        {"{\"permissions\":\"all\"}", CFR_E_ANSWER, "`permissions` in the answer is not a list"},
         {"[]", CFR_E_ANSWER, "no JSON object"},
     };
     struct cfr_grant g = admin();

@@ -700,7 +700,7 @@ static void it_is_lost_and_there_is_no_room(void **state)
     cfr_rotation_words(&r, &f, words);
     assert_string_equal(words,
                         "the grace of the old key, 9 min 55 s more: nothing is published, because the secret "
-                        "of two is lost, and there is no room for another key before the old one, one, is deleted");
+                        "of two is lost, and the cloud allows no further key before the old one, one, is deleted");
     /* An operator makes room. */
     f.now_s = START_S + 305;
     cfr_rotation_next(&r, &f, &changed, &todo);

@@ -154,7 +154,7 @@ static void wrong_types(void **state)
         }
         for (size_t k = 0; k < 4; k++) {
             (void)snprintf(payload, sizeof payload, "{\"%s\":%s}", times[i], out_of_range[k]);
-            refused(RS256, payload, "is no time");
+            refused(RS256, payload, "is not a time");
         }
     }
     refused(RS256, "{" TIMES ",\"aud\":7}", "neither a string nor an array");

@@ -50,10 +50,10 @@ static void check_refused(const char *network, const char *words)
 static void test_what_is_no_network(void **state)
 {
     (void)state;
-    check_refused("", "no network");
-    check_refused("pods", "no network");
-    check_refused("10.244/16", "no network");
-    check_refused("[::1]/128", "no network");
+    check_refused("", "not a network");
+    check_refused("pods", "not a network");
+    check_refused("10.244/16", "not a network");
+    check_refused("[::1]/128", "not a network");
     check_refused("10.244.0.0/", "from 1 to 32");
     check_refused("10.244.0.0/33", "from 1 to 32");
     check_refused("10.244.0.0/-1", "from 1 to 32");
@@ -63,7 +63,7 @@ static void test_what_is_no_network(void **state)
     check_refused("::/0", "every address");
     check_refused("10.244.3.0/16", "write 10.244.0.0/16, or 10.244.3.0 for");
     check_refused("fd00::1/64", "write fd00::/64");
-    check_refused("1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc/64", "no network");
+    check_refused("1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc/64", "not a network");
 }
 
 int main(void)

@@ -59,7 +59,7 @@ static void changes_nothing_that_is_published(void **state)
 static void what_cannot_be(void **state)
 {
     static const char *const cases[][2] = {
-        {ACK "{wait: true}\n", "acknowledge: says not how; write `file`, or `hooks: true`"},
+        {ACK "{wait: true}\n", "acknowledge: does not say how; write `file`, or `hooks: true`"},
         {ACK "{file: /c/x, hooks: true}\n", "acknowledge.hooks: cannot be used with file"},
         {ACK "{file: in-use}\n", "acknowledge.file"},
         {ACK "{file: /c/x, limit: 8d}\n", "acknowledge.limit"},
@@ -69,10 +69,10 @@ static void what_cannot_be(void **state)
         {HEAD PUB HOOK "    acknowledge: [{hooks: true}, {hooks: true}]\n",
          "acknowledge: hooks: occurs on lines 8 and 8"},
         {ACK "[{file: /c/x}, {file: /c/x}]\n", "acknowledge.file: /c/x is the acknowledgement file of credential a"},
-        {ACK "{file: /d/in-use}\n", "acknowledge.file: /d/in-use lies in the directory of credential a"},
+        {ACK "{file: /d/in-use}\n", "acknowledge.file: /d/in-use is in the directory of credential a"},
         {ACK "{file: /t/token}\n", "acknowledge.file: /t/token is the token file of credential a"},
         {HEAD PUB "    reload: [{http: {url: \"http://127.0.0.1/\", acknowledge_header: \"X: y\"}}]\n",
-         "acknowledge_header: is no name of a header"},
+         "acknowledge_header: is not the name of a header"},
         {HEAD PUB "    reload: [{on_first: skip, http: {url: \"http://127.0.0.1/\", acknowledge_header: X}}]\n",
          "on_first: skip makes no request after the first publish"},
     };

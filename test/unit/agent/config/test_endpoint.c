@@ -115,10 +115,10 @@ static void test_who_may_ask(void **state)
     cfr_config_free(parse(HEAD "  - {name: b, " TOKEN ", allow: {}}\n"));
     ALL_REFUSED(((const struct refusal[]){
         {HEAD "  - {name: b, " TOKEN ", allow: {users: [app]}}\n",
-         "f:3: credential b: allow: has nowhere to be asked; write `token_socket` in the file, such as "
+         "f:3: credential b: allow: has no effect without a socket; write `token_socket` at the top level, such as "
          "/run/credfresh-tokens.sock\n"},
         {"token_socket: /run/t.sock\n" HEAD PLAIN,
-         "f:1: token_socket: serves nothing; write `allow` in the credentials that are to be had there\n"},
+         "f:1: token_socket: serves nothing; write `allow` in the credentials that it should serve\n"},
         {"token_socket: /run/credfresh/t.sock\n" HEAD "  - {name: b, " TOKEN ", allow: {}}\n",
          "f:1: token_socket: /run/credfresh/t.sock lies in state_dir, which only the agent's user can enter; choose "
          "another "
@@ -143,10 +143,9 @@ static void test_networks(void **state)
     ALL_REFUSED(((const struct refusal[]){
         {FROM("[]", OF_A), "f:7: endpoint number 1: from: is empty; write at least 1\n"},
         {FROM("[pods]", OF_A),
-         "f:7: endpoint number 1: from: \"pods\": is no network; write one such as 10.244.0.0/16 or fd00:10::/64\n"},
-        {FROM("[10.244.3.0/16]", OF_A),
-         "f:7: endpoint number 1: from: \"10.244.3.0/16\": has bits set beyond its prefix; "
-         "write 10.244.0.0/16, or 10.244.3.0 for that address alone\n"},
+         "f:7: endpoint number 1: from: \"pods\": is not a network; write one such as 10.244.0.0/16 or fd00:10::/64\n"},
+        {FROM("[10.244.3.0/16]", OF_A), "f:7: endpoint number 1: from: \"10.244.3.0/16\": has bits set beyond its "
+                                        "prefix; write 10.244.0.0/16, or 10.244.3.0 for only that address\n"},
         {FROM("[0.0.0.0/0]", OF_A), "f:7: endpoint number 1: from: \"0.0.0.0/0\": that is every address; write the "
                                     "networks that are meant\n"},
         {FROM("[10.244.0.0/16]", OF_A "    ec2_imds: {credential: a}\n"),
@@ -184,13 +183,11 @@ static void test_addresses(void **state)
         {LISTEN("169.254.170.3:80"), "f:5: endpoint number 1: listen: 169.254.170.3" OTHERS},
         {LISTEN("\"[::]:80\""), "f:5: endpoint number 1: listen: ::" OTHERS},
         {LISTEN("\"[::ffff:127.0.0.1]:80\""), "f:5: endpoint number 1: listen: ::ffff:127.0.0.1" OTHERS},
-        {LISTEN("\":80\""),
-         "f:5: endpoint number 1: listen: :80 is no address and port; write one such as \"127.0.0.1:9911\" "
-         "or \"[::1]:9911\"\n"},
-        {LISTEN("localhost:80"),
-         "f:5: endpoint number 1: listen: localhost:80 is no literal address; write one such as "
-         "\"127.0.0.1:9911\" or \"[::1]:9911\"\n"},
-        {LISTEN("127.1:80"), "f:5: endpoint number 1: listen: 127.1:80 is no literal address; write one such as "
+        {LISTEN("\":80\""), "f:5: endpoint number 1: listen: :80 is not an address with a port; write one such as "
+                            "\"127.0.0.1:9911\" or \"[::1]:9911\"\n"},
+        {LISTEN("localhost:80"), "f:5: endpoint number 1: listen: localhost:80 is not a literal address; write one "
+                                 "such as \"127.0.0.1:9911\" or \"[::1]:9911\"\n"},
+        {LISTEN("127.1:80"), "f:5: endpoint number 1: listen: 127.1:80 is not a literal address; write one such as "
                              "\"127.0.0.1:9911\" or \"[::1]:9911\"\n"},
         {LISTEN("\"[0:0::1]:80\""), "f:5: endpoint number 1: listen: 0:0::1 is written [::1] in short; write that\n"},
         {LISTEN("127.0.0.1:0"), NO_PORT("0")},
@@ -237,11 +234,9 @@ static void test_paths(void **state)
          "f:6: endpoint number 1: aws_container.path: write one that begins with / and does not end with it, "
          "of letters, digits and ._~-, such as /aws/registry\n"},
         {CONTAINER("/a/../b"),
-         "f:6: endpoint number 1: aws_container.path: has an empty, . or .. part, which clients take out; "
-         "write it without\n"},
+         "f:6: endpoint number 1: aws_container.path: has an empty, . or .. part, which clients remove; remove it\n"},
         {CONTAINER("/a//b"),
-         "f:6: endpoint number 1: aws_container.path: has an empty, . or .. part, which clients take out; "
-         "write it without\n"},
+         "f:6: endpoint number 1: aws_container.path: has an empty, . or .. part, which clients remove; remove it\n"},
         {BESIDE("/latest/keys", EC2),
          "f:6: endpoint 127.0.0.1:9911: aws_container.path: /latest/keys belongs to ec2_imds there; choose another\n"},
         {HEAD AWS AT "    aws_container:\n      - {credential: a, " PROOF "}\n"
@@ -293,9 +288,8 @@ static void test_credentials_fit(void **state)
          "f:6: endpoint 127.0.0.1:9911: gce_metadata.accounts.identities.credential: g has an identity token for y, "
          "not x; write "
          "that as `audience`, or another `id_token_audience` in its exchange\n"},
-        {HEAD AWS "  - {name: b, " TOKEN "}\n" AT OF_A, "f:4: credential b: publish: is missing; this credential "
-                                                        "needs it, as no endpoint serves it and it has no "
-                                                        "`allow`\n"},
+        {HEAD AWS "  - {name: b, " TOKEN "}\n" AT OF_A, "f:4: credential b: publish: is missing; this credential needs "
+                                                        "it, because no endpoint serves it and it has no `allow`\n"},
         {HEAD GCP("") AT "    gce_metadata: {accounts: [{scopes: [s], identities: [{audience: x, credential: g}]}]}\n",
          "f:6: endpoint number 1: gce_metadata.accounts.scopes: are those of an access token; add `credential`\n"},
         {HEAD GCP("") AT "    gce_metadata: {accounts: [{email: e}]}\n",
@@ -312,9 +306,8 @@ static void test_credentials_fit(void **state)
         {HEAD GCP("") AT "    gce_metadata: {accounts: [{email: x, credential: g}, {aliases: [x], credential: g}]}\n",
          "f:6: endpoint number 1: gce_metadata.accounts: two are called x, on lines 6 and 6; rename one\n"},
         {HEAD GCP("") AT "    gce_metadata: {accounts: [{credential: g}, {aliases: [default], credential: g}]}\n",
-         "f:6: endpoint number 1: gce_metadata.accounts: the alias default is the first account's, on line 6; take it "
-         "out on "
-         "line 6\n"},
+         "f:6: endpoint number 1: gce_metadata.accounts: the alias default belongs to the first account, on line 6; "
+         "remove it on line 6\n"},
     }));
 }
 

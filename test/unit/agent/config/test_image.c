@@ -78,7 +78,7 @@ static void an_agent_needs_credentials(void **state)
 
     (void)state;
     assert_int_equal(cfr_config_need_credentials("f", config, &err), CFR_E_CONFIG);
-    assert_contains(err.text, "f: credentials: there are none, only image_credentials");
+    assert_contains(err.text, "f: credentials: is missing; the file has only image_credentials");
     cfr_config_free(config);
     config = parse(HEAD "  - {name: a, match: [r.azurecr.io], exchange: {azure: {" IDS "}}}\n"
                         "credentials:\n  - {name: a, token: {file: /t}, publish: {file: {path: /p, format: token}}}\n");
@@ -95,11 +95,10 @@ static void keys(void **state)
                           "f:3: image credential number 1: match: is missing; this image credential needs it\n"
                           "f:3: image credential number 1: exchange: is missing; this image credential needs it\n"},
         {ITEM(AWS ", matches: [x]"), "f:3: image credential a: unknown key matches; did you mean match?\n"},
-        {ITEM("exchange: {}"),
-         "f:3: image credential a: exchange: names no provider; write one such as `aws:` with its "
-         "keys below it, or leave `exchange` out to publish the token itself\n"},
+        {ITEM("exchange: {}"), "f:3: image credential a: exchange: names no provider; write one such as `aws:` with "
+                               "its keys below it, or remove `exchange` to publish the token itself\n"},
         {ITEM(AWS ", token: {}"),
-         "f:3: image credential a: token: says not where it comes from; write `file`, `request`, or both\n"},
+         "f:3: image credential a: token: does not say where the token comes from; write `file`, `request`, or both\n"},
         {HEAD "  - {name: a b, match: [r.azurecr.io], exchange: {azure: {" IDS "}}}\n",
          "f:3: image credential a b: name: has a character that names cannot have; use letters, digits, dot, "
          "dash and "
@@ -229,9 +228,8 @@ static void the_provider_is_asked(void **state)
         {ITEM("exchange: {oauth: {token_url: \"https://o.example\", audience: [x]}}"),
          "f:3: image credential a: exchange: oauth gives no logins to registries; write aws, aws_container, "
          "gcp or azure\n"},
-        {ITEM("exchange: {aws: {" ROLE "}}"), "f:3: image credential a: exchange.aws: region: no region is "
-                                              "known; write `region: eu-west-1` (or whichever is "
-                                              "nearest), or set AWS_REGION\n"},
+        {ITEM("exchange: {aws: {" ROLE "}}"), "f:3: image credential a: exchange.aws: region: is missing; write "
+                                              "`region: eu-west-1` (or the nearest one), or set AWS_REGION\n"},
         {ITEM("exchange: {aws: {region: eu-west-1}}"),
          "f:3: image credential a: exchange.aws: role_arn: it is missing; write the role to assume with the "
          "token, such "

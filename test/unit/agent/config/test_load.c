@@ -183,14 +183,13 @@ static void the_size_is_limited(void **state)
     assert_non_null(big);
     memset(big, '#', n);
     put(config_path, big, n);
-    (void)snprintf(lines, sizeof lines, "%s: is larger than 16 MiB; that is no configuration\n", config_path);
+    (void)snprintf(lines, sizeof lines, "%s: is larger than 16 MiB, the limit for a configuration\n", config_path);
     load(config_path, CFR_E_LIMIT, lines);
     put(config_path, big, n - 1);
-    (void)snprintf(lines, sizeof lines, "%s:1: there is no configuration in it; begin with `version: 1`\n",
-                   config_path);
+    (void)snprintf(lines, sizeof lines, "%s:1: the file is empty; begin with `version: 1`\n", config_path);
     load(config_path, CFR_E_CONFIG, lines);
     assert_int_equal(cfr_config_parse("f", (struct cfr_view){big, n}, no_env, &config, NULL, &err), CFR_E_LIMIT);
-    assert_string_equal(err.text, "f: is larger than 16 MiB; that is no configuration");
+    assert_string_equal(err.text, "f: is larger than 16 MiB, the limit for a configuration");
     free(big);
 }
 

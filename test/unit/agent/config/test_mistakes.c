@@ -14,10 +14,10 @@
 static void whole_files_that_are_no_configuration(void **state)
 {
     static const struct refusal cases[] = {
-        {"", "f:1: there is no configuration in it; begin with `version: 1`\n"},
-        {"# only a comment\n", "f:1: there is no configuration in it; begin with `version: 1`\n"},
-        {"---\n", "f:1: there is no configuration in it; begin with `version: 1`\n"},
-        {"~\n", "f:1: there is no configuration in it; begin with `version: 1`\n"},
+        {"", "f:1: the file is empty; begin with `version: 1`\n"},
+        {"# only a comment\n", "f:1: the file is empty; begin with `version: 1`\n"},
+        {"---\n", "f:1: the file is empty; begin with `version: 1`\n"},
+        {"~\n", "f:1: the file is empty; begin with `version: 1`\n"},
         {"hello\n", "f:1: expected a mapping, got text; begin with `version: 1`\n"},
         {"- a\n- b\n", "f:1: expected a mapping, got a list; begin with `version: 1`\n"},
         {HEAD PUB "---\nversion: 1\n", "f:6: a second document begins here; keep one, and remove this `---`\n"},
@@ -39,7 +39,7 @@ static void whole_files_that_are_no_configuration(void **state)
     (void)state;
     all_refused(cases, COUNT(cases));
     refused(LITERAL("version: 1\n\0\n"), "f:2: control characters are not allowed; remove the character\n");
-    refused((struct cfr_view){NULL, 0}, "f:1: there is no configuration in it; begin with `version: 1`\n");
+    refused((struct cfr_view){NULL, 0}, "f:1: the file is empty; begin with `version: 1`\n");
 }
 
 static void what_makes_yaml_surprising_is_refused(void **state)
@@ -95,10 +95,9 @@ static void keys(void **state)
          "f:1: version: \"1\" is text because of its quotes; write 1 without them\n"
          "f:2: credentials: expected a list, got a mapping; write each item after a dash\n"},
         {"version: 1\ncredentials:\n  - {}\n  - x\n",
-         "f:3: credential number 1: name: is missing; this credential needs it\n"
-         "f:3: credential without name: publish: is missing; this credential needs it, as no endpoint serves it and it "
-         "has no `allow`\n"
-         "f:4: credential number 2: each item must be a mapping, not text; write `- name: ...`\n"},
+         "f:3: credential number 1: name: is missing; this credential needs it\nf:3: credential without name: publish: "
+         "is missing; this credential needs it, because no endpoint serves it and it has no `allow`\nf:4: credential "
+         "number 2: each item must be a mapping, not text; write `- name: ...`\n"},
         {"version: 1\ncredentials:\n  - token: /t/token\n    name: a\n" PUB,
          "f:3: credential a: token: expected a mapping, got text; write `file: ...` below it, "
          "indented\n"},
@@ -157,30 +156,28 @@ static void scalars(void **state)
          "f:1: max_concurrent_exchanges: 0 is out of range; write a number from 1 to 1024\n"},
         {"keep_previous: 10\n" HEAD PUB, "f:1: keep_previous: 10 has no unit; write 10s if seconds are meant\n"},
         {"keep_previous: 8d\n" HEAD PUB, "f:1: keep_previous: 8d is out of range; write a duration from 0s to 7d\n"},
-        {HEAD PUB "    keep_previous: a while\n", "f:6: credential a: keep_previous: a while is no duration; "
-                                                  "write whole numbers with the units d, h, m, s or "
-                                                  "ms, such as 90s or 1h30m\n"},
-        {HEAD FILES "mode: 0640}]}\n", "f:5: credential a: publish.files.mode: 0640 is a number, and readers "
-                                       "differ on which; write \"0640\" in "
-                                       "quotes\n"},
+        {HEAD PUB "    keep_previous: a while\n",
+         "f:6: credential a: keep_previous: a while is not a duration; write whole numbers with the units d, h, m, s "
+         "or ms, such as 90s or 1h30m\n"},
+        {HEAD FILES "mode: 0640}]}\n",
+         "f:5: credential a: publish.files.mode: write the mode in quotes: \"0640\" (YAML reads 0640 as a number)\n"},
         {HEAD FILES "mode: 416}]}\n",
-         "f:5: credential a: publish.files.mode: 416 is a decimal number; write \"0640\" in quotes\n"},
+         "f:5: credential a: publish.files.mode: write the mode in quotes: \"0640\" (416 is its decimal value)\n"},
         {HEAD FILES "mode: \"4755\"}]}\n",
          "f:5: credential a: publish.files.mode: \"4755\" has more than permission bits; write \"0755\"\n"},
         {HEAD FILES "mode: \"0666\"}]}\n",
          "f:5: credential a: publish.files.mode: \"0666\" is world-writable; write \"0664\"\n"},
         {HEAD "    publish: {directory: /d, files: [{name: t, format: tokn}]}\n",
-         "f:5: credential a: publish.files.format: tokn is not known here; did you mean token?\n"},
+         "f:5: credential a: publish.files.format: tokn is not a valid value; did you mean token?\n"},
         {HEAD "    publish: {directory: /d, files: [{name: t, format: xml}]}\n",
-         "f:5: credential a: publish.files.format: xml is not known here; write one of: aws-credentials, "
-         "aws-config, aws-credential-process, azure-token-json, azure-env, gcp-external-account, "
-         "gcp-access-token, gcp-token-json, gcp-service-account-key, clouds-yaml, clouds-conf, "
-         "openstack-token, docker-config, "
+         "f:5: credential a: publish.files.format: xml is not a valid value; write one of: aws-credentials, "
+         "aws-config, aws-credential-process, azure-token-json, azure-env, gcp-external-account, gcp-access-token, "
+         "gcp-token-json, gcp-service-account-key, clouds-yaml, clouds-conf, openstack-token, docker-config, "
          "oauth-access-token, token, env, json, secret-key, field, template, ca.crt, namespace, kubeconfig, "
          "certificate, private-key, ca-bundle\n"},
-        {"log: {level: warning}\n" HEAD PUB, "f:1: log.level: warning is not known here; did you mean warn?\n"},
+        {"log: {level: warning}\n" HEAD PUB, "f:1: log.level: warning is not a valid value; did you mean warn?\n"},
         {HOOK "signal: {pid_file: /p, signal: SIGHUP}\n",
-         "f:7: credential a: reload.signal.signal: SIGHUP is not known here; did you mean HUP?\n"},
+         "f:7: credential a: reload.signal.signal: SIGHUP is not a valid value; did you mean HUP?\n"},
     };
 
     (void)state;
@@ -201,11 +198,10 @@ static void sockets_and_addresses(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(bad); i++) {
         (void)snprintf(text, sizeof text, "listen: \"%s\"\n" HEAD PUB, bad[i]);
-        (void)snprintf(
-            lines, sizeof lines,
-            "f:1: listen: %s is no address and port; write one such as \"127.0.0.1:9464\", \"[::1]:9464\" or "
-            "\":9464\" for all addresses\n",
-            bad[i]);
+        (void)snprintf(lines, sizeof lines,
+                       "f:1: listen: %s is not an address with a port; write one such as \"127.0.0.1:9464\", "
+                       "\"[::1]:9464\" or \":9464\" for all addresses\n",
+                       bad[i]);
         refused(cfr_view_of(text), lines);
     }
     (void)snprintf(text, sizeof text, "control_socket: %s/x123456\n" HEAD PUB, a100);
@@ -239,8 +235,8 @@ static void the_provider_is_asked(void **state)
     cfr_str_free(&all);
     cfr_config_free(parse_with(region_env, no_region));
     refused(LITERAL(HEAD "    exchange: {}\n" PUB),
-            "f:5: credential a: exchange: names no provider; write one such as `aws:` with its keys below "
-            "it, or leave `exchange` out to publish the token itself\n");
+            "f:5: credential a: exchange: names no provider; write one such as `aws:` with its keys below it, or "
+            "remove `exchange` to publish the token itself\n");
     refused(LITERAL(HEAD "    exchange: {asw: {}}\n" PUB),
             "f:5: credential a: exchange: unknown key asw; did you mean aws?\n");
     refused(LITERAL(HEAD "    exchange:\n      aws: {" ROLE "}\n      gcp: {}\n" PUB),
@@ -262,9 +258,8 @@ static void texts_from_the_file_are_defused(void **state)
 {
     (void)state;
     refused(LITERAL(HOOK "exec: [\"x\\nf:1: fine\\e[31m\\u009b1m\"]\n"),
-            "f:7: credential a: reload.exec: x?f:1: fine?[31m??1m is no absolute path; there is no shell and "
-            "no PATH, "
-            "write one that begins with /\n");
+            "f:7: credential a: reload.exec: x?f:1: fine?[31m??1m must be an absolute path, because there is no shell "
+            "and no PATH\n");
     refused(LITERAL(HEAD "    publish:\n"
                          "      - {file: {path: \"/\xc3\xa9\", format: token}}\n"
                          "      - {file: {path: \"/\xc3\xa9\", format: token}}\n"),
@@ -286,16 +281,13 @@ static void errors_are_collected_in_order_up_to_a_number(void **state)
     (void)state;
     refused(LITERAL("version: 1\ncredentials:\n  - name: a\n    publish: {file: {path: x, format: y}}\n"
                     "    token: {file: t}\nlistne: x\n"),
-            "f:4: credential a: publish.file.path: must be an absolute path, which begins with /\nf:4: "
-            "credential a: publish.file.format: y is not known here; write one of: aws-credentials, "
-            "aws-config, aws-credential-process, azure-token-json, azure-env, gcp-external-account, "
-            "gcp-access-token, gcp-token-json, gcp-service-account-key, clouds-yaml, clouds-conf, "
-            "openstack-token, docker-config, "
+            "f:4: credential a: publish.file.path: must be an absolute path, which begins with /\nf:4: credential a: "
+            "publish.file.format: y is not a valid value; write one of: aws-credentials, aws-config, "
+            "aws-credential-process, azure-token-json, azure-env, gcp-external-account, gcp-access-token, "
+            "gcp-token-json, gcp-service-account-key, clouds-yaml, clouds-conf, openstack-token, docker-config, "
             "oauth-access-token, token, env, json, secret-key, field, template, ca.crt, namespace, kubeconfig, "
-            "certificate, private-key, ca-bundle\nf:5: "
-            "credential a: "
-            "token.file: must be an absolute path, which begins with /\nf:6: unknown key listne; did "
-            "you mean listen?\n");
+            "certificate, private-key, ca-bundle\nf:5: credential a: token.file: must be an absolute path, which "
+            "begins with /\nf:6: unknown key listne; did you mean listen?\n");
     cfr_str_addz(&text, HEAD PUB);
     for (int i = 0; i < 25; i++)
         cfr_str_addf(&text, "    key%d: x\n", i);

@@ -19,8 +19,8 @@ static void files_and_directories(void **state)
 {
     static const struct refusal cases[] = {
         {HEAD "    publish: {directory: /d, files: [{name: a/b, format: token}, {name: .., format: token}]}\n",
-         "f:5: credential a: publish.files.name: is no file name; write one name without /\n"
-         "f:5: credential a: publish.files.name: cannot be a file name here; do not begin it with ..\n"},
+         "f:5: credential a: publish.files.name: is not a file name; write one name without /\nf:5: credential a: "
+         "publish.files.name: cannot be a file name here; do not begin it with ..\n"},
         {HEAD "    publish: {directory: /d, files: [{name: ..data, format: token}]}\n",
          "f:5: credential a: publish.files.name: cannot be a file name here; do not begin it with "
          "..\n"},
@@ -39,8 +39,8 @@ static void files_and_directories(void **state)
          "f:5: credential a: publish.files: is empty; write at least 1\n"},
         {HEAD "    publish: {files: [{name: t, format: token}]}\n",
          "f:5: credential a: publish.files: needs `directory`, where they are published\n"},
-        {HEAD "    publish: {}\n", "f:5: credential a: publish: says not where; write one of `directory`, "
-                                   "`file`, `profile`, `secret` or `configmap`\n"},
+        {HEAD "    publish: {}\n", "f:5: credential a: publish: does not say where to publish; write one of "
+                                   "`directory`, `file`, `profile`, `secret` or `configmap`\n"},
         {HEAD "    publish: []\n", "f:5: credential a: publish: is empty; write at least 1\n"},
         {HEAD "    publish: /d\n",
          "f:5: credential a: publish: expected a list, got text; write each item after a dash\n"},
@@ -85,15 +85,15 @@ static void formats(void **state)
          "does not have; add an `exchange:` that gives it, or write format token\n"},
         {HEAD FILES "profile: x}]}\n",
          "f:5: credential a: publish.files.profile: format token has no profiles; remove it\n"},
-        {HEAD FILES "command: /bin/x}]}\n", "f:5: credential a: publish.files.command: is of no use with "
-                                            "format token, only with: aws-config; remove it\n"},
-        {HEAD FILES "region: x}]}\n", "f:5: credential a: publish.files.region: is of no use with format "
-                                      "token, only with: aws-config clouds-yaml clouds-conf env; remove it\n"},
+        {HEAD FILES "command: /bin/x}]}\n", "f:5: credential a: publish.files.command: has no effect with format "
+                                            "token, only with: aws-config; remove it\n"},
+        {HEAD FILES "region: x}]}\n", "f:5: credential a: publish.files.region: has no effect with format token, only "
+                                      "with: aws-config clouds-yaml clouds-conf env; remove it\n"},
         {HEAD AWS "    publish: {profile: {path: /p, token_path: /t}}\n",
-         "f:6: credential a: publish.profile.token_path: is of no use with format aws-credentials, only with: "
+         "f:6: credential a: publish.profile.token_path: has no effect with format aws-credentials, only with: "
          "aws-config; remove it\n"},
         {HEAD FILES "cacert: /ca, key: k}]}\n",
-         "f:5: credential a: publish.files.key: is of no use with format token, only with: secret-key; remove it\n"},
+         "f:5: credential a: publish.files.key: has no effect with format token, only with: secret-key; remove it\n"},
         {HEAD AWS "    publish: {profile: {path: /p, format: json}}\n",
          "f:6: credential a: publish.profile.format: json cannot be merged into a file as a profile; write "
          "aws-credentials or aws-config\n"},
@@ -151,9 +151,9 @@ static void fields_and_templates(void **state)
         {FIELD("template, template: \"${token} ${aws_region}\""),
          NEEDS "template needs aws_region, which this credential does not have; add an `exchange:` that gives it, or "
                "write format token\n"},
-        {FIELD("token, values: raw"), "f:5: credential a: publish.files.values: is of no use with format token, only "
-                                      "with: template; remove it\n"},
-        {FIELD("token, server: x"), "f:5: credential a: publish.files.server: is of no use with format token, only "
+        {FIELD("token, values: raw"),
+         "f:5: credential a: publish.files.values: has no effect with format token, only with: template; remove it\n"},
+        {FIELD("token, server: x"), "f:5: credential a: publish.files.server: has no effect with format token, only "
                                     "with: kubeconfig; remove it\n"},
         {FIELD("ca.crt"), NEEDS "ca.crt needs kubernetes_ca, which only a token that is requested from the API server "
                                 "brings; write `token.request`, without `file`\n"},
@@ -175,7 +175,7 @@ static void fields_and_templates(void **state)
         {FIELD("field, field: \"secret:x\""), NEEDS "field needs a mounted Secret; write `secret:`, or another "
                                                     "format\n"},
         {HEAD "    publish: {profile: {path: /p, sts_regional_endpoints: regional}}\n",
-         "f:5: credential a: publish.profile.sts_regional_endpoints: is of no use with format aws-credentials, only "
+         "f:5: credential a: publish.profile.sts_regional_endpoints: has no effect with format aws-credentials, only "
          "with: aws-config; remove it\n"},
     };
 
@@ -225,24 +225,20 @@ static void paths_are_not_shared(void **state)
                                   "(line 6); choose another path\n"},
         {TARGETS F("/x") D("/x"), "f:7: credential a: publish.directory: /x is also written by credential a "
                                   "(line 6); choose another path\n"},
-        {TARGETS F("/d/x/y") D("/d") F("/d-e") F("/d.e"),
-         "f:6: credential a: publish.file.path: /d/x/y lies in the directory of credential a (line 7); "
-         "choose another "
-         "path\n"},
-        {TARGETS D("/d/e") D("/d") D("/d/e/f"), "f:6: credential a: publish.directory: /d/e lies in the "
-                                                "directory of credential a (line 7); choose another "
-                                                "path\n"
-                                                "f:8: credential a: publish.directory: /d/e/f lies in the "
-                                                "directory of credential a (line 7); choose another "
-                                                "path\n"},
+        {TARGETS F("/d/x/y") D("/d") F("/d-e") F("/d.e"), "f:6: credential a: publish.file.path: /d/x/y is in the "
+                                                          "directory of credential a (line 7); choose another path\n"},
+        {TARGETS D("/d/e") D("/d") D("/d/e/f"),
+         "f:6: credential a: publish.directory: /d/e is in the directory of credential a (line 7); choose another "
+         "path\nf:8: credential a: publish.directory: /d/e/f is in the directory of credential a (line 7); choose "
+         "another path\n"},
         {TARGETS P("/p", "x") F("/p"), "f:7: credential a: publish.file.path: /p is also written by "
                                        "credential a (line 6); choose another path\n"},
         {TARGETS P("/p", "x") P("/p", "y") P("/p", "x"),
          "f:8: credential a: publish.profile.path: /p is also written by credential a (line 6); choose "
          "another path or "
          "another profile name\n"},
-        {TARGETS D("/t"), "f:4: credential a: token.file: /t/token lies in the directory of credential a "
-                          "(line 6); choose another path\n"},
+        {TARGETS D("/t"),
+         "f:4: credential a: token.file: /t/token is in the directory of credential a (line 6); choose another path\n"},
         {TARGETS F("/t/token"), "f:6: credential a: publish.file.path: /t/token is the token file of "
                                 "credential a (line 4); choose another "
                                 "path\n"},
@@ -362,9 +358,8 @@ static void hooks(void **state)
     static const struct refusal cases[] = {
         {HOOK "{}\n", "f:7: credential a: reload: does nothing; write one of `signal`, `exec`, `http` or `rollout`\n"},
         {HOOK "{signal: {pid_file: /p}, exec: [/x]}\n",
-         "f:7: credential a: reload: has more than one of `signal`, `exec`, `http` and `rollout`; write an item of its "
-         "own for "
-         "each\n"},
+         "f:7: credential a: reload: has more than one of `signal`, `exec`, `http` and `rollout`; write a separate "
+         "item for each\n"},
         {HOOK "signal: HUP\n", "f:7: credential a: reload.signal: expected a mapping, got text; write "
                                "`pid_file: ...` below it, "
                                "indented\n"},
@@ -384,9 +379,8 @@ static void hooks(void **state)
          "f:7: credential a: reload.http: is given twice, first on line 7; remove one\n"},
         {HOOK "just text\n",
          "f:7: credential a: reload: each item must be a mapping, not text; write `- signal: ...`\n"},
-        {HOOK "exec: [reload]\n", "f:7: credential a: reload.exec: reload is no absolute path; there is no "
-                                  "shell and no PATH, write one that "
-                                  "begins with /\n"},
+        {HOOK "exec: [reload]\n",
+         "f:7: credential a: reload.exec: reload must be an absolute path, because there is no shell and no PATH\n"},
         {HOOK "exec: []\n", "f:7: credential a: reload.exec: is empty; write at least 1\n"},
         {HOOK "exec: [/x, [y]]\n", "f:7: credential a: reload.exec: expected text in it, got a list\n"},
         {HOOK "exec: [/x, ~]\n",
@@ -418,7 +412,7 @@ static void hooks(void **state)
         {HOOK "http: {url: \"https://h/#x\"}\n",
          "f:7: credential a: reload.http.url: it has a fragment; remove everything from the # on, it is never sent\n"},
         {HOOK "http: {url: \"http://127.0.0.1/\", ca_file: /x}\n",
-         "f:7: credential a: reload.http.ca_file: is of no use with http://; remove it, or write https://\n"},
+         "f:7: credential a: reload.http.ca_file: has no effect with http://; remove it, or write https://\n"},
         {HOOK "http: {url: \"https://h/\", expect: 99}\n",
          "f:7: credential a: reload.http.expect: 99 is out of range; write a number from 200 to 599\n"},
     };

@@ -37,10 +37,10 @@ static void what_cannot_be_passed_on(void **state)
          "not have; write a mounted Secret with `pass_on: true`, or remove `or`\n"},
         {HEAD SECRET KEY("gcp: {service_account: r@p.iam.gserviceaccount.com}, or: pass_on") PUB,
          "f:6: credential robot: mint.or: `with` has an access token of gcp, and a minted key has "
-         "gcp_service_account_key: it cannot be passed on in its place; remove `or`\n"},
+         "gcp_service_account_key: it cannot be published instead; remove `or`\n"},
         {HEAD SECRET KEY("openstack: {}, or: pass_on") PUB,
          "f:6: credential robot: mint.or: `with` has a token of openstack, and a minted key has "
-         "openstack_application_credential_secret: it cannot be passed on in its place; remove `or`\n"},
+         "openstack_application_credential_secret: it cannot be published instead; remove `or`\n"},
     };
 
     (void)state;

@@ -317,8 +317,8 @@ static void a_kind_brings_its_key(void **state)
         {"{box: {}}", ":6: credential demo: publish.box.path: is missing; this box needs it"},
         {"{boxes: {path: /b}}", ":6: credential demo: publish: unknown key boxes; did you mean box?"},
         {"{profile: {path: /b}}", ":6: credential demo: publish: unknown key profile; did you mean file?"},
-        {"{}", ":6: credential demo: publish: says not where; write one of `directory`, `file`, `box`, `secret` or "
-               "`configmap`"},
+        {"{}", ":6: credential demo: publish: does not say where to publish; write one of `directory`, `file`, `box`, "
+               "`secret` or `configmap`"},
         {"{box: {path: /b}, file: {path: /f, format: token}}",
          ":6: credential demo: publish: has more than one of `directory`, `file`, `box`, `secret` and `configmap`"},
         {"{box: {path: /t/token}}", "publish.box.path: /t/token is the token file of credential demo"},

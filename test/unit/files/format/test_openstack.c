@@ -201,11 +201,11 @@ static void escapes(void **state)
             fail_msg("%s not in %s", want, out.p);
     }
     set(CFR_FIELD_OPENSTACK_PASSWORD, "se\xff\x01ret");
-    expect_refusal("clouds-yaml", CFR_E_ANSWER, "the value of password is no text");
+    expect_refusal("clouds-yaml", CFR_E_ANSWER, "the value of password is not text");
     assert_null(strstr(err.text, "ret\""));
-    expect_refusal("clouds-conf", CFR_E_ANSWER, "the value of password has a control character or is no text");
+    expect_refusal("clouds-conf", CFR_E_ANSWER, "the value of password has a control character or is not text");
     input.cloud = "\xff";
-    expect_refusal("clouds-yaml", CFR_E_CONFIG, "the value of cloud is no text");
+    expect_refusal("clouds-yaml", CFR_E_CONFIG, "the value of cloud is not text");
 }
 
 static void nothing_to_write(void **state)

@@ -10,10 +10,10 @@
 #define SESSION  "\"Token\":\"IQoJ//session==\",\"Expiration\":\"2026-01-02T05:04:05Z\""
 #define ERROR(code, text)                                                                                              \
     "{\"code\":\"" code "\",\"message\":\"" text "\",\"Code\":\"" code "\",\"Message\":\"" text "\"}\n"
-#define DENIED ERROR("AccessDenied", "the Authorization header is not what this address wants")
+#define DENIED ERROR("AccessDenied", "the Authorization header is wrong for this path")
 #define PROXIED                                                                                                        \
     ERROR("Forwarded", "credentials are not given through a proxy; ask without X-Forwarded-For, Forwarded and Via")
-#define METHOD ERROR("MethodNotAllowed", "this address takes GET, HEAD only")
+#define METHOD ERROR("MethodNotAllowed", "only GET, HEAD is allowed here")
 
 static const struct row {
     const char *fact;
@@ -43,12 +43,11 @@ static const struct row {
      "{" KEYS "\"Token\":\"IQoJ//session==\",\"Expiration\":\"2026-01-02T04:04:06Z\"}\n"},
     /* nothing to give: retryable, never an empty success */
     {"what has ended is not given", "GET", AUTH, OFFER_ENDED, 503, "Retry-After: 1",
-     ERROR("CredentialsUnavailable",
-           "credential registry: what there was has expired, and there is nothing newer yet")},
+     ERROR("CredentialsUnavailable", "credential registry: the last one has expired, and there is no newer one yet")},
     {"there is none, and why", "GET", AUTH, OFFER_NONE, 503, "Retry-After: 5",
      ERROR("CredentialsUnavailable", "credential registry: the cloud refuses")},
-    {"there is none yet", "GET", AUTH, OFFER_NONE_SILENT, 503, "Retry-After: 1",
-     ERROR("CredentialsUnavailable", "credential registry: there is none yet")},
+    {"none has been granted yet", "GET", AUTH, OFFER_NONE_SILENT, 503, "Retry-After: 1",
+     ERROR("CredentialsUnavailable", "credential registry: none has been granted yet")},
     {"another cloud's", "GET", AUTH, OFFER_OTHER_CLOUD, 500, NULL,
      ERROR("NoAwsKeys", "credential registry holds no AWS keys; name one that does in the endpoint's configuration")},
     {"a key without its secret", "GET", AUTH, OFFER_HALF, 500, NULL,

@@ -183,8 +183,8 @@ struct row {
 #define NEEDED      ERROR("bad_request_102", "Required metadata header not specified")
 #define UNKNOWN     ERROR("invalid_request", "Identity not found")
 #define TWICE(name) ERROR("invalid_request", "the parameter " name " is given twice, too long, or not well encoded")
-#define NO_RESOURCE ERROR("invalid_request", "the parameter resource is missing: what is the token to be for?")
-#define PASSED_ON   "requests that a proxy has passed on are not answered"
+#define NO_RESOURCE ERROR("invalid_request", "the parameter resource is missing")
+#define PASSED_ON   "requests through a proxy are refused"
 #define WRONG_KEY                                                                                                      \
     APP_ERROR("401", "unauthorized", "the header X-IDENTITY-HEADER is missing or not the one that is expected")
 
@@ -289,8 +289,8 @@ static const struct row imds_rows[] = {
     {"an expired one", IMDS ARM, META, 503,
      ERROR("temporarily_unavailable", "credential late: the exchange is refused: AADSTS700016"), false, &of_expired},
     {"even for a resource that is none", IMDS "x", META, 503, "temporarily_unavailable", true, &of_expired},
-    {"without a reason", IMDS ARM, META, 503, ERROR("temporarily_unavailable", "credential silent: there is none yet"),
-     false, &of_silent},
+    {"without a reason", IMDS ARM, META, 503,
+     ERROR("temporarily_unavailable", "credential silent: none has been granted yet"), false, &of_silent},
     {"a credential that is not there", IMDS ARM, META, 503, "temporarily_unavailable", true, &of_nowhere},
     {"without an end", IMDS ARM, META, 200, "\"expires_in\":\"86400\",\"expires_on\":\"1767409445\"", true,
      &of_endless},
@@ -322,8 +322,7 @@ static const struct row app_rows[] = {
     {"what a proxy of RFC 7239 passed on", APP ARM, KEY "Forwarded:", 403, APP_ERROR("403", "forbidden", PASSED_ON),
      false, NULL},
     {"errors in both forms", "GET /msi/token", KEY, 400,
-     APP_ERROR("400", "invalid_request", "the parameter resource is missing: what is the token to be for?"), false,
-     NULL},
+     APP_ERROR("400", "invalid_request", "the parameter resource is missing"), false, NULL},
     {"an unknown identity", APP ARM "&client_id=" OBJECT, KEY, 400,
      APP_ERROR("400", "invalid_request", "Identity not found"), false, NULL},
     {"client_id", APP "api://Guid/Path&client_id=" SECOND, KEY, 200, "tok-api", true, NULL},

@@ -22,8 +22,8 @@
 #define BAD_TTL      ERROR("BadRequest", "X-aws-ec2-metadata-token-ttl-seconds must be a number of seconds from 1 to 21600")
 #define PROXIED                                                                                                        \
     ERROR("Forwarded", "credentials are not given through a proxy; ask without X-Forwarded-For, Forwarded and Via")
-#define METHOD   ERROR("MethodNotAllowed", "this address takes GET, HEAD only")
-#define PUT_ONLY ERROR("MethodNotAllowed", "this address takes PUT only")
+#define METHOD   ERROR("MethodNotAllowed", "only GET, HEAD is allowed here")
+#define PUT_ONLY ERROR("MethodNotAllowed", "only PUT is allowed here")
 
 static char registry[] = "registry";
 static char east[] = "us-east-1";
@@ -75,8 +75,7 @@ static const struct row {
     {"none now: 503, so that SDKs keep what they have", &plain, "GET", ROLES "registry", OFFER_NONE, 503,
      ERROR("CredentialsUnavailable", "credential registry: the cloud refuses")},
     {"what has ended is not given", &plain, "GET", ROLES "registry", OFFER_ENDED, 503,
-     ERROR("CredentialsUnavailable",
-           "credential registry: what there was has expired, and there is nothing newer yet")},
+     ERROR("CredentialsUnavailable", "credential registry: the last one has expired, and there is no newer one yet")},
     {"another cloud's", &plain, "GET", ROLES "registry", OFFER_OTHER_CLOUD, 500,
      ERROR("NoAwsKeys", "credential registry holds no AWS keys; name one that does in the endpoint's configuration")},
     {"no such credential", &plain, "GET", ROLES "registry", OFFER_UNKNOWN, 500,

@@ -186,9 +186,9 @@ static void test_why(void **state)
     (void)state;
     assert_string_equal(cfr_sdk_endpoint_why(&o, text), "credential demo: AccessDenied: no such role");
     o.why = NULL;
-    assert_string_equal(cfr_sdk_endpoint_why(&o, text), "credential demo: there is none yet");
+    assert_string_equal(cfr_sdk_endpoint_why(&o, text), "credential demo: none has been granted yet");
     o.credential = NULL;
-    assert_string_equal(cfr_sdk_endpoint_why(&o, text), "there is none yet");
+    assert_string_equal(cfr_sdk_endpoint_why(&o, text), "none has been granted yet");
 }
 
 static void test_paths(void **state)

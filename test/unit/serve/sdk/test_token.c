@@ -142,12 +142,12 @@ static const struct {
     {"POST is not", "POST /v1/token/aws", NULL, 405,
      "{\"error\":{\"code\":\"method\",\"message\":\"only GET is answered here\"}}\n"},
     {"what a proxy passed on", "GET /v1/token/aws", "X-Forwarded-For: 10.0.0.1", 403,
-     "{\"error\":{\"code\":\"forbidden\",\"message\":\"requests that a proxy has passed on are not answered\"}}\n"},
+     "{\"error\":{\"code\":\"forbidden\",\"message\":\"requests through a proxy are refused\"}}\n"},
     {"what a proxy of RFC 7239 passed on", "GET /v1/token/aws", "Forwarded: for=10.0.0.1", 403,
-     "{\"error\":{\"code\":\"forbidden\",\"message\":\"requests that a proxy has passed on are not answered\"}}\n"},
+     "{\"error\":{\"code\":\"forbidden\",\"message\":\"requests through a proxy are refused\"}}\n"},
     {"an expired one", "GET /v1/token/over", TEXT, 503,
-     "{\"error\":{\"code\":\"unavailable\",\"message\":\"credential over: what there was has expired, and there is "
-     "nothing newer yet\"}}\n"},
+     "{\"error\":{\"code\":\"unavailable\",\"message\":\"credential over: the last one has expired, and there is no "
+     "newer one yet\"}}\n"},
     {"one that is not there", "GET /v1/token/gone", NULL, 503,
      "{\"error\":{\"code\":\"unavailable\",\"message\":\"credential gone: waiting for the token file\"}}\n"},
 };

@@ -181,11 +181,11 @@ static void mfa_and_contexts(void **state)
     golden_request(&s.x, &s.in, "aws/requests/keys-session-mfa.txt");
     memset(longest, 'x', sizeof longest - 1);
     longest[2049] = '\0';
-    refuses_shown("abc", "123456", "the assertion in /k/assertion has 3 characters; AWS takes 4 to 2048");
+    refuses_shown("abc", "123456", "the assertion in /k/assertion has 3 characters; AWS allows 4 to 2048");
     refuses_shown(longest, "123456", "has 2049 characters");
-    refuses_shown(ASSERTION, "12345", "token_code_command: it printed 5 characters that are no code");
+    refuses_shown(ASSERTION, "12345", "token_code_command: it printed 5 characters; a code has exactly 6 digits");
     refuses_shown(ASSERTION, "1234567", "it printed 7 characters");
-    refuses_shown(ASSERTION, "12345x", "it printed 6 characters that are no code; a code has 6 digits");
+    refuses_shown(ASSERTION, "12345x", "it printed 6 characters; a code has exactly 6 digits");
     refuses_shown(ASSERTION, "", "it printed 0 characters");
 }
 
@@ -239,8 +239,8 @@ static void files_of_keys(void **state)
     key_file(NULL, "[default]\naws_access_key_id = AKIA1\n", "has no aws_secret_access_key");
     key_file(NULL, "[default]\naws_access_key_id = AKIA1\naws_secret_access_key =\n", "has no aws_secret_access_key");
     key_file(NULL, "[default]\naws_access_key_id = " GOLDEN_SECRET "/\naws_secret_access_key = x\n",
-             "what is there is no access key ID");
-    key_file(NULL, "[default]\naws_access_key_id = AKIA1\naws_secret_access_key = a b\n", "is no secret access key");
+             "not an access key ID");
+    key_file(NULL, "[default]\naws_access_key_id = AKIA1\naws_secret_access_key = a b\n", "a secret access key");
     key_file(NULL, "[default]\naws_access_key_id = ASIA1\naws_secret_access_key = ab\n", "begins with ASIA");
     key_file(NULL, "[default]\n" PAIR "aws_session_token = abc\n", "give a `role_arn`");
     key_file(ROLE, "[default]\n" PAIR "aws_session_token = a b\n", "aws_session_token has blanks");
@@ -259,11 +259,11 @@ static void two_files(void **state)
     assert_view(keys.secret, GOLDEN_SECRET);
     contents[0].bytes = cfr_view_of(GOLDEN_KEY "\nmore");
     assert_int_equal(cfr_aws_keys_read(&session, &in, &keys, &err), CFR_E_CONFIG);
-    assert_contains(err.text, "access_key_id_file: what is there is no access key ID");
+    assert_contains(err.text, "access_key_id_file: not an access key ID");
     contents[0] = key_files[0];
     contents[1].bytes = cfr_view_of("a\nb");
     assert_int_equal(cfr_aws_keys_read(&session, &in, &keys, &err), CFR_E_CONFIG);
-    assert_contains(err.text, "secret_access_key_file: what is there is no secret access key");
+    assert_contains(err.text, "secret_access_key_file: not a secret access key");
     in.content_count = 1;
     assert_int_equal(cfr_aws_keys_read(&session, &in, &keys, &err), CFR_E_CONFIG);
 }
@@ -298,7 +298,7 @@ static void rules(void **state)
            GOLDEN_LIST(REGION, "role_arn", ROLE, "serial_number", SERIAL, "token_code_command", "/bin/code"));
     checks("token_code_command: it is missing", GOLDEN_LIST(REGION, KEYS, "serial_number", SERIAL));
     checks("serial_number: it is missing", GOLDEN_LIST(REGION, KEYS, "token_code_command", "/bin/code"));
-    checks("token_code_command: code is no absolute path",
+    checks("token_code_command: code must be an absolute path",
            GOLDEN_LIST(REGION, KEYS, "serial_number", SERIAL, "token_code_command", "code"));
     checks("serial_number: character 10 is not allowed",
            GOLDEN_LIST(REGION, KEYS, "serial_number", "arn:aws:x y", "token_code_command", "/bin/code"));
@@ -311,7 +311,7 @@ static void rules(void **state)
     checks("external_id: character 2", GOLDEN_LIST(REGION, KEYS, "role_arn", ROLE, "external_id", "a b"));
     checks("transitive_tag_keys: element 1 is not a key",
            GOLDEN_LIST(REGION, KEYS, "role_arn", ROLE, "transitive_tag_keys", "Team"));
-    checks("region: no region is known", GOLDEN_LIST(KEYS));
+    checks("region: is missing", GOLDEN_LIST(KEYS));
     checks("region: what begins with keys signs", GOLDEN_LIST(KEYS, "endpoint", "https://one.example"));
     checks("region: verify signs its request",
            GOLDEN_LIST("role_arn", ROLE, "endpoint", "https://one.example", "verify", "true"));

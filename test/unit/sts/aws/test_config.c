@@ -114,7 +114,7 @@ static void the_table_is_whole(void **state)
 static void regions(void **state)
 {
     (void)state;
-    checks(LIST(ROLE), NULL, "region: no region is known", NULL);
+    checks(LIST(ROLE), NULL, "region: is missing", NULL);
     checks(LIST(ROLE, "region", "eu-west-1"), LIST("AWS_REGION", "us-east-1"), NULL, "sts.eu-west-1.amazonaws.com");
     checks(LIST(ROLE), LIST("AWS_REGION", "us-east-1", "AWS_DEFAULT_REGION", "us-east-2"), NULL,
            "sts.us-east-1.amazonaws.com");

@@ -148,7 +148,7 @@ static void rules(void **state)
     checks("sts_endpoint: plain http", golden_no_env,
            GOLDEN_LIST("sts_endpoint", "http://x.example", "verify", "true"));
     checks("region: a region has only", golden_no_env, GOLDEN_LIST("region", "Europe"));
-    checks("region: no region is known", golden_no_env, GOLDEN_LIST("verify", "true"));
+    checks("region: is missing", golden_no_env, GOLDEN_LIST("verify", "true"));
     checks("region: verify signs its request", golden_no_env,
            GOLDEN_LIST("verify", "true", "sts_endpoint", "https://x.example"));
     checks("ca_file: it has no effect with an http endpoint; leave it out, or write `endpoint`", golden_no_env,

@@ -128,7 +128,7 @@ static void legacy(void **state)
 static void regions(void **state)
 {
     (void)state;
-    refuse((struct cfr_aws_settings){0}, "aws", "region: no region is known");
+    refuse((struct cfr_aws_settings){0}, "aws", "region: is missing");
     refuse((struct cfr_aws_settings){.region = "eu-west-1.evil.example/"}, "aws", "region: a region has only");
     refuse((struct cfr_aws_settings){.region = ""}, "aws", "region: a region has only");
     refuse((struct cfr_aws_settings){.region = "EU-WEST-1"}, "aws", "region: a region has only");

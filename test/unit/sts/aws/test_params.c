@@ -121,7 +121,7 @@ static void character_classes(void **state)
                          word || c == ':' || c == '/' ? 0 : CFR_E_CONFIG);
     }
     assert_int_equal(cfr_aws_params_check_session_name("session_name", "a", &err), CFR_E_CONFIG);
-    assert_string_equal(err.text, "session_name: it has 1 characters; AWS takes 2 to 64");
+    assert_string_equal(err.text, "session_name: it has 1 characters; AWS allows 2 to 64");
     memset(external, 'e', sizeof external);
     external[1225] = '\0';
     assert_int_equal(cfr_aws_params_check_external_id("external_id", external, &err), CFR_E_CONFIG);
@@ -205,7 +205,7 @@ static void tags(void **state)
     one_tag("", "x", "1 to 128");
     one_tag("a*", "x", "has a character");
     one_tag("a", "x;y", "has a character");
-    one_tag("aws:x", "y", "keeps for itself");
+    one_tag("aws:x", "y", "reserves");
     memset(text, 'a', sizeof text);
     text[257] = '\0';
     one_tag("k", text, "at most 256");

@@ -152,9 +152,9 @@ static void hosts(void **state)
     checks(LIST(NAMES, "cloud", "china", "authority_host", "https://LOGIN.chinacloudapi.cn"), NULL, NULL,
            "https://LOGIN.chinacloudapi.cn" PATH, NULL);
     checks(LIST(NAMES, "cloud", "usgov", "authority_host", "https://login.microsoftonline.com"), NULL,
-           "authority_host: it is no host of the cloud `usgov`", NULL, NULL);
+           "authority_host: it does not belong to the cloud `usgov`", NULL, NULL);
     checks(LIST(NAMES, "cloud", "public", "authority_host", "https://entra.example"), NULL,
-           "authority_host: it is no host of the cloud `public`", NULL, NULL);
+           "authority_host: it does not belong to the cloud `public`", NULL, NULL);
     checks(LIST(NAMES, "authority_host", "https://entra.example:8443/a/b///"), NULL, NULL,
            "https://entra.example:8443/a/b" PATH, SAMPLE_ARM);
     checks(LIST(NAMES, "authority_host", "https://westeurope.login.microsoft.com/"), NULL, NULL,
@@ -187,7 +187,7 @@ static void adfs(void **state)
                 "https://adfs.example/"),
            NULL, NULL, "https://adfs.example/adfs/oauth2/token", "https://app");
     checks(LIST("tenant_id", "adfs", "client_id", "x", "scopes", "https://app"), NULL,
-           "authority_host: the tenant `adfs` is an AD FS of your own", NULL, NULL);
+           "authority_host: the tenant `adfs` is your own AD FS server;", NULL, NULL);
     checks(LIST("tenant_id", "adfs", "client_id", "x", "scopes", "https://app", "cloud", "public"), NULL,
            "authority_host: the tenant `adfs`", NULL, NULL);
     checks(LIST("tenant_id", "adfs", "client_id", "x", "authority_host", "https://adfs.example"), NULL,

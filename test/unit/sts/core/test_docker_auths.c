@@ -38,8 +38,8 @@ static void logins(void **state)
                 "\"[::1]:5000\":{\"username\":\"a\\\"b\",\"password\":\"c:\\\"localhost:1\\\":{\\\\\",\"auth\":"
                 "\"YSJiOmM6ImxvY2FsaG9zdDoxIjp7XA==\"},"
                 "\"localhost:1\":{\"username\":\"u\",\"password\":\"p\",\"auth\":\"dTpw\"}");
-    refuses(&g, "localhost:1", "u", "p", CFR_E_CONFIG, "localhost:1 is there twice");
-    refuses(&g, "https://x.example", "u", "p", CFR_E_CONFIG, "is no registry's host");
+    refuses(&g, "localhost:1", "u", "p", CFR_E_CONFIG, "localhost:1 occurs twice");
+    refuses(&g, "https://x.example", "u", "p", CFR_E_CONFIG, "is not a registry's host");
     refuses(&g, "x.example", "u:v", "p", CFR_E_ANSWER, "user name");
     refuses(&g, "x.example", "", "p", CFR_E_ANSWER, "user name");
     refuses(&g, "x.example", "u", "", CFR_E_ANSWER, "password is empty");

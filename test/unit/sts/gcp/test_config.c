@@ -77,8 +77,8 @@ static void values(void **state)
     checks("service_account: it must be",
            LIST("audience", AUDIENCE, "service_account", "projects/-/serviceAccounts/a@b.iam.gserviceaccount.com"));
     checks("delegates: it must be", LIST("audience", AUDIENCE, "service_account", ACCOUNT, "delegates", ACCOUNT " x"));
-    checks("scopes: each scope is a URL", LIST("audience", AUDIENCE, "scopes", "openid cloud-platform"));
-    checks("scopes: each scope is a URL", LIST("audience", AUDIENCE, "scopes", "https://a/b,https://c/d"));
+    checks("scopes: each scope is a separate URL", LIST("audience", AUDIENCE, "scopes", "openid cloud-platform"));
+    checks("scopes: each scope is a separate URL", LIST("audience", AUDIENCE, "scopes", "https://a/b,https://c/d"));
     checks("universe_domain: it must be a domain", LIST("audience", AUDIENCE, "universe_domain", "https://x.example"));
     checks("universe_domain: it must be a domain", LIST("audience", AUDIENCE, "universe_domain", "localhost"));
     checks("universe_domain: it must be a domain", LIST("audience", AUDIENCE, "universe_domain", "x.example:80"));
@@ -94,8 +94,7 @@ static void values(void **state)
     checks("subject: it must be a user's", LIST("credentials_file", "/k", "subject", "user"));
     checks("artifact_registry: \"https://gcr.io\" is no",
            LIST("audience", AUDIENCE, "artifact_registry", "https://gcr.io"));
-    checks("artifact_registry: gcr.io is there twice",
-           LIST("audience", AUDIENCE, "artifact_registry", "gcr.io gcr.io"));
+    checks("artifact_registry: gcr.io occurs twice", LIST("audience", AUDIENCE, "artifact_registry", "gcr.io gcr.io"));
 }
 
 #define CERTIFICATE "certificate_file", "/c", "key_file", "/k"

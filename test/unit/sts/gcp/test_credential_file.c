@@ -105,7 +105,7 @@ static const struct {
     {"{\"type\":\"gdch_service_account\"}",
      "must be external_account or service_account, not \"gdch_service_account\""},
     {EXTERNAL SOURCE ",\"trust_boundary\":{}}", "trust_boundary: credfresh does not know this member"},
-    {EXTERNAL SOURCE ",\"audience\":\"x\"}", "audience: it is there twice"},
+    {EXTERNAL SOURCE ",\"audience\":\"x\"}", "audience: it occurs twice"},
     {EXTERNAL SOURCE ",\"token_url\":5}", "token_url: it must be text"},
     {EXTERNAL SOURCE ",\"token_url\":\"http://x.example\"}", "token_url: plain http is only"},
     {EXTERNAL SOURCE ",\"client_id\":\"a\\tb\"}", "client_id: it has a character that is not printable"},

@@ -178,9 +178,10 @@ static void the_whole_text(void **state)
 
     (void)state;
     assert_int_equal(x.provider->parse(&x, &in, &reply, &err), CFR_E_DENIED);
-    assert_string_equal(err.text, "Not Found: Could not find Application Credential: 0a1b2c3d. (HTTP 404, request "
-                                  "req-8a0e): application credential \"0a1b2c3d\" was deleted, or its owner, its "
-                                  "project or one of its roles was; make a new one");
+    assert_string_equal(
+        err.text,
+        "Not Found: Could not find Application Credential: 0a1b2c3d. (HTTP 404, request req-8a0e): application "
+        "credential \"0a1b2c3d\", its owner, its project or one of its roles was deleted; create a new one");
     data_file_free(body);
 }
 

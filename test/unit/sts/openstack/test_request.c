@@ -66,9 +66,9 @@ static void secrets_that_cannot_be(void **state)
     } cases[] = {
         {"", 0, CFR_E_MISSING, "application_credential_secret_file: it is empty"},
         {"one\ntwo", 7, CFR_E_CONFIG, "more than one line"},
-        {"a\0b", 3, CFR_E_CONFIG, "no text (UTF-8)"},
-        {"a\xff", 2, CFR_E_CONFIG, "no text (UTF-8)"},
-        {"a\x7f", 2, CFR_E_CONFIG, "no text (UTF-8)"},
+        {"a\0b", 3, CFR_E_CONFIG, "not text (UTF-8)"},
+        {"a\xff", 2, CFR_E_CONFIG, "not text (UTF-8)"},
+        {"a\x7f", 2, CFR_E_CONFIG, "not text (UTF-8)"},
     };
 
     (void)state;
