@@ -281,6 +281,8 @@ const char *cfr_rotation_step_name(enum cfr_rotation_step step);
 /* UPDATE_IN_PROGRESS, UPDATE_COMPLETE or UPDATE_FAILED; FAILED: the last attempt failed. */
 const char *cfr_rotation_state(const struct cfr_rotation_journal *j, bool failed);
 /* What is waited for, in words, for status; "" = nothing. */
+/* Seconds for which the old key is still kept at least; 0 or less if its grace period is over or there is none. */
+int64_t cfr_rotation_grace_left_s(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *facts);
 void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *facts,
                         char out[CFR_ROTATION_WORDS_MAX]);
 

@@ -102,16 +102,23 @@ static void describe_kept(const struct cfr_rotation_rotation *r, char out[CFR_RO
                        j->current, cfr_rotation_key_fate(r->key_state), j->old);
 }
 
+int64_t cfr_rotation_grace_left_s(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f)
+{
+    int64_t left_s = r->journal.published_s + r->rules.grace_s - f->now_s;
+
+    if (r->journal.step != CFR_ROTATION_PUBLISHED || r->journal.old[0] == '\0')
+        return 0;
+    return left_s > f->grace_left_s ? left_s : f->grace_left_s;
+}
+
 static void describe_grace(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
                            char out[CFR_ROTATION_WORDS_MAX])
 {
     const struct cfr_rotation_journal *j = &r->journal;
-    int64_t left_s = j->published_s + r->rules.grace_s - f->now_s;
+    int64_t left_s = cfr_rotation_grace_left_s(r, f);
     bool lost = f->lost && !f->alone;
     char words[CFR_TIME_WORDS_MAX];
 
-    if (left_s < f->grace_left_s)
-        left_s = f->grace_left_s;
     if (left_s > 0)
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX, "the grace of the old key, %s more",
                        cfr_time_words(left_s * 1000, words));

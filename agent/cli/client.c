@@ -74,7 +74,11 @@ static int check_socket(const char *socket, struct cfr_err *err)
         return 0;
     if (errno == ENOENT)
         return cfr_err_set(err, CFR_E_MISSING, "no agent: there is no socket %s (name another one with -s)", socket);
-    return cfr_err_sys(err, errno, "cannot use the socket %s", socket);
+    if (errno == EACCES)
+        return cfr_err_set(err, CFR_E_PERM,
+                           "permission denied for the agent's socket %s: run this as root or as the agent's user",
+                           socket);
+    return cfr_err_sys(err, errno, "cannot use the agent's socket %s", socket);
 }
 
 int cfr_cli_call_within(int64_t limit_ms, const char *socket, const char *method, const char *path, const char *body,
@@ -142,6 +146,19 @@ int cfr_cli_list_within(int64_t limit_ms, const char *socket, struct cfr_cli_ans
         return cfr_err_set(err, CFR_E_REJECTED, "the answer of the agent has no list of credentials");
     cfr_cli_explain(out, err);
     return CFR_E_REJECTED;
+}
+
+int cfr_cli_exit_status(const struct cfr_err *err)
+{
+    if (err->code == CFR_E_REJECTED)
+        return CFR_EXIT_REFUSED;
+    return err->code == CFR_E_MISSING || err->code == CFR_E_NET ? CFR_EXIT_NO_AGENT : CFR_EXIT_FAILED;
+}
+
+int cfr_cli_report(const struct cfr_err *err)
+{
+    cfr_cli_complain("%s", err->text);
+    return cfr_cli_exit_status(err);
 }
 
 void cfr_cli_answer_free(struct cfr_cli_answer *a)

@@ -38,6 +38,10 @@ int64_t cfr_cli_limit_ms(int64_t end_boot_ms);
 void cfr_cli_answer_free(struct cfr_cli_answer *a);
 /* Puts the agent's words for an error answer into ERR. */
 void cfr_cli_explain(const struct cfr_cli_answer *a, struct cfr_err *err);
+/* The exit status that ERR, of a call to the agent, means. */
+int cfr_cli_exit_status(const struct cfr_err *err);
+/* Prints ERR and returns its exit status. */
+int cfr_cli_report(const struct cfr_err *err);
 /* Prints that the agent's LIST of credentials has none with the name NAME, and which there are. */
 void cfr_cli_unknown_credential(const char *name, const struct cfr_json *list);
 

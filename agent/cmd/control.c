@@ -22,14 +22,6 @@
 #define NOTICE_MS          10000 /* in a log */
 #define NOTICE_AGAIN_MS    60000
 
-static int report(const struct cfr_err *err)
-{
-    cfr_cli_complain("%s", err->text);
-    if (err->code == CFR_E_REJECTED)
-        return CFR_EXIT_REFUSED;
-    return err->code == CFR_E_MISSING || err->code == CFR_E_NET ? CFR_EXIT_NO_AGENT : CFR_EXIT_FAILED;
-}
-
 /* With ALL, one that has nothing to rotate is no failure. */
 static int rotate_one(const char *socket, const char *name, const char *reason, bool all)
 {
@@ -52,7 +44,7 @@ static int rotate_one(const char *socket, const char *name, const char *reason, 
         cfr_writer_close(&w);
     }
     if (cfr_cli_call(socket, "POST", path, body.len != 0 ? body.p : "", &answer, &err) != 0) {
-        status = report(&err);
+        status = cfr_cli_report(&err);
     } else if (answer.status == 409 && reason != NULL) { /* an earlier call has asked for the same */
         (void)printf("%s: already done for this reason\n", name);
     } else if (answer.status != 202) {
@@ -76,7 +68,7 @@ static int rotate_all(const char *socket, const char *reason)
     int status = CFR_EXIT_OK;
 
     if (cfr_cli_list(socket, &answer, &list, &err) != 0)
-        status = report(&err);
+        status = cfr_cli_report(&err);
     for (size_t i = 0; i < cfr_json_count(list); i++) {
         struct cfr_view name;
         int one;
@@ -124,7 +116,7 @@ static int check_names(const struct cfr_cli_options *o, const char *socket)
     int status = CFR_EXIT_OK;
 
     if (cfr_cli_list(socket, &answer, &list, &err) != 0)
-        status = report(&err);
+        status = cfr_cli_report(&err);
     else if (!knows_names(o, list))
         status = CFR_EXIT_REFUSED;
     cfr_cli_answer_free(&answer);
@@ -133,6 +125,7 @@ static int check_names(const struct cfr_cli_options *o, const char *socket)
 
 int cfr_cmd_rotate(const struct cfr_cli_options *o)
 {
+    bool known;
     char *socket;
     int status = CFR_EXIT_OK;
 
@@ -144,7 +137,8 @@ int cfr_cmd_rotate(const struct cfr_cli_options *o)
     if (socket == NULL)
         return status;
     status = o->all ? rotate_all(socket, o->reason) : check_names(o, socket);
-    for (int i = 0; i < o->arg_count && status != CFR_EXIT_REFUSED && status != CFR_EXIT_NO_AGENT; i++) {
+    known = status == CFR_EXIT_OK && !o->all;
+    for (int i = 0; i < o->arg_count && known; i++) {
         int one = rotate_one(socket, o->args[i], o->reason, false);
 
         status = one != CFR_EXIT_OK ? one : status;
@@ -164,7 +158,7 @@ static int post(const struct cfr_cli_options *o, const char *path, int wanted, c
     if (socket == NULL)
         return status;
     if (cfr_cli_call(socket, "POST", path, "", &answer, &err) != 0) {
-        status = report(&err);
+        status = cfr_cli_report(&err);
     } else if (answer.status != wanted) {
         cfr_cli_explain(&answer, &err);
         cfr_cli_complain("%s%s", refused, err.text);
@@ -319,7 +313,7 @@ int cfr_cmd_wait(const struct cfr_cli_options *o)
     if (w.unknown)
         return CFR_EXIT_REFUSED;
     if (err.code != 0 && err.code != CFR_E_TIMEOUT)
-        return report(&err);
+        return cfr_cli_report(&err);
     cfr_cli_complain("time is up: %s", err.code != 0 ? err.text : w.missing);
     return CFR_EXIT_TIMEOUT;
 }

@@ -108,6 +108,28 @@ static void print_json(struct cfr_view rest)
     cfr_str_free(&out);
 }
 
+/* Prints the agent's document with one credential for each name that was given. Returns an exit status. */
+static int print_named_json(const struct view_of_status *v)
+{
+    int status = CFR_EXIT_OK;
+
+    for (int i = 0; i < v->o->arg_count && status == CFR_EXIT_OK; i++) {
+        struct cfr_cli_answer answer;
+        struct cfr_err err = {0};
+        char path[160];
+
+        (void)snprintf(path, sizeof path, "/v1/credentials/%s", v->o->args[i]);
+        if (cfr_cli_call(v->socket, "GET", path, NULL, &answer, &err) == 0 && answer.status != 200)
+            cfr_cli_explain(&answer, &err);
+        if (err.code == 0)
+            print_json(cfr_secret_view(&answer.text));
+        else
+            status = cfr_cli_report(&err);
+        cfr_cli_answer_free(&answer);
+    }
+    return status;
+}
+
 /* Asks the agent once, and prints. Returns the exit status. */
 static int show(struct view_of_status *v)
 {
@@ -116,14 +138,16 @@ static int show(struct view_of_status *v)
     struct cfr_err err = {0};
     int status;
 
-    if (cfr_cli_list(v->socket, &answer, &list, &err) != 0) {
-        status = err.code == CFR_E_REJECTED ? CFR_EXIT_REFUSED : CFR_EXIT_NO_AGENT;
-    } else {
+    if (cfr_cli_list(v->socket, &answer, &list, &err) == 0) {
         cfr_cli_answer_free(&v->last);
         v->last = answer;
         v->last_boot_ms = cfr_clock_now().boot_ms;
         status = find_exit_status(v);
-        if (status != CFR_EXIT_REFUSED && v->o->json)
+        if (status != CFR_EXIT_REFUSED && v->o->json && v->o->arg_count != 0) {
+            int printed = print_named_json(v);
+
+            status = printed != CFR_EXIT_OK ? printed : status;
+        } else if (status != CFR_EXIT_REFUSED && v->o->json)
             print_json(cfr_secret_view(&v->last.text));
         else if (status != CFR_EXIT_REFUSED)
             print_last(v, NULL);
@@ -131,12 +155,11 @@ static int show(struct view_of_status *v)
         return status;
     }
     cfr_cli_answer_free(&answer);
-    if (v->o->watch && v->terminal && v->last.json != NULL)
-        print_last(v, err.text);
-    else
-        cfr_cli_complain("%s", err.text);
+    if (!v->o->watch || !v->terminal || v->last.json == NULL)
+        return cfr_cli_report(&err);
+    print_last(v, err.text);
     (void)fflush(stdout);
-    return status;
+    return cfr_cli_exit_status(&err);
 }
 
 /* Waits for a second. False if a key or a signal ends the command; the signal is *ENDED then, else 0. */
@@ -213,8 +236,8 @@ int cfr_cmd_status(const struct cfr_cli_options *o)
 
     if (socket == NULL)
         return status;
-    if (o->json && (o->failed || o->arg_count != 0)) {
-        cfr_cli_complain("status: --json prints the whole answer: leave out %s", o->failed ? "--failed" : "the names");
+    if (o->json && o->failed) {
+        cfr_cli_complain("status: --json and --failed do not go together; filter the JSON by `ready`");
         status = CFR_EXIT_USAGE;
     } else {
         status = o->watch ? watch(&v) : show(&v);

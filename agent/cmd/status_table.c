@@ -128,15 +128,24 @@ static bool has_failed(const struct cfr_json *list)
     return false;
 }
 
-/* The state for an operator: an expired credential is nothing else, and a hook that fails does not spoil a fresh one.
- */
+/* The seconds for which a rotated key's old one is still kept; 0 if it is not in its grace period. */
+static int64_t grace_left_s(const struct cfr_json *mint, int64_t now_s)
+{
+    int64_t left_s = get_time(mint, "old_key_until") - now_s;
+
+    return left_s > 0 && get_text(mint, "error", "").n == 0 ? left_s : 0;
+}
+
+/* The state for an operator: an expired credential is nothing else. Neither a hook that fails nor a request that waits
+ * for the end of a grace period spoils a fresh one. */
 static struct shown state_of(const struct cfr_json *c, int64_t now_s)
 {
     struct shown state = get_shown(c, "state", "?");
 
     if (is_expired(c, now_s))
         return (struct shown){.text = "EXPIRED"};
-    if (strcmp(state.text, "reloading") == 0 && has_failed(cfr_json_get(c, "hooks")))
+    if ((strcmp(state.text, "reloading") == 0 && has_failed(cfr_json_get(c, "hooks"))) ||
+        (get_flag(c, "ready") && grace_left_s(cfr_json_get(c, "mint"), now_s) > 0))
         return (struct shown){.text = "fresh"};
     return state;
 }
@@ -213,14 +222,20 @@ static void print_consumers(const struct cfr_json *consumers, const struct paint
     }
 }
 
-static void print_mint(const struct cfr_json *m, const struct paint *p, const struct layout *l)
+static void print_mint(const struct cfr_json *m, const struct paint *p, const struct layout *l, int64_t now_s)
 {
+    int64_t left_s = grace_left_s(m, now_s);
+    char words[CFR_TIME_WORDS_MAX];
     struct shown state = get_shown(m, "state", "");
     struct shown waits = get_shown(m, "waits_for", "");
     struct shown error = get_shown(m, "error", "");
 
     if (state.text[0] == '\0')
         return;
+    if (left_s > 0) {
+        print_note(l, p->dim, "old key kept for %s", cfr_time_words(left_s * 1000, words));
+        return;
+    }
     print_note(l, strcmp(state.text, "UPDATE_FAILED") == 0 ? p->warn : p->dim, "rotation %s, step %s", state.text,
                get_shown(m, "step", "?").text);
     if (waits.text[0] != '\0')
@@ -250,7 +265,7 @@ static void print_notes(const struct cfr_json *c, const struct paint *p, const s
                    cfr_time_words((now_s - get_time(token, "issued")) * 1000, words));
     else if (get_flag(token, "requested"))
         print_note(l, p->dim, "the token was requested from the API server");
-    print_mint(cfr_json_get(c, "mint"), p, l);
+    print_mint(cfr_json_get(c, "mint"), p, l, now_s);
     print_hooks(cfr_json_get(c, "deliveries"), "", p, l);
     print_hooks(cfr_json_get(c, "hooks"), "hook ", p, l);
     print_consumers(cfr_json_get(c, "consumers"), p, l);
@@ -311,7 +326,7 @@ static void print_authority(const struct cfr_json *a, const struct paint *p, con
 
     if (!cfr_json_is_object(a))
         return;
-    (void)printf("service CA %" PRId64 ", of %" PRId64 " that are trusted; rotates in %s\n", get_number(a, "number"),
+    (void)printf("service CA %" PRId64 " (%" PRId64 " trusted), rotates in %s\n", get_number(a, "number"),
                  get_number(a, "generations"), in_words(get_time(a, "rotates"), now_s, rotates));
     if (error.text[0] != '\0')
         print_note(l, p->bad, "%s", error.text);

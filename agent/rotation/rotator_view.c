@@ -141,6 +141,7 @@ void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_st
     struct cfr_rotation_facts facts;
     const struct cfr_rotation_journal *j = &m->r.journal;
     size_t put_aside = 0;
+    int64_t grace_left_s;
     bool stuck;
 
     for (size_t i = 0; i < j->aside_count; i++) {
@@ -149,6 +150,7 @@ void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_st
     }
     cfr_rotator_facts(m, &facts);
     cfr_rotation_words(&m->r, &facts, m->words);
+    grace_left_s = cfr_rotation_grace_left_s(&m->r, &facts);
     if (j->step == CFR_ROTATION_REST && m->aside[0] != '\0' && put_aside == 0 && !cfr_rotation_is_full(&m->r))
         (void)snprintf(m->words, sizeof m->words, "%.511s", m->aside);
     if (is_followed(m))
@@ -188,6 +190,7 @@ void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_st
         .old_key = j->old[0] != '\0' ? j->old : NULL,
         .put_aside = m->put_aside,
         .put_aside_count = put_aside,
+        .old_key_until_s = grace_left_s > 0 ? facts.now_s + grace_left_s : 0,
         .minted_s = j->current[0] != '\0' ? j->current_s : 0,
         .due_s = j->current[0] != '\0' ? cfr_rotation_due_s(j, &m->r.rules) : 0,
         .rotation = j->rotation,

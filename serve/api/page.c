@@ -14,11 +14,12 @@
     "--good:#1a7f37;--failing:#bf8700;--failing-text:#9a6700;--bad:#cf222e}\n"                                         \
     "@media(prefers-color-scheme:dark){:root{--page:#0d1117;--card:#161b22;--text:#f0f6fc;--dim:#9198a1;"              \
     "--line:#3d444d;--good:#3fb950;--failing:#d29922;--failing-text:#d29922;--bad:#f85149}}\n"                         \
-    "body{margin:0 auto;max-width:40rem;padding:1rem;background:var(--page);color:var(--text);"                        \
+    "body{margin:0 auto;max-width:96rem;padding:1rem;background:var(--page);color:var(--text);"                        \
     "font:15px/1.45 system-ui,sans-serif;overflow-wrap:anywhere}\n"                                                    \
     "h1,h2,p,dl,dd,ul{margin:0;padding:0}h1{font-size:1.4rem}h2{font-size:1.1rem}ul{list-style:none}\n"                \
     "header,footer,.dim,dt,.axis{color:var(--dim)}header h1{color:var(--text)}\n"                                      \
-    "section{margin:1rem 0;padding:.7rem 1rem;background:var(--card);border:1px solid var(--line);"                    \
+    "main{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr));gap:1rem;margin:1rem 0}\n"  \
+    "main>p{grid-column:1/-1}section{padding:.7rem 1rem;background:var(--card);border:1px solid var(--line);"          \
     "border-left:.4rem solid var(--line);border-radius:.4rem}\n"                                                       \
     ".top{display:flex;flex-wrap:wrap;gap:0 .8rem;align-items:baseline;justify-content:space-between}\n"               \
     "dl{display:grid;grid-template-columns:6.5rem 1fr;gap:.1rem .8rem;margin:.5rem 0}\n"                               \
@@ -29,12 +30,12 @@
     ".track{fill:var(--line)}.due{fill:var(--text)}\n"                                                                 \
     "section.good{border-left-color:var(--good)}section.failing{border-left-color:var(--failing)}"                     \
     "section.bad{border-left-color:var(--bad)}\n"                                                                      \
-    "rect.good,.good .passed{fill:var(--good)}rect.failing,.failing .passed{fill:var(--failing)}"                      \
-    "rect.bad,.bad .passed{fill:var(--bad)}\n"                                                                         \
+    "rect.good,.good .left{fill:var(--good)}rect.failing,.failing .left{fill:var(--failing)}"                          \
+    "rect.bad,.bad .left{fill:var(--bad)}\n"                                                                           \
     "b.good{color:var(--good)}b.failing{color:var(--failing-text)}b.bad,.error{color:var(--bad)}a{color:inherit}\n"
 
 const char cfr_api_status_page_policy[] =
-    "default-src 'none'; style-src 'sha256-jP7fkDlVy8BhdODyfUMZ9Vbr+9KOZDx4wEUX722vb68='; base-uri 'none'; "
+    "default-src 'none'; style-src 'sha256-QVltVzaJF5ZbY940O3kAE/JqqY2YBZDsTOKFlyFSn9A='; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
 
 #define REFRESH_S "10"
@@ -214,7 +215,13 @@ static void add_mint(struct cfr_str *out, const struct cfr_api_status_credential
         return;
     begin_row(out, "Rotation");
     cfr_api_page_text(out, m->subject);
-    cfr_str_addf(out, ", %s", m->state);
+    if (m->error == NULL && m->old_key_until_s > now_s) {
+        char words[CFR_TIME_WORDS_MAX];
+
+        cfr_str_addf(out, ", old key kept for %s", cfr_time_words((m->old_key_until_s - now_s) * 1000, words));
+    } else {
+        cfr_str_addf(out, ", %s", m->state);
+    }
     if (m->due_s != 0) {
         cfr_str_addz(out, ", next ");
         cfr_api_page_moment(out, m->due_s, now_s);
@@ -352,11 +359,12 @@ void cfr_api_status_page(const struct cfr_api_status *s, struct cfr_str *out)
     if (shown < s->count)
         cfr_str_addf(out, "<p>%zu more are not shown; <code>credfresh status</code> has them all.</p>\n",
                      s->count - shown);
-    cfr_str_addz(out,
-                 "</main>\n<footer><p>The bar is the lifetime: what has passed, and the next refresh. The strip is "
-                 "the last day by quarters of an hour: low and green is good, higher means that a renewal "
-                 "failed, full height that the credential was expired, missing or refused. The page loads again "
-                 "every " REFRESH_S " s.</p>\n"
-                 "<p><a href=\"/readyz?verbose\">readiness</a> &middot; <a href=\"/metrics\">metrics</a> &middot; "
-                 "<a href=\"/livez\">liveness</a></p></footer>\n</body></html>\n");
+    cfr_str_addz(
+        out,
+        "</main>\n<footer><p>The bar shows how much of the lifetime is left, and when the next refresh is due. The "
+        "strip shows the last day in quarters of an hour, each by its worst minute: low and green is good, "
+        "higher means that a renewal failed, full height that the credential was expired, missing or "
+        "refused. The page reloads every " REFRESH_S " s.</p>\n"
+        "<p><a href=\"/readyz?verbose\">readiness</a> &middot; <a href=\"/metrics\">metrics</a> &middot; "
+        "<a href=\"/livez\">liveness</a></p></footer>\n</body></html>\n");
 }

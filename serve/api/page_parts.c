@@ -61,19 +61,19 @@ void cfr_api_page_moment(struct cfr_str *out, int64_t at_s, int64_t now_s)
 void cfr_api_page_life(struct cfr_str *out, const struct cfr_api_status_credential *c, int64_t now_s)
 {
     int64_t life_s = c->expires_s - c->issued_s;
-    int64_t passed_s = now_s < c->issued_s ? 0 : now_s > c->expires_s ? life_s : now_s - c->issued_s;
+    int64_t left_s = now_s < c->issued_s ? life_s : now_s > c->expires_s ? 0 : c->expires_s - now_s;
 
     if (!c->published || c->issued_s == 0 || c->expires_s == 0 || life_s <= 0)
         return;
     cfr_str_addf(out,
                  "<svg class=\"life\" viewBox=\"0 0 %d 12\" preserveAspectRatio=\"none\" role=\"img\" "
-                 "aria-label=\"%" PRId64 " %% of the lifetime has passed\">"
-                 "<rect class=\"track\" width=\"%d\" height=\"12\"/><rect class=\"passed\" width=\"%" PRId64
+                 "aria-label=\"%" PRId64 " %% of the lifetime is left\">"
+                 "<rect class=\"track\" width=\"%d\" height=\"12\"/><rect class=\"left\" width=\"%" PRId64
                  "\" height=\"12\"/>",
-                 LIFE_WIDTH, passed_s * 100 / life_s, LIFE_WIDTH, passed_s * LIFE_WIDTH / life_s);
+                 LIFE_WIDTH, left_s * 100 / life_s, LIFE_WIDTH, left_s * LIFE_WIDTH / life_s);
     if (c->refresh_s > c->issued_s && c->refresh_s < c->expires_s)
         cfr_str_addf(out, "<rect class=\"due\" x=\"%" PRId64 "\" width=\"4\" height=\"12\"/>",
-                     (c->refresh_s - c->issued_s) * LIFE_WIDTH / life_s);
+                     (c->expires_s - c->refresh_s) * LIFE_WIDTH / life_s);
     cfr_str_addz(out, "</svg>\n");
 }
 
@@ -82,18 +82,15 @@ static void add_sums(struct cfr_str *out, const struct cfr_api_history *h)
     static const char *const names[] = {[CFR_API_HISTORY_GOOD] = "good",
                                         [CFR_API_HISTORY_FAILING] = "failing",
                                         [CFR_API_HISTORY_UNUSABLE] = "unusable"};
-    int64_t counts[CFR_API_HISTORY_UNUSABLE + 1] = {0};
     bool some = false;
 
-    for (size_t age = 0; age < CFR_API_HISTORY_SLOTS; age++)
-        counts[cfr_api_history_at(h, age)]++;
     for (size_t i = CFR_API_HISTORY_GOOD; i <= CFR_API_HISTORY_UNUSABLE; i++) {
+        int64_t minutes = cfr_api_history_minutes(h, (enum cfr_api_history_health)i);
         char words[CFR_TIME_WORDS_MAX];
 
-        if (counts[i] == 0)
+        if (minutes == 0)
             continue;
-        cfr_str_addf(out, "%s%s %s", some ? ", " : "", names[i],
-                     cfr_time_words(counts[i] * CFR_API_HISTORY_SLOT_S * 1000, words));
+        cfr_str_addf(out, "%s%s %s", some ? ", " : "", names[i], cfr_time_words(minutes * 60000, words));
         some = true;
     }
     if (!some)

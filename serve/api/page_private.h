@@ -11,7 +11,7 @@
 void cfr_api_page_text(struct cfr_str *out, const char *text);
 /* "13 min ago", "in 47 min", "just now"; NOW_S is now. */
 void cfr_api_page_moment(struct cfr_str *out, int64_t at_s, int64_t now_s);
-/* A bar of C's lifetime: what has passed, and where the next refresh is. Nothing if its lifetime is not known. */
+/* A bar of what is left of C's lifetime, with the next refresh. Nothing if its lifetime is not known. */
 void cfr_api_page_life(struct cfr_str *out, const struct cfr_api_status_credential *c, int64_t now_s);
 /* The last day as a strip, with its sums in words. */
 void cfr_api_page_history(struct cfr_str *out, const struct cfr_api_history *h);

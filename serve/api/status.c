@@ -98,6 +98,7 @@ static void add_mint(struct cfr_writer *w, const struct cfr_api_status_mint *m)
     add_text(w, "key", m->key);
     add_text(w, "key_state", m->key_state);
     add_text(w, "old_key", m->old_key);
+    add_instant(w, "old_key_until", m->old_key_until_s);
     add_text(w, "passed_on", m->passed_on);
     if (m->role != NULL) {
         add_text(w, "role", m->role);

@@ -66,6 +66,7 @@ struct cfr_api_status_mint {
     const char *role;        /* "holder", "follower" of a rotation that several agents share; NULL: it is not shared */
     const char *holder;      /* who goes on with it, or did so last; NULL = nobody yet */
     int64_t minted_s;        /* 0 = none */
+    int64_t old_key_until_s; /* end of the grace period of old_key; 0 = not in one */
     int64_t due_s;
     uint64_t rotation;  /* number of the present or last one */
     uint64_t completed; /* by this run */

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from conftest import CREDFRESH, ROLE, eventually
+from conftest import AS_NOBODY, CREDFRESH, ROLE, eventually, let_others_in
 
 LONG = "a-credential-whose-name-is-nearly-as-long-as-a-name-may-be-at-all"[:63]
 
@@ -156,7 +156,39 @@ def test_names_and_failed_choose(serve):
     unknown = agent.status("one", "tow")
     assert (unknown.returncode, unknown.stdout) == (6, "")
     assert unknown.stderr == 'credfresh: no credential "tow": there are one, two, three, four\n'
-    assert agent.status("--json", "one").returncode == 2
+    assert agent.status("--json", "--failed").returncode == 2
+
+
+def test_json_of_names(agent_factory, cloud):
+    agent = agent_factory(cloud)
+    agent.configure(*(agent.credential(name=name, publish={"directory": str(agent.dir / name), "files": [
+        {"name": "token", "format": "token"}]}, exchange=None) for name in ("one", "two", "three"))).start()
+    names = lambda *argv: [[c["name"] for c in json.loads(line)["credentials"]]
+                           for line in agent.run("status", "--json", *argv).stdout.splitlines()]
+    assert names() == [["one", "two", "three"]]
+    assert names("two") == [["two"]] and names("three", "one") == [["three"], ["one"]]
+    assert agent.run("status", "--json", "two", "tow").returncode == 6 and names("two", "tow") == []
+
+
+def test_without_rights_it_fails_like_the_other_verbs(agent_factory, cloud):
+    agent = agent_factory(cloud)
+    agent.configure(agent.credential()).start()
+    socket_path = agent.state / "control.sock"
+    let_others_in(agent.dir)
+    assert os.geteuid() == 0, "the test takes root"
+    for argv in (["status"], ["status", "--json"], ["rotate", "demo"], ["reload"], ["wait", "--timeout", "1s"]):
+        done = subprocess.run([*AS_NOBODY, CREDFRESH, *argv, "-s", socket_path], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and done.stdout == "", done
+        assert done.stderr == (f"credfresh: permission denied for the agent's socket {socket_path}: "
+                               "run this as root or as the agent's user\n")
+
+
+def test_an_old_key_in_its_grace_period(serve):
+    mint = {"state": "UPDATE_IN_PROGRESS", "step": "published", "waits_for": "the grace of the old key", "error": None,
+            "old_key_until": instant(3575)}
+    shown = serve(credential(state="exchanging", expires=None, mint=mint)).status().stdout
+    assert re.search(r"^app +fresh .*\n +old key kept for 59 min \d+ s$", shown, re.M)
+    assert "UPDATE" not in shown and "waits" not in shown
 
 
 def test_exit_code(serve):

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define START INT64_C(1767326400) /* 2026-01-02T04:00:00Z, where a slot begins */
-#define SLOT  CFR_API_HISTORY_SLOT_S
+#define SLOT  (INT64_C(60) * CFR_API_HISTORY_SLOT_MINUTES)
 
 static struct cfr_api_history h;
 
@@ -84,11 +84,50 @@ static void test_a_clock_that_jumps(void **state)
     assert_only(CFR_API_HISTORY_FAILING);
 }
 
+static void assert_minutes(int good, int failing, int unusable)
+{
+    assert_int_equal(cfr_api_history_minutes(&h, CFR_API_HISTORY_GOOD), good);
+    assert_int_equal(cfr_api_history_minutes(&h, CFR_API_HISTORY_FAILING), failing);
+    assert_int_equal(cfr_api_history_minutes(&h, CFR_API_HISTORY_UNUSABLE), unusable);
+}
+
+/* Each minute counts once, by its worst; a failure of two minutes is not one of a quarter of an hour. */
+static void test_minutes(void **state)
+{
+    (void)state;
+    for (int i = 0; i <= 100; i++)
+        cfr_api_history_note(&h, START + INT64_C(60) * i, CFR_API_HISTORY_GOOD);
+    assert_minutes(101, 0, 0);
+    cfr_api_history_note(&h, START + 60 * 100 + 10, CFR_API_HISTORY_FAILING);
+    cfr_api_history_note(&h, START + 60 * 100 + 20, CFR_API_HISTORY_UNUSABLE);
+    assert_minutes(100, 0, 1);
+    cfr_api_history_note(&h, START + 60 * 101 + 30, CFR_API_HISTORY_FAILING);
+    cfr_api_history_note(&h, START + 60 * 102 + 30, CFR_API_HISTORY_GOOD);
+    cfr_api_history_note(&h, START + 60 * 102 + 31, CFR_API_HISTORY_GOOD);
+    assert_minutes(101, 1, 1);
+    for (int i = 103; i < 103 + 24 * 60; i++)
+        cfr_api_history_note(&h, START + INT64_C(60) * i, CFR_API_HISTORY_GOOD);
+    assert_minutes(24 * 60 - 15 + (102 + 24 * 60) % 15 + 1, 0, 0);
+}
+
+/* Without a note the health lasts; for no longer than a slot, because then the agent did not run. */
+static void test_skipped_minutes(void **state)
+{
+    (void)state;
+    cfr_api_history_note(&h, START, CFR_API_HISTORY_FAILING);
+    cfr_api_history_note(&h, START + 60 * 5, CFR_API_HISTORY_GOOD);
+    assert_minutes(1, 5, 0);
+    cfr_api_history_note(&h, START + 60 * 20, CFR_API_HISTORY_GOOD);
+    assert_minutes(16, 5, 0);
+    cfr_api_history_note(&h, START + 60 * 36, CFR_API_HISTORY_GOOD);
+    assert_minutes(17, 5, 0);
+}
+
 /* There is one for each of thousands of credentials. */
 static void test_it_is_small(void **state)
 {
     (void)state;
-    assert_true(sizeof h <= 32);
+    assert_true(sizeof h <= 208);
 }
 
 int main(void)
@@ -98,6 +137,8 @@ int main(void)
         cmocka_unit_test_setup(test_skipped_slots_are_unknown, begin),
         cmocka_unit_test_setup(test_a_ring, begin),
         cmocka_unit_test_setup(test_a_clock_that_jumps, begin),
+        cmocka_unit_test_setup(test_minutes, begin),
+        cmocka_unit_test_setup(test_skipped_minutes, begin),
         cmocka_unit_test(test_it_is_small),
     };
 

@@ -83,7 +83,7 @@ static void test_the_whole_page(void **state)
 
     (void)state;
     for (int i = -90; i <= 0; i++)
-        cfr_api_history_note(&day, SAMPLE_NOW_S + (int64_t)i * CFR_API_HISTORY_SLOT_S,
+        cfr_api_history_note(&day, SAMPLE_NOW_S + (int64_t)i * 60 * CFR_API_HISTORY_SLOT_MINUTES,
                              i < -40   ? CFR_API_HISTORY_GOOD
                              : i < -38 ? CFR_API_HISTORY_UNUSABLE
                              : i < -30 ? CFR_API_HISTORY_FAILING
@@ -217,16 +217,16 @@ static void test_lives(void **state)
 
     (void)state;
     cfr_api_page_life(&out, &c, 1500);
-    has("aria-label=\"50 % of the lifetime has passed\"");
-    has("<rect class=\"passed\" width=\"500\" height=\"12\"/>");
-    has("<rect class=\"due\" x=\"750\"");
+    has("aria-label=\"50 % of the lifetime is left\"");
+    has("<rect class=\"left\" width=\"500\" height=\"12\"/>");
+    has("<rect class=\"due\" x=\"250\"");
     cfr_str_free(&out);
     cfr_api_page_life(&out, &c, 999);
-    has("class=\"passed\" width=\"0\"");
+    has("class=\"left\" width=\"1000\"");
     cfr_str_free(&out);
     c.refresh_s = 2100; /* a retry after the end */
     cfr_api_page_life(&out, &c, INT64_MAX);
-    has("class=\"passed\" width=\"1000\"");
+    has("class=\"left\" width=\"0\"");
     assert_null(strstr(out.p, "due"));
     cfr_str_free(&out);
     c.expires_s = 0; /* never */
