@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Runs the benchmarks, pairs each figure with its limit, and writes bench/results.json and docs/pictures/bench.svg, which
-README.md shows. Exits non-zero if a limit is exceeded or a benchmark fails.
+bench/README.md shows. Exits non-zero if a limit is exceeded or a benchmark fails.
 
 usage: all.py [--short] [--draw] [NAME...]        (default: all; names are those of the scripts, such as "once lib")
 
@@ -17,6 +17,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 from common import ROOT, row
 from svg import DIM, GREEN, Picture, RED, TEXT
@@ -27,7 +28,8 @@ BENCHMARKS = {"once": ([], ["10"]), "swap": ([], ["20"]), "memory": ([], []), "w
               "storm": (["build/dev"], ["--credentials", "100", "--rounds", "2", "build/dev"]),
               "endpoints": ([], ["--seconds", "3"]), "fleet": ([], ["--agents", "20000"])}
 FILE, PICTURE = ROOT / "bench/results.json", ROOT / "docs/pictures/bench.svg"
-WIDTH, LEFT, LINE, SCALE = 960, 560, 24, 150  # pixels; SCALE: of a bar that is just at its limit
+WIDTH, LEFT, LINE, GAP, SCALE = 1080, 540, 16, 8, 80  # pixels; SCALE: of a bar that is just at its limit
+LABEL, MOST = 84, 3  # characters of a line; bars are not longer than this many limits
 
 
 def run(name, short):
@@ -46,32 +48,33 @@ def machine():
     return f"{os.cpu_count()} processors ({cpu}), kernel {platform.release().split('-')[0]}, {' '.join(platform.libc_ver())}"
 
 
-def part(result):
-    """How much of its limit a figure is: 1 is just at it."""
-    value, limit = result["value"], result["limit"]
-    if result["at_least"]:
-        value, limit = limit, value
-    return 0 if value == 0 else value / limit if limit else float("inf")
+def score(result):
+    """How good a figure is: 1 is just at its limit, more is better."""
+    better, worse = (result["value"], result["limit"]) if result["at_least"] else (result["limit"], result["value"])
+    return better / worse if worse else MOST
 
 
 def draw(document):
-    """One bar for each figure, as a part of its limit."""
+    """One bar for each figure: the longer, the better."""
     results = [r for rows in document["benchmarks"].values() for r in rows if r["limit"]]
-    height = 64 + LINE * len(results)
-    p = Picture(WIDTH, height, "The benchmarks", "Each figure of the benchmarks as a part of its limit: "
-                f"{sum(r['ok'] for r in results)} of {len(results)} are within it.")
+    labels = [textwrap.wrap(r["benchmark"].replace("`", ""), LABEL) for r in results]
+    height = 72 + sum(GAP + LINE * len(label) for label in labels)
+    p = Picture(WIDTH, height, "The benchmarks", f"{sum(r['ok'] for r in results)} of {len(results)} figures are within their "
+                "limits. Longer bars are better; a bar that ends left of the line is over its limit.")
     p.text(LEFT + SCALE, 24, "limit", DIM, 11, anchor="middle")
-    for number, result in enumerate(results):
-        y = 34 + LINE * number
-        length = min(part(result), (WIDTH - LEFT - 110) / SCALE) * SCALE
+    p.text(LEFT + SCALE + 30, 24, "better \u2192", DIM, 11)
+    y = 34
+    for result, label in zip(results, labels):
         unit = f" {result['unit']}" if result["unit"] else ""
-        label = result["benchmark"].replace("`", "")
-        label = label if len(label) < 80 else label[:43] + " ... " + label[-32:]
-        p.text(LEFT - 8, y + 13, label, TEXT, 12, anchor="end")
-        p.rect(LEFT, y, max(length, 1), 16, GREEN if result["ok"] else RED, radius=2)
-        p.text(LEFT + max(length, SCALE) + 8, y + 13, f"{result['value']:.2f} of {result['limit']:g}{unit}", TEXT, 12)
-    p.line(LEFT + SCALE, 28, LEFT + SCALE, height - 26, DIM, 1, "3 3")
-    p.text(16, height - 12, f"{document['date']}, {document['machine']}", DIM, 11)
+        value = f"{result['value']:.2f}{unit}"
+        limit = f"{'at least' if result['at_least'] else 'at most'} {result['limit']:g}"
+        p.lines(16, y + 13, label, TEXT, 12, step=LINE)
+        p.rect(LEFT, y, min(score(result), MOST) * SCALE, 16, GREEN if result["ok"] else RED, radius=2)
+        p.text(LEFT + MOST * SCALE + 8, y + 13, f"{value} ({limit})" if result["ok"] else f"{value}: over its limit, {limit}",
+               TEXT if result["ok"] else RED, 12)
+        y += GAP + LINE * len(label)
+    p.line(LEFT + SCALE, 28, LEFT + SCALE, height - 32, DIM, 1, "3 3")
+    p.text(16, height - 12, f"{document['date']}, {document['machine']}. Bars end at {MOST} times better than the limit.", DIM, 11)
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(p.done())
 

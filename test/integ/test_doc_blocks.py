@@ -152,7 +152,7 @@ def test_configurations_for_nodes_are_marked():
 
 # Pages whose shell blocks need what no test has.
 ELSEWHERE_RUN = {
-    "bench/README.md": "measures for minutes", "CONTRIBUTING.md": "builds everything", "README.md": "installs packages, builds an image",
+    "bench/README.md": "measures for minutes", "CONTRIBUTING.md": "builds everything", "README.md": "installs packages, loads an image",
     "docs/acknowledge.md": "a consumer's unit", "docs/aws-endpoints.md": "variables only", "docs/azure-endpoints.md": "variables only",
     "docs/container.md": "podman", "docs/doctor.md": "a pod, systemd", "docs/endpoints.md": "an interface of the machine",
     "docs/gce-metadata.md": "variables only", "docs/interfaces.md": "variables, and the default socket", "docs/kubernetes.md": "a cluster",
@@ -195,7 +195,8 @@ def test_a_shell_understands_it(block):
 FOLDERS = {path.name for path in REPO.iterdir() if path.is_dir()} | {"build"}
 FILE = re.compile(r"[\w.*@-]+\.(c|conf|crt|csr|deb|json|key|md|pem|py|sh|tar|toml|txt|whl|ya?ml)(\.new)?")
 # What makes a directory below build/. The preset `dev` is what CONTRIBUTING.md begins with.
-BUILDERS = {"build/dev": "", "build/package": "tools/package.sh", "build/static": "tools/build-static.sh"}
+BUILDERS = {"build/dev": "", "build/package": "tools/package.sh", "build/release": "tools/release.sh",
+            "build/static": "tools/build-static.sh"}
 
 
 def file_names(text):
@@ -308,11 +309,31 @@ def test_the_examples_page(tmp_path):
     shell(tmp_path, steps.replace("check --online", "check"))
 
 
-def test_the_local_clouds_quick_start(tmp_path):
-    [block] = [block for block in BLOCKS if block.page == "test/localcloud/README.md" and block.language == "console"]
+def quick_start(tmp_path, page):
+    """What the first session on PAGE, which starts the local cloud, prints."""
+    block = next(block for block in BLOCKS if block.page == page and block.language == "console")
     text = commands(block).replace("/tmp/cloud", str(tmp_path / "cloud"))
     text = text.replace("&\n", f"&\nuntil [ -e {tmp_path}/cloud/ready.json ]; do sleep 0.05; done\n", 1)
-    assert "<AssumeRoleWithWebIdentityResponse" in shell(tmp_path, text + "kill %1; wait\n")
+    return shell(tmp_path, text + "kill %1; wait\n")
+
+
+def test_the_local_clouds_quick_start(tmp_path):
+    assert "<AssumeRoleWithWebIdentityResponse" in quick_start(tmp_path, "test/localcloud/README.md")
+
+
+def test_the_first_use_in_the_readme(tmp_path):
+    said = quick_start(tmp_path, "README.md")
+    assert re.search(r"published first generation 1 of \S+:assumed-role/demo/default.demo, valid for 1 h, next refresh in \d+ min", said)
+    assert re.search(r"^\[default\]\naws_access_key_id = ASIA\w{16}$", said, re.M)
+
+
+def test_the_readme_fits_its_first_screens():
+    """What a newcomer sees first: the purpose, the first use, and the two commands."""
+    text = (REPO / "README.md").read_text()
+    assert text.count("\n") <= 130
+    first = text[:text.index("## ")]
+    for needed in ("docs/pictures/pipeline.svg", "sh tools/demo.sh", "sh tools/test.sh dev", "SECURITY.md", "MIT"):
+        assert needed in first
 
 
 @pytest.mark.parametrize("page", sorted(ELSEWHERE_RUN))

@@ -44,7 +44,7 @@ def test_they_stand_alone(path):
 
 
 def test_each_is_on_a_page():
-    pages = "\n".join(page.read_text() for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+    pages = "\n".join(page.read_text() for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("bench/*.md")])
     for path in [*SVGS, *PICTURES.glob("*.png")]:
         assert f"pictures/{path.name})" in pages, path.name
 
