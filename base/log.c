@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* Logger to standard error. */
+/* Logger to standard error, which never waits for its reader once it was told not to. */
 #include "base/log.h"
 
 #include "base/str.h"
 #include "base/time.h"
 #include "base/writer.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 const char *const cfr_log_levels[] = {"error", "warn", "info", "debug", NULL};
 const char *const cfr_log_formats[] = {"text", "json", NULL};
 
-#define MESSAGE_MAX 1024
+#define MESSAGE_MAX  1024
+#define LOG_LINE_MAX 8192
 
 static const int journal_levels[] = {3, 4, 6, 7};
 
@@ -40,6 +48,97 @@ void cfr_log_terminal(bool colour, size_t columns)
 {
     config.colour = colour;
     config.columns = columns;
+}
+
+static struct {
+    int fd;
+    bool never_waits;
+    bool shared;         /* the open file is another process's, too: O_NONBLOCK must not be set on it */
+    uint64_t dropped;    /* lines, since the start */
+    uint64_t unreported; /* of them, since the last line that says so */
+    size_t rest;         /* bytes of a line that was written in part */
+    char buf[LOG_LINE_MAX];
+} out = {.fd = STDERR_FILENO};
+
+void cfr_log_never_wait(void)
+{
+    struct stat st;
+    int fd;
+
+    if (out.never_waits || fstat(STDERR_FILENO, &st) != 0)
+        return;
+    out.never_waits = true;
+    out.shared = true;
+    if (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode))
+        return;
+    /* Opened again it has flags of its own; hooks write to the first one. */
+    fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    out.fd = fd;
+    out.shared = false;
+}
+
+uint64_t cfr_log_dropped(void)
+{
+    return out.dropped;
+}
+
+/* Writes as much of TEXT as fits without waiting. Returns how much that was. */
+static size_t write_some(const char *text, size_t n)
+{
+    size_t done = 0;
+
+    while (done < n) {
+        struct pollfd p = {.fd = out.fd, .events = POLLOUT};
+        size_t left = n - done;
+        ssize_t k = send(out.fd, text + done, left, (out.never_waits ? MSG_DONTWAIT : 0) | MSG_NOSIGNAL);
+
+        if (k < 0 && errno == ENOTSOCK) {
+            /* A pipe that can be written takes this much at once (pipe(7)). */
+            if (out.never_waits && out.shared && left > PIPE_BUF)
+                left = PIPE_BUF;
+            if (out.never_waits && out.shared && poll(&p, 1, 0) <= 0)
+                return done;
+            k = write(out.fd, text + done, left);
+        }
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+            return n; /* nobody will ever read it */
+        if (k <= 0)
+            return done;
+        done += (size_t)k;
+    }
+    return done;
+}
+
+/* Writes a whole line, or keeps what did not fit for the next call. False if not even its beginning fitted. */
+static bool write_line(const char *line, size_t n)
+{
+    size_t done = write_some(line, n);
+
+    if (done == 0)
+        return false;
+    out.rest = n - done;
+    memcpy(out.buf, line + done, out.rest);
+    return true;
+}
+
+/* Writes what an earlier line left. True if nothing is left. */
+static bool write_rest(void)
+{
+    size_t done = write_some(out.buf, out.rest);
+
+    out.rest -= done;
+    memmove(out.buf, out.buf + done, out.rest);
+    return out.rest == 0;
+}
+
+/* Writes LINE of N bytes, with its line feed. False if there is no room for it. */
+static bool write_out(const char *line, size_t n)
+{
+    return n <= sizeof out.buf && write_rest() && write_line(line, n);
 }
 
 static void stamp(char buf[CFR_TIME_RFC3339_MAX])
@@ -121,15 +220,15 @@ static void as_text(struct cfr_str *line, const struct event *e, struct cfr_view
     cfr_str_free(&shown);
 }
 
-static void write_event(const struct event *e, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+static bool write_event(const struct event *e, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
-static void write_event(const struct event *e, const char *fmt, va_list ap)
+/* False if the line was dropped. */
+static bool write_event(const struct event *e, const char *fmt, va_list ap)
 {
     char text[MESSAGE_MAX];
-    struct cfr_str line = {.limit = 8192};
+    struct cfr_str line = {.limit = LOG_LINE_MAX};
+    bool written = true;
 
-    if (e->level > config.level)
-        return;
     (void)vsnprintf(text, sizeof text, fmt, ap);
     /* The journal takes it off again, in front of JSON, too. */
     if (config.journal)
@@ -138,12 +237,43 @@ static void write_event(const struct event *e, const char *fmt, va_list ap)
         as_json(&line, e, cfr_view_of(text));
     else
         as_text(&line, e, cfr_view_of(text));
-    if (!line.failed) {
-        ssize_t ignored = write(STDERR_FILENO, line.p, line.len);
-
-        (void)ignored;
-    }
+    if (!line.failed)
+        written = write_out(line.p, line.len);
     cfr_str_free(&line);
+    return written;
+}
+
+static bool write_plain(const struct event *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static bool write_plain(const struct event *e, const char *fmt, ...)
+{
+    va_list ap;
+    bool written;
+
+    va_start(ap, fmt);
+    written = write_event(e, fmt, ap);
+    va_end(ap);
+    return written;
+}
+
+static void log_event(const struct event *e, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+
+/* Writes one event, and before it how many were dropped. */
+static void log_event(const struct event *e, const char *fmt, va_list ap)
+{
+    static const struct cfr_log_fields none;
+    const struct event report = {&none, CFR_LOG_WARN, NULL, NULL};
+    uint64_t dropped = out.unreported;
+
+    if (e->level > config.level)
+        return;
+    if (dropped != 0 && write_plain(&report, "%" PRIu64 " log line%s dropped, because the log was not read in time",
+                                    dropped, dropped == 1 ? " was" : "s were"))
+        out.unreported = 0;
+    if (!write_event(e, fmt, ap)) {
+        out.dropped++;
+        out.unreported++;
+    }
 }
 
 void cfr_log(enum cfr_log_level level, const char *credential, const char *state, const char *fmt, ...)
@@ -152,7 +282,7 @@ void cfr_log(enum cfr_log_level level, const char *credential, const char *state
     va_list ap;
 
     va_start(ap, fmt);
-    write_event(&(struct event){&none, level, credential, state}, fmt, ap);
+    log_event(&(struct event){&none, level, credential, state}, fmt, ap);
     va_end(ap);
 }
 
@@ -162,6 +292,6 @@ void cfr_log_with(const struct cfr_log_fields *fields, enum cfr_log_level level,
     va_list ap;
 
     va_start(ap, fmt);
-    write_event(&(struct event){fields, level, credential, state}, fmt, ap);
+    log_event(&(struct event){fields, level, credential, state}, fmt, ap);
     va_end(ap);
 }

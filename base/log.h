@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes one line per event to standard error, as text, as JSON, or with the levels of the journal. For agent/ only.
- * Blocks as long as a write(2) to standard error does. It takes formats and plain text and has no parameter for a
+ * Blocks as long as a write(2) to standard error does; after cfr_log_never_wait only if that is a file on a disk. It
+ * takes formats and plain text and has no parameter for a
  * secret; control characters and bytes that are no UTF-8 are replaced or escaped. Errors are ignored. Limits: 1 KiB of
  * message, 8 KiB of line. */
 #ifndef CFR_BASE_LOG_H
@@ -23,6 +24,14 @@ extern const char *const cfr_log_formats[];
 void cfr_log_setup(enum cfr_log_level level, enum cfr_log_format format, bool journal);
 /* For text: levels in colour, and lines wrapped at COLUMNS (0: not wrapped). */
 void cfr_log_terminal(bool colour, size_t columns);
+
+/* From now on a line that standard error (a pipe, socket or terminal) does not take at once is dropped and counted, and
+ * the next line that fits says how many were. The flags of standard error, which other processes share, are not
+ * changed.
+ */
+void cfr_log_never_wait(void);
+/* Lines that were dropped since the start. */
+uint64_t cfr_log_dropped(void);
 
 /* What JSON has in members of its own; text has it in its words. Zero or NULL: not known. */
 struct cfr_log_fields {

@@ -44,6 +44,7 @@ static void fill_status(struct cfr_daemon *a, struct cfr_api_status *out)
         .config_ok = a->config_error == NULL,
         .config_error = a->config_error,
         .stopping = a->stopping,
+        .log_dropped = cfr_log_dropped(),
         .sandbox = a->sandbox.parts,
         .forgotten = a->forgotten,
         .forgotten_count = a->forgotten_count,

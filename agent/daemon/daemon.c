@@ -507,6 +507,7 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
     /* Before anything is read: hooks are started with what there is now. */
     if (cfr_launcher_open(&err) != 0)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "hooks cannot run: %s", err.text);
+    cfr_log_never_wait();
     cfr_slow_file_guard();
     cfr_json_setup();
     cfr_daemon_set_log(&a, NULL);

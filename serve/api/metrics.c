@@ -365,6 +365,9 @@ static void add_forgotten(struct cfr_str *out, const struct cfr_api_status *s)
 void cfr_api_status_metrics(const struct cfr_api_status *s, struct cfr_str *out)
 {
     add_agent(out, s);
+    head(out, "credfresh_log_lines_dropped_total", "counter",
+         "Log lines that were dropped, because the reader of standard error did not take them in time.");
+    cfr_str_addf(out, "credfresh_log_lines_dropped_total %" PRIu64 "\n", s->log_dropped);
     add_sandbox(out, s);
     add_authority(out, s);
     add_forgotten(out, s);

@@ -173,6 +173,7 @@ struct cfr_api_status {
     bool config_ok;           /* false after a refused reload */
     const char *config_error; /* why, or NULL */
     bool stopping;
+    uint64_t log_dropped;                         /* log lines that nobody took in time */
     const struct cfr_api_status_sandbox *sandbox; /* of CFR_API_SANDBOX_PARTS; NULL = none */
     const struct cfr_api_status_forgotten *forgotten;
     size_t forgotten_count;

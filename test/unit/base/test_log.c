@@ -7,6 +7,7 @@
 #include "base/time.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 static char caught[32768];
@@ -185,6 +186,46 @@ static void names_follow_the_enums(void **state)
     assert_null(cfr_log_formats[CFR_LOG_JSON + 1]);
 }
 
+/* A reader that stands still costs lines, which are counted, and no time. None is torn. */
+static void a_reader_that_does_not_read(void **state)
+{
+    struct cfr_view rest;
+    struct cfr_view line;
+    int keep = dup(STDERR_FILENO);
+    int ends[2];
+    ssize_t n;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
+    assert_true(keep >= 0 && dup2(ends[1], STDERR_FILENO) >= 0);
+    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_TEXT, true);
+    cfr_log_never_wait();
+    for (int i = 0; i < 300; i++)
+        cfr_log(CFR_LOG_INFO, NULL, NULL, "line %d %0*d", i, 50, 0);
+    assert_true(cfr_log_dropped() > 200 && cfr_log_dropped() < 300);
+    n = read(ends[0], caught, 8192);
+    cfr_log(CFR_LOG_INFO, NULL, NULL, "again");
+    assert_int_equal(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK, 0); /* what hooks inherit is as it was */
+    assert_true(dup2(keep, STDERR_FILENO) >= 0);
+    (void)close(keep);
+    n += read(ends[0], caught + n, 8192);
+    caught[n] = '\0';
+    rest = cfr_view_of(caught);
+    for (int i = 0; i < 300 - (int)cfr_log_dropped(); i++) {
+        char begin[32];
+
+        (void)snprintf(begin, sizeof begin, "<6>line %d 0000", i);
+        assert_true(cfr_view_line(&rest, &line) && cfr_view_starts(line, begin));
+    }
+    assert_true(cfr_view_line(&rest, &line) && cfr_view_starts(line, "<4>2"));
+    assert_true(cfr_view_find(line, " log lines were dropped, because the log was not read in time") > 0);
+    assert_true(cfr_view_line(&rest, &line) && cfr_view_is(line, "<6>again"));
+    assert_false(cfr_view_line(&rest, &line));
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +237,7 @@ int main(void)
         cmocka_unit_test(levels_in_colour),
         cmocka_unit_test(control_characters_and_length),
         cmocka_unit_test(names_follow_the_enums),
+        cmocka_unit_test(a_reader_that_does_not_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
