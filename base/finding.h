@@ -23,6 +23,7 @@ struct cfr_finding {
     const char *check;  /* what was checked: a stable word such as "token.expired" */
     const char *text;   /* what was found */
     const char *remedy; /* what to do; NULL = nothing */
+    const char *paste;  /* lines to copy as they are: a command or a document, printable; NULL = none */
 };
 
 /* Where findings go to. */
@@ -36,5 +37,8 @@ const char *cfr_finding_level_name(enum cfr_finding_level level);
 /* Gives SINK a finding with this text, cut to CFR_FINDING_TEXT_MAX. REMEDY may be NULL. */
 void cfr_finding_report(const struct cfr_finding_sink *sink, enum cfr_finding_level level, const char *check,
                         const char *remedy, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* The same for a note with lines to paste, which may be NULL. */
+void cfr_finding_report_paste(const struct cfr_finding_sink *sink, const char *check, const char *remedy,
+                              const char *paste, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 #endif

@@ -129,22 +129,28 @@ static void report_config(struct cfr_doctor *d, const struct cfr_json *agent)
 
 /* ---- one credential ---- */
 
-static void report_error(struct cfr_doctor *d, const struct cfr_json *c)
+/* REFUSAL: of the exchange that the doctor tried. Where it is the agent's error, too, it is printed there. */
+static void report_error(struct cfr_doctor *d, const struct cfr_err *refusal, const struct cfr_json *c)
 {
     const struct cfr_json *error = cfr_json_get(c, "last_error");
     struct cfr_view message = get_text(error, "message");
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
     int64_t next_s = get_time(c, "next_refresh");
+    int64_t failures = get_number(c, "consecutive_failures");
+    bool same = refusal->code != 0 && cfr_view_is(get_text(error, "code"), cfr_err_name(refusal->code));
     char ago[CFR_TIME_WORDS_MAX];
     char ahead[CFR_TIME_WORDS_MAX];
+    char times[48] = "";
 
     if (message.n == 0)
         return;
+    if (failures > 1)
+        (void)snprintf(times, sizeof times, " %lld times in a row", (long long)failures);
     cfr_doctor_report(d, CFR_FINDING_WARNING, "agent.error", NULL,
-                      "the agent failed %lld times in a row, last %s ago, and retries in %s: %.*s",
-                      (long long)get_number(c, "consecutive_failures"),
+                      "the agent failed%s, %s%s ago, and retries in %s%s%.*s", times, failures > 1 ? "last " : "",
                       cfr_time_words((now_s - get_time(error, "at")) * 1000, ago),
-                      cfr_time_words((next_s > now_s ? next_s - now_s : 0) * 1000, ahead), (int)message.n, message.p);
+                      cfr_time_words((next_s > now_s ? next_s - now_s : 0) * 1000, ahead),
+                      same ? ", for the reason of cloud.exchange" : ": ", same ? 0 : (int)message.n, message.p);
 }
 
 static void report_state(struct cfr_doctor *d, const struct cfr_json *c)
@@ -195,10 +201,10 @@ static void report_consumers(struct cfr_doctor *d, const struct cfr_json *c)
     }
 }
 
-static void report_credential(struct cfr_doctor *d, const struct cfr_json *c)
+static void report_credential(struct cfr_doctor *d, const struct cfr_err *refusal, const struct cfr_json *c)
 {
     report_state(d, c);
-    report_error(d, c);
+    report_error(d, refusal, c);
     report_list(d, cfr_json_get(c, "hooks"), "agent.hook", "see the checks hook.* below");
     report_list(d, cfr_json_get(c, "deliveries"), "agent.delivery", NULL);
     report_consumers(d, c);
@@ -229,7 +235,7 @@ void cfr_doctor_agent_credential(struct cfr_doctor *d, struct cfr_doctor_case *c
         return;
     found = find_credential(d, c->name);
     if (found != NULL)
-        report_credential(d, found);
+        report_credential(d, &c->refusal, found);
     else
         cfr_doctor_report(d, CFR_FINDING_WARNING, "agent.credential",
                           "`credfresh reload`, or ask the right agent with -s",

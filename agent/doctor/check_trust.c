@@ -102,10 +102,12 @@ static void check_document(struct cfr_doctor *d, const struct cfr_doctor_case *c
 
 void cfr_doctor_trust(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
+    d->advises = c->refusal.code != 0 && cfr_err_class(c->refusal.code) == CFR_CLASS_STOP;
     if (c->has_claims && c->refusal.code != 0)
         cfr_policy_refused(c->provider, c->refusal.text, &c->trusted, &d->sink);
     if (c->has_claims && !c->exchanged)
         cfr_policy_needed(c->provider, c->config, cfr_env_get, &c->trusted, &d->sink);
+    d->advises = false;
     if (!cfr_sts_needs_token(c->provider, c->config))
         return;
     for (int side = 0; side < CFR_DOCTOR_DOCUMENTS; side++) {

@@ -27,6 +27,8 @@ struct cfr_doctor_item {
     char *file;       /* NULL = in no file */
     char *text;
     char *remedy;
+    char *paste; /* lines, printed as they are */
+    bool advice; /* on what is wrong: shown although it is a note */
 };
 
 /* A server that was checked for one credential; others may need it, too. */
@@ -69,6 +71,7 @@ struct cfr_doctor {
     size_t count;
     size_t cap;
     bool nomem;
+    bool advises; /* notes are advice now */
     unsigned tally[CFR_FINDING_LEVELS];
     struct cfr_doctor_seen seen[CFR_DOCTOR_SEEN_MAX];
     size_t seen_count;

@@ -24,7 +24,14 @@ bool cfr_doctor_wants(const struct cfr_doctor *d, const char *name)
 
 static void add_finding(void *ctx, const struct cfr_finding *f)
 {
-    cfr_doctor_report(ctx, f->level, f->check, f->remedy, "%s", f->text);
+    struct cfr_doctor *d = ctx;
+    size_t count = d->count;
+
+    cfr_doctor_report(d, f->level, f->check, f->remedy, "%s", f->text);
+    if (d->count == count || f->paste == NULL)
+        return;
+    d->items[count].paste = strdup(f->paste);
+    d->nomem = d->nomem || d->items[count].paste == NULL;
 }
 
 void cfr_doctor_open(struct cfr_doctor *d, const struct cfr_cli_options *o, bool selection)
@@ -48,6 +55,7 @@ void cfr_doctor_close(struct cfr_doctor *d)
         free(d->items[i].file);
         free(d->items[i].text);
         free(d->items[i].remedy);
+        free(d->items[i].paste);
     }
     free(d->items);
     d->items = NULL;
@@ -139,6 +147,7 @@ void cfr_doctor_report(struct cfr_doctor *d, enum cfr_finding_level level, const
         .file = copy_printable(d->file),
         .text = copy_printable(text),
         .remedy = copy_printable(remedy),
+        .advice = d->advises && level == CFR_FINDING_NOTE,
     };
     d->nomem = d->nomem || i->text == NULL || i->check == NULL;
 }
@@ -172,6 +181,19 @@ static const char *colour_of(enum cfr_finding_level level)
                                           : "\033[2m";
 }
 
+/* Lines to paste: indented, and never broken. */
+static void add_lines(struct cfr_str *out, const char *text)
+{
+    struct cfr_view rest = cfr_view_of(text);
+    struct cfr_view line;
+
+    while (cfr_view_line(&rest, &line)) {
+        cfr_str_addz(out, "    ");
+        cfr_str_add(out, line);
+        cfr_str_addz(out, "\n");
+    }
+}
+
 static void write_item(const struct cfr_doctor_item *i, const struct cfr_doctor_layout *l, struct cfr_str *out)
 {
     size_t columns = l->columns == 0 ? PIPE_COLUMNS : l->columns > LEAST_COLUMNS ? l->columns : LEAST_COLUMNS;
@@ -184,6 +206,8 @@ static void write_item(const struct cfr_doctor_item *i, const struct cfr_doctor_
     else
         cfr_str_addf(out, "%-20s ", i->check);
     add_wrapped(out, columns, indent, i->text != NULL ? i->text : "");
+    if (i->paste != NULL)
+        add_lines(out, i->paste);
     if (i->level >= CFR_FINDING_WARNING && i->file != NULL) {
         cfr_str_addf(out, "%*sat %s", (int)indent, "", i->file);
         if (i->line != 0)
@@ -206,7 +230,8 @@ static bool write_levels(const struct cfr_doctor *d, enum cfr_finding_level from
     for (size_t i = 0; i < d->count; i++) {
         const struct cfr_doctor_item *item = &d->items[i];
 
-        if (item->level < from || item->level > to)
+        if ((item->level < from || item->level > to) &&
+            !(item->advice && !d->options->verbose && to == CFR_FINDING_WRONG))
             continue;
         if (!any || !same_text(about, item->credential))
             cfr_str_addf(out, "%s%s\n", first && !any ? "" : "\n",
@@ -259,8 +284,9 @@ static void write_json_item(const struct cfr_doctor_item *i, struct cfr_str *out
     else
         cfr_str_addz(out, "\"line\":null,");
     add_member(out, "text", i->text);
-    cfr_str_addz(out, "\"remedy\":");
-    cfr_str_add_json(out, cfr_view_of(i->remedy));
+    add_member(out, "remedy", i->remedy);
+    cfr_str_addz(out, "\"paste\":");
+    cfr_str_add_json(out, cfr_view_of(i->paste));
     cfr_str_addz(out, "}");
 }
 

@@ -8,9 +8,32 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The command for an application's client. */
+static void add_command(struct cfr_str *out, const char *client, const struct cfr_sts_trust *t)
+{
+    struct cfr_str parameters = {.limit = CFR_STS_TRUST_PASTE_MAX};
+    char audience[CFR_STS_TRUST_SHOWN_MAX];
+
+    cfr_str_addz(&parameters, "{\"name\": \"credfresh\", \"issuer\": ");
+    cfr_str_add_json(&parameters, cfr_view_of(t->shown_iss));
+    cfr_str_addz(&parameters, ", \"subject\": ");
+    cfr_str_add_json(&parameters, cfr_view_of(t->shown_sub));
+    cfr_str_addz(&parameters, ", \"audiences\": [");
+    cfr_str_add_json(&parameters, cfr_view_of(cfr_sts_trust_audience(t, audience)));
+    cfr_str_addz(&parameters, "]}");
+    cfr_str_addz(out, "az ad app federated-credential create --id ");
+    cfr_sts_trust_add_quoted(out, client);
+    cfr_str_addz(out, " \\\n    --parameters ");
+    cfr_sts_trust_add_quoted(out, parameters.failed ? "" : parameters.p);
+    cfr_str_addz(out, "\n");
+    out->failed = out->failed || parameters.failed;
+    cfr_str_free(&parameters);
+}
+
 void cfr_azure_trust_needed(const void *config, const struct cfr_sts_trust *t)
 {
     struct cfr_azure_settings place;
+    struct cfr_str paste = {.limit = 2 * CFR_STS_TRUST_PASTE_MAX};
     const char *usual = "api://AzureADTokenExchange";
 
     if (cfr_azure_settings_of(config, t->env, &place, NULL) != 0)
@@ -19,13 +42,16 @@ void cfr_azure_trust_needed(const void *config, const struct cfr_sts_trust *t)
         usual = "api://AzureADTokenExchangeUSGov";
     else if (strstr(place.authority, "partner.microsoftonline.cn") != NULL)
         usual = "api://AzureADTokenExchangeChina";
-    cfr_finding_report(
-        t->sink, CFR_FINDING_NOTE, CFR_STS_TRUST_NEEDED,
-        "compare with `az ad app federated-credential list --id CLIENT_ID`, or give its output: "
-        "--federated-credential FILE",
+    add_command(&paste, place.client, t);
+    cfr_finding_report_paste(
+        t->sink, CFR_STS_TRUST_NEEDED,
+        "for a managed identity use `az identity federated-credential create`; compare with `az ad app "
+        "federated-credential list --id CLIENT_ID`, or give its output: --federated-credential FILE",
+        paste.failed ? NULL : paste.p,
         "the client %.64s in the tenant %.64s must have a federated credential with the issuer \"%s\", the "
         "subject \"%s\" and the audience %s (usual here: %s), all letter by letter",
         place.client, place.tenant, t->shown_iss, t->shown_sub, t->shown_aud, usual);
+    cfr_str_free(&paste);
 }
 
 static void presented(const char *text, const char *what, struct cfr_view has, const struct cfr_sts_trust *t)

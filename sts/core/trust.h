@@ -5,9 +5,11 @@
 #define CFR_STS_CORE_TRUST_H
 
 #include "base/finding.h"
+#include "base/str.h"
 #include "base/view.h"
 
-#define CFR_STS_TRUST_SHOWN_MAX 304 /* bytes of a claim in a text, with its NUL */
+#define CFR_STS_TRUST_PASTE_MAX 4096 /* bytes of lines to paste */
+#define CFR_STS_TRUST_SHOWN_MAX 304  /* bytes of a claim in a text, with its NUL */
 /* The names of the two kinds of findings. */
 #define CFR_STS_TRUST_NEEDED  "trust.needed"
 #define CFR_STS_TRUST_REFUSED "trust.refused"
@@ -28,6 +30,10 @@ struct cfr_sts_trust {
 
 /* The issuer without https://, as AWS names it. */
 struct cfr_view cfr_sts_trust_bare_issuer(struct cfr_view iss);
+/* Appends TEXT as one word for a shell, in single quotes. */
+void cfr_sts_trust_add_quoted(struct cfr_str *s, const char *text);
+/* The first audience as it is shown; empty if the token has none. OUT has CFR_STS_TRUST_SHOWN_MAX bytes. */
+const char *cfr_sts_trust_audience(const struct cfr_sts_trust *t, char *out);
 /* The part of TEXT after WORDS, up to one of the characters ENDS; empty if WORDS are not in it. */
 struct cfr_view cfr_sts_trust_after(const char *text, const char *words, const char *ends);
 

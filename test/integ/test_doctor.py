@@ -151,7 +151,7 @@ def test_offline_sends_nothing(sick):
     report = doctor(sick, "--offline")
     assert report.doc["offline"] and not report.all("net.connect")
     report.one("cloud.exchange", "note", "--offline")
-    needed = report.one("trust.needed", "note", ":sub", "system:serviceaccount:default:demo", ISSUER_ROLE)
+    needed = report.one("trust.needed", "note", "must allow this token")
     assert "--trust-policy" in needed["remedy"]
     assert not sick.cloud.exchanges()
 
@@ -648,7 +648,9 @@ def test_an_agent_that_is_refused(sick):
     eventually(lambda: sick.status().get("last_error"), "a refusal")
     report = doctor(sick)
     report.one("agent.credential", "wrong", "nothing is published yet")
-    report.one("agent.error", "warning", "AccessDenied")
+    error = report.one("agent.error", "warning", "for the reason of cloud.exchange")
+    assert "AccessDenied" not in error["text"] and "1 times" not in error["text"]
+    report.one("cloud.exchange", "wrong", "AccessDenied")
 
 
 # ---- trust ----
@@ -781,9 +783,25 @@ def test_role_that_refuses(sick):
     report.one("cloud.exchange", "wrong", "AccessDenied")
     report.one("trust.refused", "note", "AWS does not say")
     issuer = issuer_of(sick)
-    report.one("trust.needed", "note", f'"{ISSUER_ROLE}{issuer}"', f'"{issuer}:sub": "{SUBJECT}"',
-               f'"{issuer}:aud": "sts.amazonaws.com"')
+    needed = report.one("trust.needed", "note", "must allow this token")
+    condition = {"StringEquals": {f"{issuer}:sub": SUBJECT, f"{issuer}:aud": "sts.amazonaws.com"}}
+    [statement] = json.loads(needed["paste"])["Statement"]
+    assert statement["Condition"] == condition and statement["Principal"] == {"Federated": f"{ISSUER_ROLE}{issuer}"}
     report.one("trust.policy", "wrong", "default:other", "default:demo")
+
+
+def test_what_is_printed_when_the_cloud_refuses_can_be_pasted(sick):
+    """Without -v, and once: the cause, and a policy that lets the token in."""
+    sick.configure(sick.credential(exchange=aws(sick, role_arn=ROLE.replace("demo", "missing")))).start()
+    eventually(lambda: sick.status().get("last_error"), "a refusal")
+    shown = sick.run("doctor").stdout
+    assert shown.count("AccessDenied") == 1 and "1 times" not in shown
+    text = shown[shown.index("    {\n"):]
+    policy_text = text[:text.index("\n    }\n") + 6]
+    path = sick.dir / "trust.json"
+    path.write_text(policy_text)
+    doctor(sick, "--trust-policy", str(path)).one("trust.policy", "ok", "lets this token in")
+    assert "\n    aws iam create-open-id-connect-provider --url 'https://" in shown
 
 
 def test_roles_in_a_row(sick):

@@ -29,6 +29,8 @@ static void take(void *ctx, const struct cfr_finding *f)
 {
     (void)ctx;
     cfr_str_addf(&said, "%s %s: %s\n", cfr_finding_level_name(f->level), f->check, f->text);
+    if (f->paste != NULL)
+        cfr_str_addz(&said, f->paste);
 }
 
 static const struct cfr_finding_sink sink = {take, NULL};
@@ -446,11 +448,17 @@ static void needed(void **state)
 
     (void)state;
     cfr_policy_needed(&cfr_aws_provider, &aws, NULL, &t, &sink);
-    says("Principal.Federated \"" ARN "\" with the Condition StringEquals \"" KEY "sub\": \"" SUB "\" and \"" KEY
-         "aud\": \"sts.amazonaws.com\"");
+    says("\"Principal\": {\"Federated\": \"" ARN "\"},");
+    says("\"" KEY "sub\": \"" SUB "\",\n      \"" KEY "aud\": \"sts.amazonaws.com\"\n");
+    says("aws iam create-open-id-connect-provider --url '" ISS "' --client-id-list 'sts.amazonaws.com'\n");
     (void)forget(NULL);
     cfr_policy_needed(&cfr_gcp_provider, &gcp, NULL, &t, &sink);
     says("\"principal://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/subject/" SUB "\"");
+    says("gcloud iam workload-identity-pools providers update-oidc 'q' --project='1' --location='global'"
+         " --workload-identity-pool='p' \\\n    --issuer-uri='" ISS "' --allowed-audiences='sts.amazonaws.com' "
+         "--attribute-mapping=google.subject=assertion.sub\n");
+    says("add-iam-policy-binding 'a@b.iam.gserviceaccount.com' \\\n    --role=roles/iam.workloadIdentityUser "
+         "--member='principal://");
     aud = cfr_view_of("//iam.googleapis.com/projects/2/x");
     cfr_policy_needed(&cfr_gcp_provider, &gcp, NULL, &t, &sink);
     says("warning trust.needed: the configured provider is //iam.googleapis.com/" NAME ", your token says \"//iam");
@@ -469,6 +477,12 @@ static void needed(void **state)
     (void)forget(NULL);
     cfr_policy_needed(&cfr_azure_provider, &az, NULL, &t, &sink);
     says("usual here: api://AzureADTokenExchangeUSGov");
+    says("az ad app federated-credential create --id '11111111-2222-3333-4444-555555555555' \\\n    --parameters "
+         "'{\"name\": \"credfresh\", \"issuer\": \"" ISS "\", \"subject\": \"" SUB "\", \"audiences\": "
+         "[\"//iam.googleapis.com/projects/2/x\"]}'\n");
+    aud = cfr_view_of("it's; $(reboot)");
+    cfr_policy_needed(&cfr_aws_provider, &aws, NULL, &t, &sink);
+    says("--client-id-list 'it'\\''s; $(reboot)'\n");
 }
 
 static void refused(void **state)
