@@ -242,6 +242,17 @@ static void report_privileges(struct cfr_doctor *d)
                           filtered ? " a seccomp filter" : "");
 }
 
+/* With 1 the kernel writes core dumps of processes that have changed their user, and makes them dumpable again. */
+static void report_dumps(struct cfr_doctor *d)
+{
+    char text[PROC_MAX];
+
+    if (read_proc("/proc/sys/fs/suid_dumpable", text) != 0 && strtol(text, NULL, 10) == 1)
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "machine.core-dumps", "`sysctl fs.suid_dumpable=0`",
+                          "fs.suid_dumpable is 1: processes that change their user can leave core dumps, with the "
+                          "secrets in their memory, that other users can read");
+}
+
 void cfr_doctor_machine(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     (void)c;
@@ -249,4 +260,5 @@ void cfr_doctor_machine(struct cfr_doctor *d, struct cfr_doctor_case *c)
     report_watches(d);
     report_memory(d);
     report_privileges(d);
+    report_dumps(d);
 }

@@ -586,6 +586,16 @@ def test_privileges(sick):
     report.one("machine.privileges", "note", "no_new_privs")
 
 
+def test_core_dumps_of_processes_that_change_their_user(sick, tmp_path):
+    needs_namespace("--mount")
+    setting = tmp_path / "suid_dumpable"
+    for value in ("0", "1", "2"):
+        setting.write_text(value + "\n")
+        report = doctor(sick, "--offline", wrapper=(
+            "unshare", "--mount", "sh", "-c", f'mount --bind {setting} /proc/sys/fs/suid_dumpable && exec "$@"', "sh"))
+        assert len(report.all("machine.core-dumps", "warning")) == (value == "1")
+
+
 # ---- the running agent ----
 
 def test_running_agent(sick):
