@@ -57,6 +57,9 @@ static int open_signals(struct cfr_err *err)
     (void)sigaddset(&set, SIGHUP);
     (void)sigaddset(&set, SIGCHLD);
     (void)sigaddset(&set, SIGPIPE);
+    (void)sigaddset(&set, SIGQUIT);
+    (void)sigaddset(&set, SIGUSR1);
+    (void)sigaddset(&set, SIGUSR2);
     if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
         return cfr_err_sys(err, errno, "cannot block signals");
     fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -451,7 +454,7 @@ static int run_loop(struct cfr_daemon *a, struct cfr_err *err)
     if (a->options.once)
         return CFR_EXIT_FAILED;
     drain(a);
-    return CFR_EXIT_OK;
+    return a->broken ? CFR_EXIT_FAILED : CFR_EXIT_OK;
 }
 
 static void set_times(struct cfr_daemon *a)

@@ -61,7 +61,8 @@ struct cfr_daemon {
     bool control_lost; /* its socket is to be made again */
     bool announced;    /* READY=1 was sent */
     bool stopping;
-    bool hurry; /* a second signal to end came */
+    bool broken; /* it stops because of a failure: exit status 1, so that the service manager starts it again */
+    bool hurry;  /* a second signal to end came */
 };
 
 #define CFR_DAEMON_START_MS  10000 /* what a file system may take to answer at the start */

@@ -3,6 +3,7 @@
 #include "agent/daemon/daemon_private.h"
 #include "agent/loop/errand.h"
 #include "agent/loop/file_watcher.h"
+#include "agent/loop/launcher.h"
 #include "agent/loop/process.h"
 #include "agent/loop/program.h"
 #include "agent/loop/sd_notify.h"
@@ -98,7 +99,11 @@ static void on_signals(struct cfr_daemon *a)
     struct cfr_err err = {0};
 
     while (read(a->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        bool end = info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT;
+        bool end = info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT || info.ssi_signo == SIGQUIT;
+
+        if (info.ssi_signo == SIGUSR1 || info.ssi_signo == SIGUSR2)
+            cfr_log(CFR_LOG_WARN, NULL, NULL, "ignoring %s; SIGHUP reloads the configuration, SIGTERM stops the agent",
+                    info.ssi_signo == SIGUSR1 ? "SIGUSR1" : "SIGUSR2");
 
         a->hurry = a->hurry || (end && a->stopping);
         a->stopping = a->stopping || end;
@@ -291,6 +296,22 @@ static void handle_followed(struct cfr_daemon *a, bool ready)
         a->stopping = true;
 }
 
+static int get_launcher_fd(const struct cfr_daemon *a)
+{
+    return a->stopping ? -1 : cfr_launcher_fd();
+}
+
+/* Without it no hook, program or plugin would ever run again. */
+static void handle_launcher(struct cfr_daemon *a, bool ready)
+{
+    if (!ready)
+        return;
+    cfr_log(CFR_LOG_ERROR, NULL, NULL,
+            "the process that starts commands (credfresh-start) has ended: stopping with status 1, so that the service "
+            "manager starts the agent again");
+    a->broken = a->stopping = true;
+}
+
 /* Everything that the loop waits for besides libcurl's sockets, in the order in which it is handled: what has ended
  * (signals) before what is due. */
 static const struct {
@@ -299,7 +320,7 @@ static const struct {
 } descriptors[] = {
     {get_step_fd, handle_step},     {get_watch_fd, handle_watch},         {get_signal_fd, handle_signals},
     {get_alarm_fd, handle_alarm},   {get_endpoints_fd, handle_endpoints}, {get_control_fd, handle_control},
-    {get_health_fd, handle_health}, {get_followed_fd, handle_followed},
+    {get_health_fd, handle_health}, {get_followed_fd, handle_followed},   {get_launcher_fd, handle_launcher},
 };
 #define DESCRIPTORS (sizeof descriptors / sizeof descriptors[0])
 

@@ -258,6 +258,11 @@ int cfr_launcher_open(struct cfr_err *err)
     return 0;
 }
 
+int cfr_launcher_fd(void)
+{
+    return to_launcher;
+}
+
 bool cfr_launcher_is_open(void)
 {
     return to_launcher >= 0;

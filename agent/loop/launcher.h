@@ -11,6 +11,9 @@
 
 /* Forks it. CFR_E_LIMIT, CFR_E_NOMEM, CFR_E_IO. */
 int cfr_launcher_open(struct cfr_err *err);
+/* A descriptor that is readable between calls only after the process has ended: then nothing can be started any more.
+ * -1: it was not forked. */
+int cfr_launcher_fd(void);
 /* What is started from now on may gain no rights that it has not, as by a set-user-id program. */
 void cfr_launcher_keep_privileges(void);
 

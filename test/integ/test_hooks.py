@@ -3,6 +3,7 @@
 import json
 import http.server
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import time
 import pytest
 
 from conftest import AS_NOBODY, eventually, let_others_in, read_text
+from processes import LIMIT_S
 
 ROOT = os.geteuid() == 0
 
@@ -315,6 +317,41 @@ sleep 1000
         eventually(lambda: not alive(first), "the end of its process group")
     finally:
         end_left(agent, pids)
+
+
+def children(pid):
+    """{name: pid} of the processes that PID started."""
+    found = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = path.read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue
+        if int(rest.split()[1]) == pid:
+            found[name] = int(path.parent.name)
+    return found
+
+
+def test_without_the_process_that_starts_commands_the_agent_ends(hooked, tmp_path):
+    """No hook would ever run again, so the service manager is to start the agent again."""
+    agent = hooked({"exec": ["/bin/true"]})
+    agent.start()
+    agent.wait_state("fresh")
+    os.kill(children(agent.process.pid)["credfresh-start"], signal.SIGKILL)
+    assert agent.process.wait(LIMIT_S) == 1
+    assert "credfresh-start) has ended" in agent.log and "stopping: " in agent.log
+    assert (agent.out / "token").exists()
+
+
+def test_signals_of_the_agent(hooked, tmp_path):
+    agent = hooked({"exec": ["/bin/true"]})
+    agent.start()
+    agent.wait_state("fresh")
+    for name in ("SIGUSR1", "SIGUSR2"):
+        agent.process.send_signal(getattr(signal, name))
+        eventually(lambda: f"ignoring {name}" in agent.log, name)
+    agent.process.send_signal(signal.SIGQUIT)
+    assert agent.process.wait(LIMIT_S) == 0 and "stopping: " in agent.log
 
 
 def test_a_running_command_ends_with_the_agent(hooked, tmp_path):
