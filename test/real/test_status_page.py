@@ -150,6 +150,8 @@ def test_it_fits(day, browser, width):
     assert overflow(browser) <= 0
     widest = browser.value("Math.max(...Array.from(document.querySelectorAll('section'), e => e.getBoundingClientRect().right))")
     assert widest <= width
+    tops = browser.value("Array.from(document.querySelectorAll('section'), e => e.getBoundingClientRect().top)")
+    assert len(set(tops)) == (1 if width == 1600 else len(tops)), "cards stand side by side where there is room"
 
 
 def test_light_and_dark(day, browser, tmp_path):
