@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 # bash completion of credfresh: made by credfresh-gen from the grammar of the command line.
 
-_credfresh_commands='run once status rotate forget wait reload quit init check doctor inspect exec env get image-credential-provider oidc reference completion version help'
+_credfresh_commands='init run once status rotate forget wait reload quit check doctor inspect exec env get image-credential-provider oidc reference completion version help'
 
 # _credfresh_command COMMAND: its options, and what its arguments are.
 _credfresh_command()
 {
     case $1 in
+    init)
+        options='--audience --name --output --sidecar --node --secret --role-arn --region --tenant-id --client-id --scope --auth-url --application-credential-id --registry --token-url --image --service-account --help'
+        arguments='aws|gcp|azure|openstack|registry|oauth'
+        ;;
     run)
         options='--config --log-level --log-format --help'
         arguments=''
@@ -38,10 +42,6 @@ _credfresh_command()
     quit)
         options='--config --socket --help'
         arguments=''
-        ;;
-    init)
-        options='--audience --name --output --sidecar --node --secret --role-arn --region --tenant-id --client-id --scope --auth-url --application-credential-id --registry --token-url --image --service-account --help'
-        arguments='aws|gcp|azure|openstack|registry|oauth'
         ;;
     check)
         options='--config --online --json --strict --help'
@@ -89,7 +89,7 @@ _credfresh_command()
         ;;
     help)
         options='--help'
-        arguments='run|once|status|rotate|forget|wait|reload|quit|init|check|doctor|inspect|exec|env|get|image-credential-provider|oidc|reference|completion|version|help VERB'
+        arguments='init|run|once|status|rotate|forget|wait|reload|quit|check|doctor|inspect|exec|env|get|image-credential-provider|oidc|reference|completion|version|help VERB'
         ;;
     *) return 1 ;;
     esac
@@ -99,12 +99,12 @@ _credfresh_command()
 _credfresh_value()
 {
     case $1 in
+    'init --output' | 'init -o') value='FILE' ;;
+    'init --service-account') value='EMAIL' ;;
     'run --log-level') value='error|warn|info|debug' ;;
     'run --log-format') value='text|json' ;;
     'once --log-level') value='error|warn|info|debug' ;;
     'once --log-format') value='text|json' ;;
-    'init --output' | 'init -o') value='FILE' ;;
-    'init --service-account') value='EMAIL' ;;
     'exec --log-level') value='error|warn|info|debug' ;;
     'exec --log-format') value='text|json' ;;
     'env --format') value='sh|env|json' ;;
