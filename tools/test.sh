@@ -144,6 +144,7 @@ if wanted real "$@"; then
 fi
 if wanted sdk "$@"; then
     begin sdk
+    CFR_CREDFRESH=$PWD/build/dev/agent/credfresh sh tools/pytest.sh test/sdk/test_go.py
     # CFR_SDK_SHORT=1 takes four minutes in place of ten, with shorter lifetimes.
     PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 test/sdk/matrix.py ${CFR_SDK_SHORT:+--short} build/dev
 fi

@@ -22,7 +22,7 @@ from test_docs import ELSEWHERE
 
 PAGES = sorted(path for path in [*REPO.glob("*.md"), *(REPO / "docs").rglob("*.md"), *(REPO / "examples").glob("*.md"),
                                  *(REPO / "bench").glob("*.md"), *(REPO / "test").glob("*/*.md")])
-LANGUAGES = {"apache", "c", "cmake", "console", "dockerfile", "hcl", "ini", "json", "nginx", "promql", "python", "sh", "text", "toml",
+LANGUAGES = {"apache", "c", "cmake", "console", "dockerfile", "go", "hcl", "ini", "json", "nginx", "promql", "python", "sh", "text", "toml",
              "yaml"}
 
 Block = collections.namedtuple("Block", "page line language text note")
@@ -155,7 +155,7 @@ ELSEWHERE_RUN = {
     "bench/README.md": "measures for minutes", "CONTRIBUTING.md": "builds everything", "README.md": "installs packages, loads an image",
     "docs/acknowledge.md": "a consumer's unit", "docs/aws-endpoints.md": "variables only", "docs/azure-endpoints.md": "variables only",
     "docs/container.md": "podman", "docs/doctor.md": "a pod, systemd", "docs/endpoints.md": "an interface of the machine",
-    "docs/gce-metadata.md": "variables only", "docs/interfaces.md": "variables, and the default socket", "docs/kubernetes.md": "a cluster",
+    "docs/gce-metadata.md": "variables only", "docs/go.md": "test/sdk/test_go.py runs them", "docs/interfaces.md": "variables, and the default socket", "docs/kubernetes.md": "a cluster",
     "docs/libcredfresh.md": "test/consumer/test_pages.py runs them", "docs/migrate/cron.md": "a cloud, the aws command",
     "docs/platforms/aks.md": "a subscription", "docs/platforms/eks.md": "an account", "docs/platforms/gke.md": "a project",
     "docs/platforms/openshift.md": "a cluster", "docs/platforms/openstack.md": "a cloud", "docs/plugins.md": "a server",

@@ -1,0 +1,3 @@
+module credfresh
+
+go 1.19
