@@ -1,7 +1,8 @@
 #!/bin/sh
 # test-real.sh BUILD_DIR: what needs real components: a Kubernetes API server with kubectl and a kubelet, kept in $CFR_CACHE
 # (default /var/cache/credfresh), the clouds' SDKs, from npm and Debian 13 as far as Debian 12 has none, kept there too, a
-# Keystone with an Apache in front of it, a Prometheus, a browser, podman with the images of container/, containerd for the kubelet, and a
+# Keystone with an Apache in front of it, a Prometheus, a browser, podman with the images of container/, containerd for the kubelet,
+# the servers of docs/recipes.md, and a
 # machine that systemd has booted with our Debian packages, from Debian's packages. A part whose component is missing says so
 # and is skipped; CFR_REAL=1 builds and installs them first; CFR_REQUIRE_REAL=1 makes a skip a failure.
 set -eu
@@ -103,6 +104,14 @@ have_kubelet() {
 }
 
 # The others are run without those that are missing; the tests name them, too.
+have_recipes() {
+    for command in psql mariadbd redis-server nginx haproxy; do
+        command -v "$command" >/dev/null || ! wanted || sh tools/setup.sh recipes || true
+        command -v "$command" >/dev/null || skip "a recipe" "there is no $command; CFR_REAL=1 installs it"
+    done
+}
+
+# As for the recipes.
 have_consumers() {
     for command in node npm; do
         command -v "$command" >/dev/null || ! wanted || sh tools/setup.sh consumers ||
@@ -189,6 +198,8 @@ parts=
 ! installed "Keystone" keystone-manage gunicorn openstack apache2 || parts="$parts keystone"
 ! have_podman || parts="$parts podman"
 ! have_release || parts="$parts release"
+have_recipes
+parts="$parts recipes"
 ! installed "Prometheus" prometheus promtool || parts="$parts prometheus"
 ! installed "a browser" chromium || parts="$parts browser"
 ! have_systemd || parts="$parts systemd"
@@ -206,6 +217,7 @@ lane() (
         kubelet) run "a kubelet" test/real/test_kubelet.py ;;
         podman) run "podman" test/real/test_podman.py ;;
         prometheus) run "Prometheus" test/real/test_prometheus.py ;;
+        recipes) run "recipes" test/real/test_recipes.py ;;
         release) run "a release" test/real/test_rehearsal.py ;;
         systemd) run "systemd" test/real/test_systemd.py ;;
         esac
@@ -221,7 +233,7 @@ first=$!
 lane podman release systemd consumers prometheus browser >"$logs/2" 2>&1 &
 second=$!
 echo "real: a kubelet, podman, a release, systemd, consumers, Prometheus and a browser are next to these; their output is below"
-lane api keystone || status=1
+lane api keystone recipes || status=1
 wait $second || status=1
 cat "$logs/2"
 wait $first || status=1

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 """The configurations that the pages and examples show for a node, where credfresh runs as the unit of the packages.
 
-In a page such a block follows the HTML comment `<!-- node -->`. Of the example files, those count that publish where the unit may."""
+In a page such a block follows the HTML comment `<!-- node -->`, or `<!-- recipe -->` where the node needs another program too:
+test/real/test_recipes.py runs that with the program. Of the example files, those count that publish where the unit may."""
 import re
 
 import yaml
 
 # What only a node has: a hook that asks systemd for a reload, and the directory that the unit can write to.
 OF_A_NODE = re.compile(r"/run/credfresh-reload/|systemctl, |(directory|path): /run/secrets/credfresh/|/run/credentials/credfresh\.service/")
-_BLOCK = re.compile(r"^(<!-- node -->\n)?```yaml\n(.*?)^```$", re.M | re.S)
+_BLOCK = re.compile(r"^(?:<!-- (node|recipe) -->\n)?```yaml\n(.*?)^```$", re.M | re.S)
 
 
 def is_whole(text):
@@ -23,7 +24,7 @@ def node_examples(root):
             yield path.relative_to(root).as_posix(), path.read_text()
     for path in [*sorted(root.glob("*.md")), *sorted((root / "docs").rglob("*.md"))]:
         for number, found in enumerate(_BLOCK.finditer(path.read_text()), 1):
-            if found[1]:
+            if found[1] == "node":
                 yield f"{path.relative_to(root).as_posix()}#{number}", found[2]
 
 
