@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import ssl
 import subprocess
 import threading
@@ -217,10 +218,10 @@ def test_the_secrets_certificates_are_its_own(agent, secret, collector):
 # ---- work without an end ----
 
 def slowest_until(agent, words):
-    """slowest_ms until the Secret is refused with WORDS."""
+    """slowest_ms until the Secret is refused with WORDS, a pattern."""
     end = time.monotonic() + LIMIT_S
-    slowest = slowest_ms(agent, lambda: words in last_error_of(agent) or time.monotonic() > end)
-    assert words in last_error_of(agent), agent.log
+    slowest = slowest_ms(agent, lambda: re.search(words, last_error_of(agent)) or time.monotonic() > end)
+    assert re.search(words, last_error_of(agent)), agent.log
     return slowest
 
 
@@ -258,8 +259,9 @@ def dsa_key(bits):
 
 
 @pytest.mark.parametrize("key, words", [
-    (lambda: rsa_key(2048, 2048, 20000), "do not belong together"),
-    (lambda: rsa_key(2048, 200000, 1024), "do not belong together"),
+    # OpenSSL 3.5, of Debian 13, refuses these when it reads them.
+    (lambda: rsa_key(2048, 2048, 20000), "do not belong together|holds no private key"),
+    (lambda: rsa_key(2048, 200000, 1024), "do not belong together|holds no private key"),
     (lambda: rsa_key(16384, 16384, 8192), "the RSA key has 16384 bits"),
     (lambda: dsa_key(20000), "holds no private key"),
 ], ids=["factors", "exponent", "size", "dsa"])
