@@ -198,9 +198,9 @@ int cfr_k8s_pod_policies_check(const struct cfr_list *list, struct cfr_err *err)
 #define AT(member)                   offsetof(struct cfr_k8s_pod_allow, member)
 static const struct cfr_field pod_allow_fields[] = {
     {FIELD_AS("namespace", namespace_name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = CFR_K8S_LABEL_MAX,
-     .doc = CFR_DOC("The pod's namespace; `\"*\"`: any, for `spiffe` alone.")},
+     .doc = CFR_DOC("The pod's namespace; `\"*\"`: any, only for `spiffe`.")},
     {FIELD(service_account, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = CFR_K8S_NAME_MAX,
-     .doc = CFR_DOC("The service account that the pod runs as; `\"*\"`: any, for `spiffe` alone.")},
+     .doc = CFR_DOC("The service account that the pod runs as; `\"*\"`: any, only for `spiffe`.")},
     {FIELD(names, STRINGS), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = NAMES_MAX,
      .doc =
          CFR_DOC("The names in the certificate: `spiffe` (`spiffe://TRUST_DOMAIN/ns/NAMESPACE/sa/SERVICE_ACCOUNT`), "
@@ -226,11 +226,10 @@ static const struct cfr_field pod_certificates_fields[] = {
      .doc = CFR_DOC("The SPIFFE trust domain, for the name `spiffe`. Default: none.")},
     {FIELD_AS("validity", validity_ms, DURATION), .fallback = "24h", .min = CFR_K8S_POD_CERT_LIFE_MIN_S * INT64_C(1000),
      .max = CFR_K8S_POD_CERT_LIFE_MAX_S * INT64_C(1000),
-     .doc =
-         CFR_DOC("Lifetime of the certificates, at most what the pod asks for (`maxExpirationSeconds`), and not past "
-                 "the CA's.")},
+     .doc = CFR_DOC("Lifetime of the certificates, at most the pod's `maxExpirationSeconds`, and not "
+                    "longer than the CA's.")},
     {FIELD(allow, LIST), .flags = CFR_FIELD_REQUIRED, .table = &pod_allow_table, .min = 1, .max = 1024,
-     .doc = CFR_DOC("Who gets a certificate. A request of any other service account is denied.")},
+     .doc = CFR_DOC("Service accounts that get a certificate. Requests of any other are denied.")},
     {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC("Kubeconfig of the cluster. Default: the pod's own service account.")},
     {FIELD(context, STRING), .min = 1, .max = 253, .doc = CFR_DOC("Context in it. Default: its current one.")},
@@ -243,8 +242,8 @@ const struct cfr_table cfr_k8s_pod_policy_table = {
     .size = sizeof(struct cfr_k8s_pod_policy),
     .fields = pod_certificates_fields,
     .check = check_policy,
-    .doc = CFR_DOC("A signer of PodCertificateRequests: the kubelet makes the pod's key, the agent issues the "
-                   "certificate."),
+    .doc = CFR_DOC("A signer of PodCertificateRequests: the kubelet creates the pod's key, the agent "
+                   "issues the certificate."),
 };
 
 /* ---- the names of a certificate ---- */

@@ -20,24 +20,25 @@
 #define FIELD(member, kind) .key = #member, .type = CFR_FIELD_##kind, .offset = AT(member)
 static const struct cfr_field fields[] = {
     {FIELD(user_name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = USER_NAME_MAX,
-     .doc = CFR_DOC("The IAM user whose access keys these are. AWS allows two, and a rotation needs both for a while: "
-                    "the user must "
-                    "have no other key. `adopt` takes over one that it has.")},
+     .doc = CFR_DOC("IAM user of the access keys. AWS allows two, and a rotation needs both for a while, "
+                    "so the user must have no other key. `adopt` takes over an existing one.")},
     {FIELD(regions, STRINGS), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = REGIONS_MAX,
-     .doc = CFR_DOC("Where consumers use the key. A new key takes effect in each at a different time, so it is tried "
-                    "in all of them before it is published. The first is published as the region.")},
+     .doc = CFR_DOC("Regions where consumers use the key. They accept a new key at different times, so "
+                    "it is verified in all of them before it is published. The first one is published as "
+                    "the region.")},
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_AWS_ENDPOINT_MAX - 1,
      .doc = CFR_DOC("URL of IAM. Default: `AWS_ENDPOINT_URL_IAM`, then `AWS_ENDPOINT_URL`, unless "
                     "`AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` is true; else that of the regions' partition, such as "
                     "https://iam.amazonaws.com. Excludes `fips` and `dual_stack`.")},
     {FIELD(sts_endpoint, STRING), .min = 8, .max = CFR_AWS_ENDPOINT_MAX - 1,
-     .doc = CFR_DOC("URL of the STS where new keys are tried; `{region}` in it is replaced by each of the regions. "
-                    "Default: `AWS_ENDPOINT_URL_STS`, then `AWS_ENDPOINT_URL`, as above; else theirs, such as "
-                    "https://sts.us-east-1.amazonaws.com. Excludes `fips` and `dual_stack`.")},
+     .doc = CFR_DOC("URL of the STS that verifies new keys; `{region}` in it is replaced by each of the "
+                    "regions. Default: `AWS_ENDPOINT_URL_STS`, then `AWS_ENDPOINT_URL`, as above; else "
+                    "that of the region, such as https://sts.us-east-1.amazonaws.com. Excludes `fips` "
+                    "and `dual_stack`.")},
     {FIELD(fips, ENUM), .fallback = "environment", .choices = cfr_wire_aws_switches,
      .doc = CFR_DOC("Call the FIPS endpoints of IAM and STS. `environment` means `AWS_USE_FIPS_ENDPOINT`, else no.")},
     {FIELD(dual_stack, ENUM), .fallback = "environment", .choices = cfr_wire_aws_switches,
-     .doc = CFR_DOC("Call the endpoints that have IPv6 addresses too. `environment` means "
+     .doc = CFR_DOC("Call the endpoints that also have IPv6 addresses. `environment` means "
                     "`AWS_USE_DUALSTACK_ENDPOINT`, else no.")},
     {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC(
@@ -145,10 +146,9 @@ const struct cfr_table cfr_rotation_aws_table = {
     .size = sizeof(struct cfr_rotation_aws),
     .fields = fields,
     .check = check,
-    .doc = CFR_DOC("Access keys of an IAM user. `with` must be allowed iam:ListAccessKeys, iam:CreateAccessKey, "
-                   "iam:UpdateAccessKey, "
-                   "iam:GetAccessKeyLastUsed and iam:DeleteAccessKey for it; what GetSessionToken gives cannot call "
-                   "IAM."),
+    .doc = CFR_DOC("Access keys of an IAM user. `with` must be allowed iam:ListAccessKeys, "
+                   "iam:CreateAccessKey, iam:UpdateAccessKey, iam:GetAccessKeyLastUsed and "
+                   "iam:DeleteAccessKey for it. A session from GetSessionToken cannot call IAM."),
 };
 
 /* ---- requests ---- */

@@ -31,7 +31,7 @@ static const struct {
     .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_rotation_azure, member)
 static const struct cfr_field fields[] = {
     {FIELD(client_id, STRING), .flags = CFR_FIELD_REQUIRED, .min = GUID_LENGTH, .max = GUID_LENGTH,
-     .doc = CFR_DOC("The application (client) ID of the app registration whose client secrets these are, a GUID.")},
+     .doc = CFR_DOC("Application (client) ID of the app registration with the client secrets, a GUID.")},
     {FIELD(tenant_id, STRING), .min = 4, .max = TENANT_MAX,
      .doc = CFR_DOC("The application's tenant: its ID (a GUID) or one of its domains. Default: that of `with`.")},
     {.key = "lifetime",
@@ -40,20 +40,17 @@ static const struct cfr_field fields[] = {
      .flags = CFR_FIELD_UNSET,
      .min = HOUR_MS,
      .max = YEARS_MS,
-     .doc = CFR_DOC(
-         "When a secret expires by itself, counted from its creation; longer than two rotations take. A policy of "
-         "the tenant may limit it. "
-         "Default: Entra ID's own, two years.")},
+     .doc = CFR_DOC("Lifetime of a secret, longer than two rotations. A policy of the tenant may limit "
+                    "it. Default: Entra ID's own, two years.")},
     {FIELD(cloud, ENUM), .fallback = "public", .choices = cloud_names,
-     .doc = CFR_DOC(
-         "The cloud that the tenant is in; `usgov-dod` is that of the US Department of Defense, whose Microsoft "
-         "Graph is another one than that of `usgov`.")},
+     .doc = CFR_DOC("The cloud that the tenant is in; `usgov-dod` is that of the US Department of "
+                    "Defense, which has another Microsoft Graph than `usgov`.")},
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
-     .doc =
-         CFR_DOC("URL of Microsoft Graph, for which a token of `with` may be, too. Default: that of `cloud`, such as "
-                 "https://graph.microsoft.com; required with `sov-de`, `sov-fr` and `sov-sg`.")},
+     .doc = CFR_DOC("URL of Microsoft Graph; a token of `with` may also be for it. Default: that of "
+                    "`cloud`, such as https://graph.microsoft.com; required with `sov-de`, `sov-fr` and "
+                    "`sov-sg`.")},
     {FIELD(authority_host, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
-     .doc = CFR_DOC("URL of the authority where new secrets are tried. Default: that of `cloud`.")},
+     .doc = CFR_DOC("URL of the authority that verifies new secrets. Default: that of `cloud`.")},
     {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
     {.key = NULL},

@@ -18,18 +18,17 @@
     .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_rotation_gcp, member)
 static const struct cfr_field fields[] = {
     {FIELD(service_account, STRING), .flags = CFR_FIELD_REQUIRED, .min = 6, .max = ACCOUNT_MAX,
-     .doc = CFR_DOC("Email address of the service account whose keys these are. It has at most ten.")},
+     .doc = CFR_DOC("Email address of the service account of the keys. It has at most ten.")},
     {FIELD(project, STRING), .min = 1, .max = PROJECT_MAX,
-     .doc = CFR_DOC("Id or number of the account's project. Default: as the email says, "
-                    "`NAME@PROJECT.iam.gserviceaccount.com`. Required "
-                    "with other emails.")},
+     .doc = CFR_DOC("Id or number of the account's project. Default: from the email, "
+                    "`NAME@PROJECT.iam.gserviceaccount.com`. Required with other emails.")},
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
      .doc = CFR_DOC("URL of the IAM API. Default: that of `universe_domain`, such as https://iam.googleapis.com.")},
     {FIELD(universe_domain, STRING), .min = 4, .max = UNIVERSE_MAX,
      .doc = CFR_DOC("Domain of the Google Cloud universe, for Trusted Partner Cloud. Default: googleapis.com.")},
     {FIELD(sts_endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
-     .doc = CFR_DOC("URL of the token endpoint where new keys are tried. Default: the key's token_uri, which must then "
-                    "be Google's.")},
+     .doc = CFR_DOC("URL of the token endpoint that verifies new keys. Default: the key's token_uri, "
+                    "which must then be Google's.")},
     {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
     {.key = NULL},

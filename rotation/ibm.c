@@ -16,9 +16,8 @@
     .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_rotation_ibm, member)
 static const struct cfr_field fields[] = {
     {FIELD(iam_id, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = ID_MAX,
-     .doc =
-         CFR_DOC("IAM ID that the keys authenticate: that of a service ID, `iam-ServiceId-UUID`. The keys of a user, "
-                 "`IBMid-NUMBER`, can only be managed with that user's own token.")},
+     .doc = CFR_DOC("IAM ID of the keys: that of a service ID, `iam-ServiceId-UUID`. The keys of a user, "
+                    "`IBMid-NUMBER`, can only be managed with that user's own token.")},
     {FIELD(account_id, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = ID_MAX,
      .doc = CFR_DOC("ID of the account that the identity belongs to, 32 hexadecimal digits.")},
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,

@@ -47,7 +47,7 @@ static const struct cfr_table rule_table = {
     .size = sizeof(struct cfr_rotation_openstack_rule),
     .fields = rule_fields,
     .check = check_rule,
-    .doc = CFR_DOC("A request that a new application credential may make; every other one is refused by the service."),
+    .doc = CFR_DOC("A request that a new application credential may make. The service refuses any other."),
 };
 
 #define FIELD(member, kind)                                                                                            \
@@ -56,32 +56,30 @@ static const struct cfr_field fields[] = {
     {FIELD(auth_url, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
      .doc = CFR_DOC("URL of Keystone, with or without its last part `/v3`. Default: that of `with`.")},
     {FIELD(user_id, STRING), .min = 1, .max = ID_MAX,
-     .doc = CFR_DOC("Id of the user whose application credentials these are: always that of `with`, because no user "
-                    "can create them for another. Default: that user.")},
+     .doc = CFR_DOC("Id of the user of the application credentials: always that of `with`, because no "
+                    "user can create them for another. Default: that user.")},
     {FIELD(roles, STRINGS), .max = ROLES_MAX,
-     .doc = CFR_DOC("Names of the roles that a new credential gets, of those that `with` has in its project. "
+     .doc = CFR_DOC("Names of the roles of a new credential, among those of `with` in its project. "
                     "Default: all of them.")},
     {FIELD(unrestricted, BOOL), .fallback = "false",
      .doc = CFR_DOC("Whether a new credential may itself create and delete application credentials and trusts.")},
     {FIELD(access_rules, LIST), .max = RULES_MAX, .table = &rule_table,
-     .doc =
-         CFR_DOC("What a new credential may ask of which service. Default: everything that its roles allow. A change "
-                 "holds for credentials that are made afterwards.")},
+     .doc = CFR_DOC("Requests that a new credential may make. Default: everything that its roles allow. "
+                    "A change applies to credentials created later.")},
     {.key = "lifetime",
      .type = CFR_FIELD_DURATION,
      .offset = offsetof(struct cfr_rotation_openstack, lifetime_ms),
      .flags = CFR_FIELD_UNSET,
      .min = HOUR_MS,
      .max = YEARS_MS,
-     .doc = CFR_DOC("When Keystone expires a credential by itself, in case credfresh is gone, counted from its "
-                    "creation; longer than two rotations take. Default: never.")},
+     .doc = CFR_DOC("Lifetime of a credential in Keystone, in case credfresh no longer runs; longer than "
+                    "two rotations. Default: unlimited.")},
     {FIELD(region_name, STRING), .min = 1, .max = NAME_MAX,
      .doc = CFR_DOC("Region whose services the consumer uses; written by the formats clouds-yaml and clouds-conf. "
                     "Default: that of `with`.")},
     {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
-     .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's. The formats clouds-yaml and clouds-conf "
-                    "name this file too, unless "
-                    "they have a `cacert` of their own.")},
+     .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's. The formats clouds-yaml and "
+                    "clouds-conf also name this file, unless they set `cacert`.")},
     {.key = NULL},
 };
 

@@ -8,14 +8,13 @@
 #define AT(member) offsetof(struct cfr_config_force, member)
 static const struct cfr_field force_fields[] = {
     {FIELD(reason, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = CFR_CA_REASON_MAX,
-     .doc = CFR_DOC("The reason, in any words. Each reason rotates once, however long it stays configured.")},
+     .doc = CFR_DOC("Any text. Each reason rotates once, even if it remains in the configuration.")},
     {FIELD_AS("validity", validity_ms, DURATION), .min = 10 * CFR_SECOND_MS, .max = 3650 * CFR_DAY_MS,
-     .doc = CFR_DOC("Lifetime of the CA that is created for it. Default: that of every other CA.")},
+     .doc = CFR_DOC("Lifetime of the CA that this rotation creates. Default: the usual one.")},
     {FIELD_AS("trust_previous", trust_previous_ms, DURATION), .min = 10 * CFR_SECOND_MS, .max = 3650 * CFR_DAY_MS,
-     .doc =
-         CFR_DOC("How long all CAs before it are trusted from then on, for a key that an attacker knows. Clients must "
-                 "have read the new bundle, and servers their new certificates, by then. Default: as after every "
-                 "rotation.")},
+     .doc = CFR_DOC("How long all earlier CAs remain trusted, if an attacker knows the key. Within this "
+                    "time clients must read the new bundle, and servers their new certificates. Default: "
+                    "as after every rotation.")},
     {.key = NULL},
 };
 #undef AT
@@ -42,25 +41,24 @@ static const struct cfr_table import_table = {
     .name = "CA to take over",
     .size = sizeof(struct cfr_config_ca_import),
     .fields = import_fields,
-    .doc = CFR_DOC("An existing CA, which becomes the first one of an empty `store`. Its files are not needed any more "
-                   "after that, and it is rotated like every other."),
+    .doc = CFR_DOC("An existing CA, which becomes the first one of an empty `store`. After that its "
+                   "files are not needed, and it is rotated like any other."),
 };
 
 #define AT(member) offsetof(struct cfr_config_ca_inject, member)
 static const struct cfr_field inject_fields[] = {
     {FIELD(kind, ENUM), .flags = CFR_FIELD_REQUIRED, .choices = cfr_k8s_ca_kinds,
-     .doc = CFR_DOC("The objects' kind. Of a CustomResourceDefinition it is the conversion webhook's field. A "
-                    "ClusterTrustBundle is made and kept as a whole.")},
+     .doc = CFR_DOC("Kind of the objects. In a CustomResourceDefinition the field of the conversion "
+                    "webhook is set. A ClusterTrustBundle is created and updated as a whole.")},
     {FIELD_AS("name", name, STRING), .min = 1, .max = 253,
-     .doc = CFR_DOC("The object. A ClusterTrustBundle's begins with its signer: `example.com:service:ca` is of the "
-                    "signer `example.com/service`. Default: see `annotated`.")},
+     .doc = CFR_DOC("Name of the object. The name of a ClusterTrustBundle begins with its signer: "
+                    "`example.com:service:ca` belongs to the signer `example.com/service`. Default: see "
+                    "`annotated`.")},
     {FIELD(annotated, BOOL), .fallback = "false",
      .doc = CFR_DOC("Instead of one `name`: all objects of this kind with the annotation `" CFR_K8S_CA_ANNOTATION
                     ": \"true\"`.")},
     {FIELD(webhooks, STRINGS), .min = 1, .max = CFR_K8S_CA_WEBHOOKS_MAX,
-     .doc =
-         CFR_DOC("The names of those webhooks of the configuration `name` that are served with a certificate of this "
-                 "CA. Default: all.")},
+     .doc = CFR_DOC("Names of the webhooks in the object that use a certificate of this CA. Default: all.")},
     {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC("Kubeconfig of the cluster. Default: the pod's own service account.")},
     {FIELD(context, STRING), .min = 1, .max = 253, .doc = CFR_DOC("Context in it. Default: its current one.")},
@@ -73,33 +71,33 @@ static const struct cfr_table inject_table = {
     .size = sizeof(struct cfr_config_ca_inject),
     .fields = inject_fields,
     .check = cfr_config_rules_ca_inject,
-    .doc = CFR_DOC("Objects by which the API server verifies servers: their field `caBundle` gets the bundle, by "
-                   "server-side apply of that field alone, and again whenever it was changed."),
+    .doc = CFR_DOC("Objects with which the API server verifies servers. credfresh writes the bundle to "
+                   "their field `caBundle`, by server-side apply of only that field, and again whenever "
+                   "it was changed."),
 };
 
 #define AT(member) offsetof(struct cfr_config_service_ca, member)
 static const struct cfr_field service_ca_fields[] = {
     {FIELD(store, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH | CFR_FIELD_PRIVATE,
-     .doc = CFR_DOC("Directory of the CA's key, made with mode 0700. It must survive restarts of the machine, and "
-                    "belongs in its backups: without it nothing can be issued that consumers trust. `state_dir` must "
-                    "survive them, too: /run is refused.")},
+     .doc = CFR_DOC("Directory of the CA's key, created with mode 0700. It must survive restarts of the "
+                    "machine; include it in backups. Without it credfresh cannot issue certificates that "
+                    "consumers trust. `state_dir` must also survive restarts: /run is refused.")},
     {FIELD(import, MAP), .table = &import_table,
-     .doc = CFR_DOC("An existing CA to take over instead of making the first one. Default: none.")},
+     .doc = CFR_DOC("An existing CA to take over instead of creating the first one. Default: none.")},
     {FIELD(subject, STRING), .fallback = "credfresh service CA", .min = 1, .max = CFR_CA_SUBJECT_MAX,
      .doc = CFR_DOC("Common name of the first CA. All later CAs have the same name, so it cannot be changed later.")},
     {FIELD(key, ENUM), .fallback = "ecdsa-p256", .choices = cfr_key_kinds,
-     .doc = CFR_DOC("Kind of the CA's key, from the next rotation on. An RSA key takes up to some seconds to make.")},
+     .doc = CFR_DOC("Kind of the CA's key, from the next rotation on. Creating an RSA key takes up to "
+                    "some seconds.")},
     {FIELD_AS("validity", validity_ms, DURATION), .fallback = "790d", .min = 20 * CFR_SECOND_MS,
      .max = 3650 * CFR_DAY_MS, .doc = CFR_DOC("Lifetime of a CA, from the next rotation on: 26 months.")},
     {FIELD_AS("rotate_below", rotate_below_ms, DURATION), .fallback = "395d", .min = 10 * CFR_SECOND_MS,
      .max = 3650 * CFR_DAY_MS,
-     .doc = CFR_DOC(
-         "A CA with less than this left is replaced, but not before half of its lifetime; and the replaced one is "
-         "trusted for at "
-         "least this long.")},
+     .doc = CFR_DOC("A CA with less than this left is replaced, but not before half of its lifetime. The "
+                    "replaced CA remains trusted for at least this long.")},
     {FIELD(generations, INT), .fallback = "3", .min = 2, .max = CFR_CA_GENERATIONS_MAX,
-     .doc = CFR_DOC("The largest number of CAs in the bundle, including the newest. A consumer may miss one rotation "
-                    "less than this.")},
+     .doc = CFR_DOC("The largest number of CAs in the bundle, including the newest. A consumer may miss "
+                    "one rotation fewer than this.")},
     {FIELD(force, MAP), .table = &force_table, .doc = CFR_DOC("A rotation now. Default: none.")},
     {FIELD(inject, LIST), .table = &inject_table, .min = 1, .max = 64,
      .doc = CFR_DOC("Objects of the cluster whose field `caBundle` has the bundle. Default: none.")},

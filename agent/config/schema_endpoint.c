@@ -10,11 +10,9 @@ static const struct cfr_field endpoint_fields[] = {
          "169.254.170.23, [fd00:ec2::23], 169.254.169.254, [fd00:ec2::254], which an interface of this machine must "
          "have.")},
     {FIELD(from, STRINGS), .min = 1, .max = CFR_CONFIG_FROM_MAX,
-     .doc = CFR_DOC("Networks, such as 10.244.0.0/16, whose addresses may connect as well. Default: none; only "
-                    "processes that share this machine's network (or this pod's) may. Only with shapes whose clients "
-                    "send a secret: `aws_container` "
-                    "and "
-                    "`azure_app_service`.")},
+     .doc = CFR_DOC("Networks, such as 10.244.0.0/16, whose addresses may also connect. Default: none; "
+                    "only processes in this machine's or pod's network may. Only with shapes whose "
+                    "clients send a secret: `aws_container` and `azure_app_service`.")},
     {FIELD(shapes, ANY_OF), .variant = cfr_sdk_shape_variant},
     {.key = NULL},
 };

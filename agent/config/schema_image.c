@@ -14,18 +14,17 @@ static const struct cfr_field image_fields[] = {
          "`europe-docker.pkg.dev/project`, `registry.example.net:5000`. `*` matches characters within one "
          "part of the host's name.")},
     {FIELD(exchange, MAP), .flags = CFR_FIELD_REQUIRED, .table = &cfr_config_exchange_table,
-     .doc = CFR_DOC("The provider of the login, one that supports registries (aws, aws_container, gcp, azure). Where "
-                    "it names no "
-                    "registry (`ecr`, `artifact_registry`, `acr`) it logs in to that of the image.")},
+     .doc = CFR_DOC("The provider of the login, one that supports registries (aws, aws_container, gcp, "
+                    "azure). If it names no registry (`ecr`, `artifact_registry`, `acr`), it logs in to "
+                    "the registry of the image.")},
     {FIELD(token, MAP), .table = &cfr_config_token_table,
-     .doc = CFR_DOC("The token for requests that carry none of the pod's service account. Default: such a request "
-                    "fails, if "
-                    "the exchange needs a token.")},
+     .doc = CFR_DOC("The token for requests without a token of the pod's service account. Default: such "
+                    "a request fails, if the exchange needs a token.")},
     {FIELD(audience, STRING), .min = 1, .max = 512,
      .doc = CFR_DOC("What the `aud` of the token in the kubelet's request must contain. Default: not checked.")},
     {FIELD_AS("cache", cache_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0, .max = 7 * CFR_DAY_MS,
-     .doc = CFR_DOC("The longest time that the kubelet may keep the login; 0s means not at all. It always ends ten "
-                    "minutes before the login expires. Default: until then.")},
+     .doc = CFR_DOC("Longest time that the kubelet may cache the login; 0s disables caching. It always "
+                    "ends ten minutes before the login expires. Default: until then.")},
     {FIELD(annotations, PAIRS), .min = 1, .max = 16,
      .doc = CFR_DOC("Keys of the provider that an annotation of the pod's service account sets, such as `role_arn: "
                     "eks.amazonaws.com/role-arn`. Without the annotation, the value in `exchange` counts. Only text "

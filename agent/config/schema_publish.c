@@ -33,9 +33,9 @@
         {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH, .doc = CFR_DOC(DOC_TOKEN_PATH)},                          \
         {FIELD(region, STRING), .min = 1, .max = 63, .doc = CFR_DOC(CFR_CONFIG_DOC_REGION)},                           \
         {FIELD(key, STRING), .min = 1, .max = 253,                                                                     \
-         .doc = CFR_DOC("With format secret-key: which key of the mounted Secret. Default: the name.")},               \
+         .doc = CFR_DOC("With format secret-key: the key of the mounted Secret. Default: the name.")},                 \
         {FIELD(scope, STRING), .min = 1, .max = 512,                                                                   \
-         .doc = CFR_DOC("With format azure-token-json: which of the exchange's scopes. Default: the first.")},         \
+         .doc = CFR_DOC("With format azure-token-json: the scope of the exchange. Default: the first.")},              \
         {FIELD(cloud, STRING), .min = 1, .max = 64,                                                                    \
          .doc = CFR_DOC("With format clouds-yaml: the cloud's name. Default: openstack.")},                            \
         {FIELD(cacert, STRING), .flags = CFR_FIELD_PATH,                                                               \
@@ -47,7 +47,7 @@
         {FIELD(sts_regional_endpoints, ENUM), .fallback = "unset", .choices = cfr_config_sts_endpoints,                \
          .doc = CFR_DOC(CFR_CONFIG_DOC_STS_ENDPOINTS)},                                                                \
         {FIELD(field, STRING), .min = 1, .max = 600,                                                                   \
-         .doc = CFR_DOC("With format field: which. `credfresh reference fields` lists them.")},                        \
+         .doc = CFR_DOC("With format field: the name of the field. `credfresh reference fields` lists them.")},        \
         {FIELD_AS("template", template_text, STRING), .flags = CFR_FIELD_VARIABLES, .min = 1, .max = 65536,            \
          .doc = CFR_DOC(DOC_TEMPLATE)},                                                                                \
         {FIELD(values, ENUM), .fallback = "line", .choices = cfr_format_values_names, .doc = CFR_DOC(DOC_VALUES)},     \
@@ -132,20 +132,21 @@ static const struct cfr_table key_table = {
          "Create Events on the object, one for each change: it was published, a key was rotated, publishing failed, "  \
          "or its content has expired. Requires the verb create on events of events.k8s.io in its namespace.")},        \
         {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,                                                           \
-         .doc = CFR_DOC("How to reach the API server. Default: as the pod that credfresh runs in.")},                  \
+         .doc = CFR_DOC("Kubeconfig for the API server. Default: the pod that credfresh runs in.")},                   \
     {                                                                                                                  \
         FIELD(context, STRING), .min = 1, .max = 253,                                                                  \
-                                .doc = CFR_DOC("Which context of `kubeconfig`. Default: its current one.")             \
+                                .doc = CFR_DOC("Context of `kubeconfig`. Default: its current one.")                   \
     }
 static const struct cfr_field secret_fields[] = {
     NAMESPACE_FIELD,
     {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253, .doc = CFR_DOC("Its name.")},
     {FIELD(type, STRING), .fallback = "Opaque", .min = 1, .max = 253,
-     .doc = CFR_DOC(
-         "Its type, which can never change; kubernetes.io/dockerconfigjson (with the key .dockerconfigjson in format "
-         "docker-config) for image pull secrets.")},
+     .doc = CFR_DOC("Type of the Secret, which can never change. For image pull secrets: "
+                    "kubernetes.io/dockerconfigjson, with the key .dockerconfigjson in format "
+                    "docker-config.")},
     {FIELD(keys, LIST), .table = &key_table, .min = 1, .max = CFR_CONFIG_FILES_MAX,
-     .doc = CFR_DOC("What it holds. May be left out with a mounted Secret that is passed on: then each of its keys.")},
+     .doc = CFR_DOC("Keys of the Secret. Optional with a mounted Secret in passthrough mode; default "
+                    "then: each of its keys.")},
     {FIELD(adopt, BOOL), .fallback = "false",
      .doc = CFR_DOC("Take over a Secret that another program created, and credfresh's fields that another manager "
                     "owns. Default: both "
@@ -159,8 +160,8 @@ static const struct cfr_field configmap_fields[] = {
     NAMESPACE_FIELD,
     {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253, .doc = CFR_DOC("Its name.")},
     {FIELD(keys, LIST), .table = &key_table, .flags = CFR_FIELD_REQUIRED, .min = 1, .max = CFR_CONFIG_FILES_MAX,
-     .doc = CFR_DOC("What it holds, in formats that hold no secret: aws-config, ca.crt, ca-bundle, certificate, "
-                    "namespace, and field and template of fields that are not secret.")},
+     .doc = CFR_DOC("Keys of the ConfigMap, in formats without secrets: aws-config, ca.crt, ca-bundle, "
+                    "certificate, namespace, and field and template of fields that are not secret.")},
     {FIELD(adopt, BOOL), .fallback = "false",
      .doc = CFR_DOC("Take over a ConfigMap that another program created, and credfresh's fields that another manager "
                     "owns. Default: both are refused.")},
@@ -174,12 +175,12 @@ static const struct cfr_table secret_table = {
     .size = sizeof(struct cfr_config_secret),
     .fields = secret_fields,
     .check = cfr_config_rules_secret,
-    .doc = CFR_DOC(
-        "A Secret of the cluster, for consumers in other pods and for image pulls: written by server-side apply as "
-        "field manager `credfresh`. An immutable one, one of another type, and one that another program made are "
-        "refused. Requires the verbs get and patch on it, and create if it does not exist yet; resourceNames may limit "
-        "all three. With list and watch, which resourceNames may limit, too, what others do to it is put back within "
-        "seconds, else within a minute."),
+    .doc = CFR_DOC("A Secret of the cluster, for consumers in other pods and for image pulls: written "
+                   "by server-side apply as field manager `credfresh`. credfresh refuses an immutable "
+                   "one, one of another type, and one that another program created. Requires the verbs "
+                   "get and patch on it, and create if it does not exist yet; resourceNames may limit "
+                   "all three. With list and watch, which resourceNames may also limit, changes by "
+                   "others are undone within seconds, else within a minute."),
 };
 
 static const struct cfr_table configmap_table = {
@@ -187,9 +188,8 @@ static const struct cfr_table configmap_table = {
     .size = sizeof(struct cfr_config_secret),
     .fields = configmap_fields,
     .check = cfr_config_rules_configmap,
-    .doc = CFR_DOC(
-        "A ConfigMap of the cluster, for what is public: written, checked and put back as a Secret is. Requires the "
-        "same verbs."),
+    .doc = CFR_DOC("A ConfigMap of the cluster, for public content: written, checked and restored like "
+                   "a Secret. Requires the same verbs."),
 };
 
 #define AT(member) offsetof(struct cfr_config_publish, member)
@@ -202,18 +202,16 @@ static const struct cfr_field publish_fields[] = {
                     "creates. An existing directory keeps its mode, owner and group. Default: \"0755\": consumers of "
                     "other groups reach the files that their modes let them read.")},
     {FIELD(owner, STRING), .min = 1, .max = 256,
-     .doc = CFR_DOC("User name or number that owns `directory`, and whose files are in it. Only root can give it to "
-                    "another user. Default: the user that credfresh runs as.")},
+     .doc = CFR_DOC("User name or number of the owner of `directory` and of the files in it. Only root "
+                    "can give it to another user. Default: the user that credfresh runs as.")},
     {FIELD(group, STRING), .min = 1, .max = 256,
-     .doc = CFR_DOC("Group name or number that owns `directory`. Default: the group that credfresh runs as.")},
+     .doc = CFR_DOC("Group name or number of `directory`. Default: the group that credfresh runs as.")},
     {FIELD(files, LIST), .table = &member_table, .min = 1, .max = CFR_CONFIG_FILES_MAX,
-     .doc = CFR_DOC(
-         "What `directory` holds. May be left out with a mounted Secret that is passed on: then it holds each of "
-         "its keys.")},
+     .doc = CFR_DOC("Files in `directory`. Optional with a mounted Secret in passthrough mode; default "
+                    "then: each of its keys.")},
     {FIELD(files_mode, MODE),
-     .doc =
-         CFR_DOC("Permission bits of a mounted Secret's keys where `files` is left out, octal and in quotes. Default: "
-                 "\"0600\".")},
+     .doc = CFR_DOC("Permission bits of a mounted Secret's keys without `files`, octal and in quotes. "
+                    "Default: \"0600\".")},
     {FIELD(file, MAP), .table = &single_table, .doc = CFR_DOC("A single file.")},
     {FIELD(kind, ANY_OF), .variant = cfr_config_target_variant},
     {FIELD(secret, MAP), .table = &secret_table, .doc = CFR_DOC("A Secret of the cluster.")},
@@ -227,6 +225,6 @@ const struct cfr_table cfr_config_publish_table = {
     .size = sizeof(struct cfr_config_publish),
     .fields = publish_fields,
     .check = cfr_config_rules_publish,
-    .doc = CFR_DOC("Where it is written: exactly one of `directory` (with `files`), `file`, `profile`, `secret` and "
-                   "`configmap`."),
+    .doc = CFR_DOC("The target: exactly one of `directory` (with `files`), `file`, `profile`, `secret` "
+                   "and `configmap`."),
 };

@@ -17,9 +17,9 @@ static const struct cfr_field state_fields[] = {
     {FIELD_AS("namespace", namespace_name, STRING), .min = 1, .max = 63,
      .doc = CFR_DOC("Its namespace. Default: that of the kubeconfig's context, or of the pod that credfresh runs in.")},
     {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
-     .doc = CFR_DOC("How to reach the API server. Default: as the pod that credfresh runs in.")},
+     .doc = CFR_DOC("Kubeconfig for the API server. Default: the pod that credfresh runs in.")},
     {FIELD(context, STRING), .min = 1, .max = 253,
-     .doc = CFR_DOC("Which context of `kubeconfig`. Default: its current one.")},
+     .doc = CFR_DOC("Context of `kubeconfig`. Default: its current one.")},
     {FIELD_AS("takeover", takeover_ms, DURATION), .fallback = "90s", .min = 6 * CFR_SECOND_MS,
      .max = 10 * CFR_MINUTE_MS,
      .doc = CFR_DOC(
@@ -34,9 +34,8 @@ static const struct cfr_table state_table = {
     .size = sizeof(struct cfr_config_mint_state),
     .fields = state_fields,
     .check = cfr_config_rules_mint_state,
-    .doc =
-        CFR_DOC("The Secret in which several agents keep one rotation: one of them replaces the key, and all of them "
-                "publish it. See docs/rotation.md."),
+    .doc = CFR_DOC("The Secret in which several agents share one rotation: one of them replaces the "
+                   "key, and all of them publish it. See docs/shared-rotation.md."),
 };
 
 #define AT(member) offsetof(struct cfr_config_mint, member)
@@ -53,13 +52,14 @@ static const struct cfr_field mint_fields[] = {
          "A key of another program, taken over instead of creating the first one: `target` for the one that `publish` "
          "names now, or the path of a mounted Secret or a file. Its age is that in the cloud. Default: none.")},
     {EXPIRE_AFTER, .fallback = "720h",
-     .doc = CFR_DOC(
-         "The age at which a key is replaced, or up to a tenth earlier, so that a fleet does not rotate at once.")},
+     .doc = CFR_DOC("Age at which a key is replaced, or up to a tenth earlier, so that a fleet does not "
+                    "rotate all at once.")},
     {GRACE, .fallback = "10m",
-     .doc = CFR_DOC("How long the old key continues to work at least, once the new one is published.")},
+     .doc = CFR_DOC("Shortest time for which the old key continues to work after the new one is "
+                    "published.")},
     {GRACE_MOST, .fallback = "24h",
-     .doc =
-         CFR_DOC("How long it continues to work at most for consumers that have yet to acknowledge (`acknowledge`).")},
+     .doc = CFR_DOC("Longest time for which it continues to work for consumers that have not "
+                    "acknowledged (`acknowledge`).")},
     {FIELD_AS("settle", settle_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS, .max = CFR_DAY_MS,
      .doc = CFR_DOC("How long to search for a new key if the response to its creation was lost. Lists may omit keys "
                     "that are younger.")},
@@ -68,23 +68,23 @@ static const struct cfr_field mint_fields[] = {
                     "can be reactivated, before it is deleted. Also for a published key that was deactivated in the "
                     "cloud and replaced.")},
     {FIELD_AS("verify_wait", verify_wait_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0, .max = CFR_HOUR_MS,
-     .doc = CFR_DOC(
-         "How long to hold back a new key after it was accepted everywhere, several times in a row. Default: 60s for "
-         "`gcp`, 30s for `azure`, whose new keys take effect late in some places, 10s for the others.")},
+     .doc = CFR_DOC("How long to wait with a new key after it was accepted everywhere, several times in "
+                    "a row. Default: 60s for `gcp` and 30s for `azure`, where some servers accept new "
+                    "keys late; 10s for the others.")},
     {FIELD_AS("verify_timeout", verify_timeout_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS, .max = CFR_DAY_MS,
-     .doc = CFR_DOC("A new key that is not accepted everywhere this long after it was first tried is removed, and the "
-                    "old one stays.")},
+     .doc = CFR_DOC("A new key that is not accepted everywhere within this time after its first try is "
+                    "removed, and the old one remains.")},
     {VERIFY_EVERY, .fallback = "1h",
-     .doc =
-         CFR_DOC("How often the published key is looked up in the cloud, up to a tenth earlier, so that a fleet does "
-                 "not ask at once. Each lookup is one request with the rights of `with`.")},
+     .doc = CFR_DOC("How often the published key is looked up in the cloud, up to a tenth earlier, so "
+                    "that a fleet does not ask all at once. Each lookup is one request with the rights "
+                    "of `with`.")},
     {FIELD(verify, BOOL), .fallback = "true",
-     .doc = CFR_DOC("Whether a published key that was deleted or deactivated in the cloud, or has expired, is replaced "
-                    "at once. In any case it is looked up at start and each `verify_every`, and a missing one is "
-                    "reported.")},
+     .doc = CFR_DOC("Whether a published key that was deleted or deactivated in the cloud, or has "
+                    "expired, is replaced at once. credfresh always looks it up at start and each "
+                    "`verify_every`, and reports a missing one.")},
     {FIELD(state, MAP), .table = &state_table,
-     .doc = CFR_DOC("Where to keep the rotation if several agents have it in common. Default: in `state_dir`, for this "
-                    "agent alone.")},
+     .doc = CFR_DOC("Where several agents share the rotation. Default: not shared; its journal is in "
+                    "`state_dir`.")},
     {.key = NULL},
 };
 
@@ -102,7 +102,8 @@ const struct cfr_table cfr_config_default_mint_table = {
     .size = sizeof(struct cfr_config_mint),
     .fields = default_mint_fields,
     .check = cfr_config_rules_default_mint,
-    .doc = CFR_DOC("For each `mint` that has no such key. Credentials without `mint` ignore it."),
+    .doc = CFR_DOC("Defaults for each `mint` that does not set these keys. Credentials without `mint` "
+                   "ignore them."),
 };
 
 const struct cfr_table cfr_config_mint_table = {

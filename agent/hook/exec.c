@@ -42,8 +42,8 @@ static const struct cfr_field fields[] = {
      .offset = offsetof(struct config, exec),
      .min = 1,
      .max = 64,
-     .doc = CFR_DOC("Run a program: its absolute path and its arguments, without a shell. Exit status 0 means "
-                    "success. Its environment says what was published and never holds a secret.")},
+     .doc = CFR_DOC("Run a program: its absolute path and its arguments, without a shell. Exit status 0 "
+                    "means success. Its environment describes the published generation, without secrets.")},
     {.key = NULL},
 };
 

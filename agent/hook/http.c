@@ -72,8 +72,8 @@ static const struct cfr_field fields[] = {
      .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
     {FIELD(acknowledge_header, STRING), .min = 1, .max = 64,
      .doc = CFR_DOC("A response header with the generation that the consumer uses, such as "
-                    "X-Credfresh-Generation. The hook then succeeds only if that is the generation it was run for, and "
-                    "is repeated until then. Default: only the status decides.")},
+                    "X-Credfresh-Generation. The hook then succeeds only if that is the generation that "
+                    "it was run for, and is retried until then. Default: only the status counts.")},
     {.key = NULL},
 };
 #undef AT

@@ -45,7 +45,7 @@ static int check_keys(const void *node, struct cfr_err *err)
 #define AT(member) offsetof(struct config, member)
 static const struct cfr_field fields[] = {
     {FIELD(kind, ENUM), .flags = CFR_FIELD_REQUIRED, .choices = cfr_k8s_workloads,
-     .doc = CFR_DOC("What it is: Deployment, StatefulSet or DaemonSet, of apps/v1.")},
+     .doc = CFR_DOC("Kind of the workload: Deployment, StatefulSet or DaemonSet, of apps/v1.")},
     {.key = "namespace",
      .type = CFR_FIELD_STRING,
      .offset = AT(namespace_name),
@@ -54,13 +54,13 @@ static const struct cfr_field fields[] = {
      .doc = CFR_DOC("Its namespace. Default: that of the kubeconfig's context, or of the pod that credfresh runs in.")},
     {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253, .doc = CFR_DOC("Its name.")},
     {FIELD(wait, BOOL), .fallback = "false",
-     .doc = CFR_DOC("Succeed only when all pods are replaced and available. The hook fails after `timeout` and is "
-                    "repeated, which then only waits: a workload is restarted once for a generation. Not with "
-                    "updateStrategy OnDelete.")},
+     .doc = CFR_DOC("Succeed only when all pods are replaced and available. The hook fails after "
+                    "`timeout`; its retries only wait, because a workload is restarted once for a "
+                    "generation. Not with updateStrategy OnDelete.")},
     {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
-     .doc = CFR_DOC("How to reach the API server. Default: as the pod that credfresh runs in.")},
+     .doc = CFR_DOC("Kubeconfig for the API server. Default: the pod that credfresh runs in.")},
     {FIELD(context, STRING), .min = 1, .max = 253,
-     .doc = CFR_DOC("Which context of `kubeconfig`. Default: its current one.")},
+     .doc = CFR_DOC("Context of `kubeconfig`. Default: its current one.")},
     {.key = NULL},
 };
 #undef AT
@@ -70,7 +70,7 @@ static const struct cfr_table table = {
     .size = sizeof(struct config),
     .fields = fields,
     .check = check_keys,
-    .doc = CFR_DOC("A workload of the cluster that is restarted as `kubectl rollout restart` does it. Requires the "
+    .doc = CFR_DOC("A workload of the cluster to restart, as by `kubectl rollout restart`. Requires the "
                    "verbs get and patch on it, which resourceNames may limit."),
 };
 

@@ -45,12 +45,12 @@ static int check_signal(const void *node, struct cfr_err *err)
 
 #define AT(member) offsetof(struct config, member)
 static const struct cfr_field fields[] = {
-    {FIELD(pid_file, STRING), .flags = CFR_FIELD_PATH, .doc = CFR_DOC("File that holds the process id.")},
+    {FIELD(pid_file, STRING), .flags = CFR_FIELD_PATH, .doc = CFR_DOC("File with the process id.")},
     {FIELD(executable, STRING), .min = 1, .max = 4095,
      .doc = CFR_DOC("Every process that runs this program: an absolute path, or the bare name, which is compared "
                     "with the last component. In a pod the containers must share their process namespace.")},
     {FIELD(signal, ENUM), .fallback = "HUP", .choices = cfr_hook_signal_names,
-     .doc = CFR_DOC("Which signal, without SIG.")},
+     .doc = CFR_DOC("Name of the signal, without SIG.")},
     {.key = NULL},
 };
 #undef AT

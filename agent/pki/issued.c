@@ -31,22 +31,20 @@ static int check_certificate(const void *node, struct cfr_err *err)
 #define AT(member) offsetof(struct cfr_service_ca_certificate, member)
 static const struct cfr_field certificate_fields[] = {
     {FIELD(dns_names, STRINGS), .min = 1, .max = CFR_CERT_NAMES_MAX,
-     .doc = CFR_DOC(
-         "The server's names; the first may begin with `*.` as any other. Required, unless there are `ip_addresses`.")},
+     .doc = CFR_DOC("DNS names of the server; each may begin with `*.`. Required, unless there are "
+                    "`ip_addresses`.")},
     {FIELD(ip_addresses, STRINGS), .min = 1, .max = CFR_CERT_NAMES_MAX,
      .doc = CFR_DOC("The server's addresses. Default: none.")},
     {FIELD(key, ENUM), .fallback = "ecdsa-p256", .choices = cfr_key_kinds,
-     .doc =
-         CFR_DOC("Kind of the key; each certificate has a new one. An RSA key takes up to some seconds to make. With "
-                 "`csr` it is the consumer's.")},
+     .doc = CFR_DOC("Kind of the key; each certificate has a new one. Creating an RSA key takes up to "
+                    "some seconds. With `csr` the consumer creates the key.")},
     {FIELD(csr, STRING), .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC("File in which the consumer puts a certificate request (PKCS#10, PEM): the certificate is for that "
                     "key, which never leaves the consumer; there is no `private-key`. Names and lifetime are those of "
                     "this mapping. Default: none.")},
     {FIELD(csr_owner, STRING), .min = 1, .max = 256,
-     .doc = CFR_DOC(
-         "User (name or number) that the request must belong to. Default: none; then only root and the agent's user "
-         "may be able to write the file.")},
+     .doc = CFR_DOC("User (name or number) that must own the request. Default: none; then only root and "
+                    "the agent's user may be able to write to the file.")},
     {.key = "validity",
      .type = CFR_FIELD_DURATION,
      .offset = AT(validity_ms),
@@ -82,8 +80,8 @@ static const struct cfr_field issued_fields[] = {
     {FIELD(certificate, MAP), .table = &certificate_table,
      .doc = CFR_DOC("A serving certificate that `service_ca` issues, with its key and the bundle. Default: none.")},
     {FIELD(ca_bundle, BOOL), .fallback = "false",
-     .doc = CFR_DOC(
-         "Whether this is only the bundle of CA certificates by which clients verify what `service_ca` issues.")},
+     .doc = CFR_DOC("Whether this is only the bundle of CA certificates with which clients verify "
+                    "certificates of `service_ca`.")},
     {.key = NULL},
 };
 #undef AT

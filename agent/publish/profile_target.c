@@ -18,8 +18,8 @@ static int check_keys(const void *node, struct cfr_err *err)
 #define AT(member) offsetof(struct cfr_config_file, member)
 static const struct cfr_field fields[] = {
     {FIELD(path, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
-     .doc = CFR_DOC("The AWS credentials or config file. It is made if it does not exist; every byte of it outside "
-                    "the profile is kept.")},
+     .doc = CFR_DOC("The AWS credentials or config file. It is created if it does not exist. Everything "
+                    "outside the profile remains unchanged.")},
     {.key = "name",
      .type = CFR_FIELD_STRING,
      .offset = AT(profile),
@@ -28,15 +28,12 @@ static const struct cfr_field fields[] = {
      .max = 64,
      .doc = CFR_DOC("Name of the profile.")},
     {FIELD(format, ENUM), .fallback = "aws-credentials", .choices = cfr_format_names,
-     .doc = CFR_DOC("What the profile holds: aws-credentials or aws-config.")},
+     .doc = CFR_DOC("Format of the profile: aws-credentials or aws-config.")},
     {FIELD(mode, MODE), .fallback = "0600",
-     .doc = CFR_DOC(
-         "Permission bits of a file that has to be made; one that exists keeps its own, except that other users cannot "
-         "read secrets in it if these bits do not let them. Octal and in quotes.")},
-    {FIELD(owner, STRING), .min = 1, .max = 256,
-     .doc = CFR_DOC("Owner of a file that has to be made, a user name or number.")},
-    {FIELD(group, STRING), .min = 1, .max = 256,
-     .doc = CFR_DOC("Group of a file that has to be made, a group name or number.")},
+     .doc = CFR_DOC("Permission bits of a new file, octal and in quotes. An existing file keeps its "
+                    "mode, but users that these bits exclude cannot read secrets in it.")},
+    {FIELD(owner, STRING), .min = 1, .max = 256, .doc = CFR_DOC("Owner of a new file, a user name or number.")},
+    {FIELD(group, STRING), .min = 1, .max = 256, .doc = CFR_DOC("Group of a new file, a group name or number.")},
     {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = CFR_DOC(CFR_CONFIG_DOC_ROLE_ARN)},
     {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = CFR_DOC(CFR_CONFIG_DOC_SESSION_NAME)},
     {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH,

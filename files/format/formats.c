@@ -29,10 +29,10 @@
           CFR_DOC("the AZURE_ variables that make SDKs use a published token (workload identity) or a client secret")) \
     X("gcp-external-account", .render = cfr_format_gcp_external_account, .options = CFR_FORMAT_TOKEN_PATH,             \
       .needs = CFR_FIELD_GCP_ACCESS_TOKEN, .needs_token_path = true, .sdk_variable = "GOOGLE_APPLICATION_CREDENTIALS", \
-      .doc = CFR_DOC("a Google credential file that makes SDKs exchange a published token by themselves"))             \
+      .doc = CFR_DOC("a Google credential file that makes SDKs exchange a published token"))                           \
     X("gcp-access-token", .render = cfr_format_gcp_access_token, .needs = CFR_FIELD_GCP_ACCESS_TOKEN,                  \
       .sdk_variable = "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE",                                                               \
-      .doc = CFR_DOC("the Google access token alone, without a line feed, as gcloud's access_token_file"))             \
+      .doc = CFR_DOC("only the Google access token, without a line feed, as gcloud's access_token_file"))              \
     X("gcp-token-json", .render = cfr_format_gcp_token_json, .needs = CFR_FIELD_GCP_ACCESS_TOKEN,                      \
       .doc = CFR_DOC("the Google tokens and their expiry as one JSON object"))                                         \
     X("gcp-service-account-key", .render = cfr_format_gcp_service_account_key,                                         \
@@ -47,27 +47,27 @@
       .needs = CFR_FIELD_OPENSTACK_AUTH_URL,                                                                           \
       .doc = CFR_DOC("the [Global] section of the configuration of OpenStack's cloud provider for Kubernetes"))        \
     X("openstack-token", .render = cfr_format_openstack_token, .needs = CFR_FIELD_OPENSTACK_TOKEN,                     \
-      .doc = CFR_DOC("the Keystone token alone, without a line feed"))                                                 \
+      .doc = CFR_DOC("only the Keystone token, without a line feed"))                                                  \
     X("docker-config", .render = cfr_format_docker_config, .needs = CFR_FIELD_REGISTRY_AUTHS,                          \
       .sdk_variable = "REGISTRY_AUTH_FILE",                                                                            \
       .doc = CFR_DOC("docker's config.json with logins to container registries"))                                      \
     X("oauth-access-token", .render = cfr_format_oauth_access_token, .needs = CFR_FIELD_OAUTH_ACCESS_TOKEN,            \
-      .doc = CFR_DOC("the access token of an OAuth server alone, without a line feed"))                                \
+      .doc = CFR_DOC("only the access token of an OAuth server, without a line feed"))                                 \
     X("token", .render = cfr_format_token, .needs = CFR_FIELD_TOKEN, .holds_token = true, .is_token = true,            \
-      .doc = CFR_DOC("the token alone, without a line feed"))                                                          \
+      .doc = CFR_DOC("only the token, without a line feed"))                                                           \
     X("env", .render = cfr_format_env, .options = CFR_FORMAT_REGION, .holds_token = true,                              \
       .doc = CFR_DOC(                                                                                                  \
           "KEY=value lines for shells, systemd and containers; the source's token only if nothing else was granted"))  \
     X("json", .render = cfr_format_json, .holds_token = true, .passes_on = true,                                       \
-      .doc = CFR_DOC("everything that is known, as one JSON object"))                                                  \
+      .doc = CFR_DOC("all values of the credential, as one JSON object"))                                              \
     X("secret-key", .render = cfr_format_secret_key, .options = CFR_FORMAT_KEY, .needs = CFR_FIELD_SECRET_PREFIX,      \
-      .passes_on = true, .doc = CFR_DOC("one key of a mounted Secret that is passed on, as it is"))                    \
+      .passes_on = true, .doc = CFR_DOC("one key of a mounted Secret in passthrough mode, unchanged"))                 \
     X("field", .render = cfr_format_field, .options = CFR_FORMAT_FIELD, .is_public = true, .passes_on = true,          \
-      .doc = CFR_DOC("one value alone, without a line feed: the one that `field` names"))                              \
+      .doc = CFR_DOC("only the value of `field`, without a line feed"))                                                \
     X("template", .render = cfr_format_template, .options = CFR_FORMAT_TEMPLATE, .is_public = true, .passes_on = true, \
-      .doc = CFR_DOC("the text of `template`, with the values of the fields that it names"))                           \
+      .doc = CFR_DOC("the text of `template`, with the values of its fields"))                                         \
     X("ca.crt", .render = cfr_format_kube_ca, .needs = CFR_FIELD_KUBERNETES_CA, .is_public = true,                     \
-      .doc = CFR_DOC("what clients verify the API server by from which the token was requested, in PEM form"))         \
+      .doc = CFR_DOC("the CA certificates of the API server that issued the token, in PEM form"))                      \
     X("namespace", .render = cfr_format_kube_namespace, .needs = CFR_FIELD_KUBERNETES_NAMESPACE, .is_public = true,    \
       .doc = CFR_DOC("the namespace of the requested token's service account, without a line feed"))                   \
     X("kubeconfig", .render = cfr_format_kubeconfig, .options = CFR_FORMAT_TOKEN_PATH | CFR_FORMAT_SERVER,             \
@@ -80,7 +80,7 @@
     X("private-key", .render = cfr_format_private_key, .needs = CFR_FIELD_SERVICE_KEY,                                 \
       .doc = CFR_DOC("the certificate's key in PEM form (PKCS#8)"))                                                    \
     X("ca-bundle", .render = cfr_format_ca_bundle, .needs = CFR_FIELD_SERVICE_BUNDLE, .is_public = true,               \
-      .doc = CFR_DOC("the certificates by which clients verify what the service CA issues, in PEM form"))
+      .doc = CFR_DOC("the CA certificates of the service CA, for clients, in PEM form"))
 
 const struct cfr_format cfr_formats[] = {
 #define X(format, ...) {.name = (format), __VA_ARGS__},

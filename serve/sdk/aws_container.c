@@ -106,8 +106,8 @@ static const struct cfr_table table = {
     .size = sizeof(struct cfr_sdk_aws_container),
     .fields = fields,
     .check = check,
-    .doc = CFR_DOC("AWS container credentials (`AWS_CONTAINER_CREDENTIALS_FULL_URI`), which every AWS SDK queries "
-                   "again before the keys expire."),
+    .doc = CFR_DOC("AWS container credentials (`AWS_CONTAINER_CREDENTIALS_FULL_URI`), which every AWS "
+                   "SDK polls before the keys expire."),
 };
 
 static const char *path_of(const void *config)
@@ -166,7 +166,7 @@ static int add_env(struct cfr_sdk_env *e, const void *config, const char *listen
 
 const struct cfr_sdk_shape cfr_sdk_aws_container_shape = {
     .name = "aws_container",
-    .doc = CFR_DOC("AWS container credentials, each with a path of its own."),
+    .doc = CFR_DOC("AWS container credentials, each with a separate path."),
     .table = &table,
     .most = 256,
     .path = path_of,

@@ -367,9 +367,9 @@ static const struct cfr_field identity_fields[] = {
     {FIELD(client_id, STRING), .min = 1, .max = 64,
      .doc = CFR_DOC("The client id by which a client selects it. Default: that of the exchange.")},
     {FIELD(object_id, STRING), .min = 1, .max = 64,
-     .doc = CFR_DOC("As `client_id`. Default: it cannot be selected so.")},
+     .doc = CFR_DOC("The object id by which a client selects it. Default: none.")},
     {FIELD(resource_id, STRING), .min = 1, .max = 1024,
-     .doc = CFR_DOC("As `client_id`: `/subscriptions/...`. Default: it cannot be selected so.")},
+     .doc = CFR_DOC("The resource id by which a client selects it: `/subscriptions/...`. Default: none.")},
     {.key = NULL},
 };
 #undef AT

@@ -318,8 +318,8 @@ static const struct cfr_field fields[] = {
     {FIELD(credential, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
      .doc = CFR_DOC(CFR_SDK_SHAPE_DOC_CREDENTIAL)},
     {FIELD(role, STRING), .min = 1, .max = 128,
-     .doc = CFR_DOC("The role's name in the listing. Default: that of the role that the credential is of, or that its "
-                    "exchange names; for keys without a role the credential's name.")},
+     .doc = CFR_DOC("Name of the role in the listing. Default: the role of the granted keys, or that of "
+                    "the exchange; for keys without a role the credential's name.")},
     {FIELD(region, STRING), .min = 1, .max = 63, .doc = CFR_DOC("The region that it reports. Default: none.")},
     {.key = NULL},
 };

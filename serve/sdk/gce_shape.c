@@ -97,7 +97,7 @@ static int check_account(const void *node, struct cfr_err *err)
 #define AT(member) offsetof(struct cfr_sdk_gce_identity, member)
 static const struct cfr_field identity_fields[] = {
     {FIELD(audience, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 512,
-     .doc = CFR_DOC("The audience that a client asks for.")},
+     .doc = CFR_DOC("The audience that a client requests.")},
     {FIELD(credential, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
      .doc = CFR_DOC("The credential with the identity token for it (`id_token_audience` of its exchange).")},
     {.key = NULL},
@@ -117,14 +117,13 @@ static const struct cfr_field account_fields[] = {
      .doc = CFR_DOC(
          "The credential with the access token, by its name. Default: none, the account has identity tokens only.")},
     {FIELD(email, STRING), .min = 1, .max = 320,
-     .doc = CFR_DOC(
-         "The account's name. Default: the credential's service account. Several accounts of one name are one with "
-         "several "
-         "sets of scopes.")},
+     .doc = CFR_DOC("The account's name. Default: the credential's service account. Several accounts "
+                    "with one name are one account with several sets of scopes.")},
     {FIELD(aliases, STRINGS), .min = 1, .max = 8,
      .doc = CFR_DOC("Further names. The first account is also `default`.")},
     {FIELD(scopes, STRINGS), .min = 1, .max = 16,
-     .doc = CFR_DOC("What the access token is good for. Default: `https://www.googleapis.com/auth/cloud-platform`.")},
+     .doc = CFR_DOC("Scopes of the access token. Default: "
+                    "`https://www.googleapis.com/auth/cloud-platform`.")},
     {FIELD(identities, LIST), .table = &identity_table, .min = 1, .max = CFR_SDK_SHAPE_LIST_MAX,
      .doc = CFR_DOC("Identity tokens, one for each audience.")},
     {.key = NULL},
@@ -145,14 +144,14 @@ static const struct cfr_field fields[] = {
     {FIELD(numeric_project_id, STRING), .min = 1, .max = 20, .doc = CFR_DOC("The project's number, in quotes.")},
     {FIELD(zone, STRING), .min = 1, .max = 63, .doc = CFR_DOC("Such as europe-west1-b.")},
     {FIELD(universe_domain, STRING), .min = 1, .max = 253,
-     .doc = CFR_DOC("Default: clients find none, which means googleapis.com.")},
+     .doc = CFR_DOC("Domain of the universe. Default: none, which clients take for googleapis.com.")},
     {FIELD(instance_name, STRING), .min = 1, .max = 63, .doc = CFR_DOC("The machine's name.")},
     {FIELD(instance_id, STRING), .min = 1, .max = 20,
-     .doc = CFR_DOC("The machine's number, in quotes. Default: one that follows from project, zone and name.")},
+     .doc = CFR_DOC("The machine's number, in quotes. Default: computed from project, zone and name.")},
     {FIELD(cluster_name, STRING), .min = 1, .max = 63,
-     .doc = CFR_DOC("The Kubernetes cluster's name, for clients that look for it.")},
+     .doc = CFR_DOC("Name of the Kubernetes cluster, for clients that read it.")},
     {FIELD(cluster_location, STRING), .min = 1, .max = 63,
-     .doc = CFR_DOC("Its location. Default: the zone, where there is a cluster.")},
+     .doc = CFR_DOC("Its location. Default: the zone, if a cluster is set.")},
     {FIELD(accounts, LIST), .flags = CFR_FIELD_REQUIRED, .table = &account_table, .min = 1,
      .max = CFR_SDK_SHAPE_LIST_MAX, .doc = CFR_DOC("The machine's service accounts.")},
     {.key = NULL},

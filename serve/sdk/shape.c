@@ -24,15 +24,16 @@ static int check_client_secret(const void *node, struct cfr_err *err)
 #define AT(member) offsetof(struct cfr_sdk_client_secret, member)
 static const struct cfr_field proof_fields[] = {
     {FIELD(file, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
-     .doc = CFR_DOC("The file. It is created with random content if it does not exist, and kept across restarts.")},
+     .doc = CFR_DOC("The file. It is created with random content if it does not exist, and survives "
+                    "restarts.")},
     {FIELD(mode, MODE), .doc = CFR_DOC("Its permission bits, octal and in quotes. Default: \"0600\".")},
     {FIELD(owner, STRING), .min = 1, .max = 256,
      .doc = CFR_DOC("User name or number that owns it. Default: the user that credfresh runs as.")},
     {FIELD(group, STRING), .min = 1, .max = 256,
      .doc = CFR_DOC("Group name or number that owns it. Default: the group that credfresh runs as.")},
     {FIELD(existing, BOOL), .fallback = "false",
-     .doc = CFR_DOC("Another program writes it (a service-account token, a Secret of the cluster): it is only read, "
-                    "and read again when it changes.")},
+     .doc = CFR_DOC("Another program writes the file (a service-account token, a Secret of the cluster): "
+                    "credfresh only reads it, again after each change.")},
     {.key = NULL},
 };
 #undef AT
@@ -42,8 +43,8 @@ const struct cfr_table cfr_sdk_client_secret_table = {
     .size = sizeof(struct cfr_sdk_client_secret),
     .fields = proof_fields,
     .check = check_client_secret,
-    .doc =
-        CFR_DOC("A file with the secret that a client must send: any process that can read it can get the credential."),
+    .doc = CFR_DOC("A file with the secret that a client must send. Any process that can read it can "
+                   "get the credential."),
 };
 
 /* ---- shared by the shapes ---- */

@@ -81,24 +81,23 @@ static const struct cfr_field step_fields[] = {
      .flags = CFR_FIELD_REQUIRED,
      .min = 1,
      .max = 2048,
-     .doc = CFR_DOC("ARN of the role to assume with the keys of the step before. Its trust policy must name that "
-                    "step's role.")},
+     .doc = CFR_DOC("ARN of the role to assume with the keys of the previous step. Its trust policy must "
+                    "name that step's role.")},
     {.key = "session_name",
      .type = CFR_FIELD_STRING,
      .offset = STEP(session_name),
      .min = 2,
      .max = 64,
-     .doc = CFR_DOC("Name of the session, seen in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. Default: "
-                    "the session name of the first step.")},
+     .doc = CFR_DOC("Name of the session in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. "
+                    "Default: the session name of the first step.")},
     {.key = "duration",
      .type = CFR_FIELD_DURATION,
      .offset = STEP(duration_ms),
      .fallback = "1h",
      .min = 15 * MINUTE_MS,
      .max = HOUR_MS,
-     .doc = CFR_DOC(
-         "Lifetime of the session, in whole seconds: AWS allows chained sessions no more than one hour, whatever "
-         "the role's own maximum.")},
+     .doc = CFR_DOC("Lifetime of the session, in whole seconds: AWS allows chained sessions at most one "
+                    "hour, whatever the role's maximum.")},
     {.key = "external_id",
      .type = CFR_FIELD_STRING,
      .offset = STEP(external_id),
@@ -207,7 +206,7 @@ const struct cfr_table cfr_aws_step_table = {
     .size = sizeof(struct cfr_aws_step),
     .fields = step_fields,
     .check = check_step,
-    .doc = CFR_DOC("A further role, assumed with the keys of the step before (AssumeRole, signed)."),
+    .doc = CFR_DOC("A further role, assumed with the keys of the previous step (AssumeRole, signed)."),
 };
 
 static const struct cfr_field aws_fields[] = {
@@ -243,22 +242,23 @@ static const struct cfr_field aws_fields[] = {
      .offset = AWS(profile),
      .min = 1,
      .max = 64,
-     .doc = CFR_DOC("Profile of `credentials_file` that holds the keys. Default: `default`.")},
+     .doc = CFR_DOC("Profile of `credentials_file` with the keys. Default: `default`.")},
     {.key = "region",
      .type = CFR_FIELD_STRING,
      .offset = AWS(region),
      .min = 1,
      .max = 63,
      .doc = CFR_DOC("Region whose STS is called; it is also published as the consumer's region. Default: "
-                    "`AWS_REGION`, then `AWS_DEFAULT_REGION`. One is required unless `endpoint` is given and nothing "
-                    "has to be signed (`then_assume`, `verify` and keys sign).")},
+                    "`AWS_REGION`, then `AWS_DEFAULT_REGION`. Required, unless `endpoint` is set and no "
+                    "request is signed (`then_assume`, `verify` and keys need signatures).")},
     {.key = "session_name",
      .type = CFR_FIELD_STRING,
      .offset = AWS(session_name),
      .min = 2,
      .max = 64,
-     .doc = CFR_DOC("Name of the session, seen in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. Default: "
-                    "made from the token's subject, `NAMESPACE.SERVICEACCOUNT`, else the credential's name.")},
+     .doc = CFR_DOC("Name of the session in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. "
+                    "Default: from the token's subject, `NAMESPACE.SERVICEACCOUNT`, else the "
+                    "credential's name.")},
     {.key = "duration",
      .type = CFR_FIELD_DURATION,
      .offset = AWS(duration_ms),
@@ -357,7 +357,7 @@ static const struct cfr_field aws_fields[] = {
      .offset = AWS(dual_stack),
      .fallback = "environment",
      .choices = cfr_wire_aws_switches,
-     .doc = CFR_DOC("Call the endpoint that has IPv6 addresses too. `environment` means "
+     .doc = CFR_DOC("Call the endpoint that also has IPv6 addresses. `environment` means "
                     "`AWS_USE_DUALSTACK_ENDPOINT`, else no.")},
     {.key = "sts_regional_endpoints",
      .type = CFR_FIELD_ENUM,
@@ -378,21 +378,21 @@ static const struct cfr_field aws_fields[] = {
      .offset = AWS(then_assume),
      .max = CFR_AWS_STEPS_MAX,
      .table = &cfr_aws_step_table,
-     .doc = CFR_DOC("Roles to assume one after the other, each with the keys of the one before. The last one's keys "
-                    "are published.")},
+     .doc = CFR_DOC("Roles to assume one after the other, each with the keys of the previous one. The "
+                    "keys of the last one are published.")},
     {.key = "verify",
      .type = CFR_FIELD_BOOL,
      .offset = AWS(verify),
      .fallback = "false",
-     .doc = CFR_DOC(
-         "Ask AWS to which role the granted keys belong (GetCallerIdentity) before anything is published; if it "
-         "is another "
-         "account or role, or they are not known yet, nothing is.")},
+     .doc = CFR_DOC("Ask AWS to which role the granted keys belong (GetCallerIdentity) before "
+                    "publishing. If it is another account or role, or AWS does not know the keys yet, "
+                    "nothing is published.")},
     {.key = "ecr",
      .type = CFR_FIELD_MAP,
      .offset = AWS(ecr),
      .table = &cfr_aws_ecr_table,
-     .doc = CFR_DOC("Logins to container registries, got with the session's keys, for the format docker-config.")},
+     .doc = CFR_DOC("Logins to container registries, obtained with the session's keys, for the format "
+                    "docker-config.")},
     {.key = NULL},
 };
 

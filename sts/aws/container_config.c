@@ -56,7 +56,7 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_BOOL,
      .offset = CONTAINER(verify),
      .fallback = "false",
-     .doc = CFR_DOC("Ask AWS to which role the granted keys belong (GetCallerIdentity) before anything is published.")},
+     .doc = CFR_DOC("Ask AWS to which role the granted keys belong (GetCallerIdentity) before publishing.")},
     {.key = "sts_endpoint",
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(sts_endpoint),
@@ -69,7 +69,8 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_MAP,
      .offset = CONTAINER(ecr),
      .table = &cfr_aws_ecr_table,
-     .doc = CFR_DOC("Logins to container registries, got with the session's keys, for the format docker-config.")},
+     .doc = CFR_DOC("Logins to container registries, obtained with the session's keys, for the format "
+                    "docker-config.")},
     {.key = NULL},
 };
 

@@ -23,10 +23,9 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_BOOL,
      .offset = ECR(with_public),
      .fallback = "false",
-     .doc = CFR_DOC("Log in to public.ecr.aws too, under this name and under ecr-public.aws.com. The session needs "
-                    "`ecr-public:GetAuthorizationToken` and "
-                    "`sts:GetServiceBearerToken`, of a role in the partition `aws`. Excludes `fips`: ECR Public has no "
-                    "FIPS endpoint.")},
+     .doc = CFR_DOC("Also log in to public.ecr.aws, under this name and under ecr-public.aws.com. The "
+                    "session needs `ecr-public:GetAuthorizationToken` and `sts:GetServiceBearerToken`, "
+                    "of a role in the partition `aws`. Excludes `fips`: ECR Public has no FIPS endpoint.")},
     {.key = "region",
      .type = CFR_FIELD_STRING,
      .offset = ECR(region),
@@ -104,10 +103,9 @@ const struct cfr_table cfr_aws_ecr_table = {
     .size = sizeof(struct cfr_aws_ecr),
     .fields = fields,
     .check = check,
-    .doc = CFR_DOC("Logins to Amazon's container registries, got with the session's keys (GetAuthorizationToken), "
-                   "for the format "
-                   "docker-config. They are valid for 12 hours; the credential is renewed before the first of them, or "
-                   "the session, expires."),
+    .doc = CFR_DOC("Logins to Amazon's container registries, obtained with the session's keys "
+                   "(GetAuthorizationToken), for the format docker-config. They are valid for 12 hours; "
+                   "the credential is renewed before the first of them, or the session, expires."),
 };
 
 static int add(struct cfr_aws_ecr *c, struct cfr_view host, struct cfr_err *err)

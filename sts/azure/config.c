@@ -63,20 +63,20 @@ static const struct cfr_field azure_fields[] = {
      .type = CFR_FIELD_STRING,
      .offset = AZURE(certificate_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = CFR_DOC("PEM file with the certificate that is registered for the application, the leaf first, and its "
-                    "RSA private key (2048 to 4096 bits) unless `key_file` holds that. Used instead of a token.")},
+     .doc = CFR_DOC("PEM file with the certificate that is registered for the application, the leaf "
+                    "first, and its RSA private key (2048 to 4096 bits) unless that is in `key_file`. "
+                    "Used instead of a token.")},
     {.key = "key_file",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(key_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = CFR_DOC("PEM file with the private key, not encrypted, if `certificate_file` does not hold it.")},
+     .doc = CFR_DOC("PEM file with the private key, not encrypted, if it is not in `certificate_file`.")},
     {.key = "send_certificate_chain",
      .type = CFR_FIELD_BOOL,
      .offset = AZURE(send_certificate_chain),
      .fallback = "false",
-     .doc = CFR_DOC("Send all certificates of `certificate_file` along (`x5c`), for applications that trust a "
-                    "subject name and an "
-                    "issuer instead of one certificate.")},
+     .doc = CFR_DOC("Also send all certificates of `certificate_file` (`x5c`), for applications that "
+                    "trust a subject name and an issuer instead of one certificate.")},
     {.key = "acr",
      .type = CFR_FIELD_STRINGS,
      .offset = AZURE(acr),

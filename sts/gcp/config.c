@@ -39,36 +39,36 @@ static const struct cfr_field gcp_fields[] = {
      .offset = GCP(service_account),
      .min = 1,
      .max = 254,
-     .doc = CFR_DOC("Email address (or numeric id) of a service account to impersonate: its access token is "
-                    "published in place of the federated one.")},
+     .doc = CFR_DOC("Email address (or numeric id) of a service account to impersonate: its access token "
+                    "is published instead of the federated one.")},
     {.key = "delegates",
      .type = CFR_FIELD_STRINGS,
      .offset = GCP(delegates),
      .max = 10,
-     .doc = CFR_DOC("Service accounts on the way to the one that is impersonated, by email address; each may create "
-                    "tokens for the next one, and the first one's is granted to the caller.")},
+     .doc = CFR_DOC("Delegation chain to the impersonated service account, by email address. Each "
+                    "account may create tokens for the next one, and the caller for the first.")},
     {.key = "lifetime",
      .type = CFR_FIELD_DURATION,
      .offset = GCP(lifetime_ms),
      .flags = CFR_FIELD_UNSET,
      .min = 10 * MINUTE_MS,
      .max = 12 * HOUR_MS,
-     .doc =
-         CFR_DOC("Lifetime of the impersonated account's access token, in whole seconds. Default: 1h; more only where "
-                 "the organization's policy constraints/iam.allowServiceAccountCredentialLifetimeExtension lists "
-                 "the account.")},
+     .doc = CFR_DOC("Lifetime of the impersonated account's access token, in whole seconds. Default: 1h; "
+                    "more only if the organization's policy "
+                    "constraints/iam.allowServiceAccountCredentialLifetimeExtension lists the account.")},
     {.key = "access_token",
      .type = CFR_FIELD_BOOL,
      .offset = GCP(access_token),
      .fallback = "true",
-     .doc = CFR_DOC("False: publish the ID token only, and never request an access token of the service account.")},
+     .doc = CFR_DOC("Set it to false to publish only the ID token, and never request an access token of "
+                    "the service account.")},
     {.key = "id_token_audience",
      .type = CFR_FIELD_STRING,
      .offset = GCP(id_token_audience),
      .min = 1,
      .max = 2048,
-     .doc = CFR_DOC("Get an ID token of the service account for this audience too, such as the URL of a Cloud Run "
-                    "service. Published as `gcp_id_token`.")},
+     .doc = CFR_DOC("Also get an ID token of the service account for this audience, such as the URL of a "
+                    "Cloud Run service. Published as `gcp_id_token`.")},
     {.key = "include_email",
      .type = CFR_FIELD_BOOL,
      .offset = GCP(include_email),
@@ -78,10 +78,9 @@ static const struct cfr_field gcp_fields[] = {
      .offset = GCP(universe_domain),
      .min = 1,
      .max = 253,
-     .doc =
-         CFR_DOC("Domain of the cloud's services where it is not `googleapis.com`. The audience is not changed by "
-                 "it. With a credential file of another domain it has to be set, because such a file does not decide "
-                 "where tokens go.")},
+     .doc = CFR_DOC("Domain of the cloud's services, if it is not `googleapis.com`. It does not change "
+                    "the audience. Required with a credential file of another domain, because such a "
+                    "file must not determine where tokens are sent.")},
     {.key = "location",
      .type = CFR_FIELD_STRING,
      .offset = GCP(location),
@@ -92,7 +91,7 @@ static const struct cfr_field gcp_fields[] = {
     {.key = "mtls",
      .type = CFR_FIELD_BOOL,
      .offset = GCP(mtls),
-     .doc = CFR_DOC("Call the hosts that ask for a client certificate (sts.mtls.googleapis.com). Needs "
+     .doc = CFR_DOC("Call the hosts that require a client certificate (sts.mtls.googleapis.com). Needs "
                     "`certificate_file`; implied when the certificate is the credential. Default: false.")},
     {.key = "sts_endpoint",
      .type = CFR_FIELD_STRING,
@@ -107,20 +106,21 @@ static const struct cfr_field gcp_fields[] = {
      .offset = GCP(iam_endpoint),
      .min = 1,
      .max = 1024,
-     .doc = CFR_DOC("URL to call instead of https://iamcredentials.googleapis.com for impersonation, without "
-                    "`/v1/projects/...`. Needed where a credential file names a host that is not Google's.")},
+     .doc = CFR_DOC("URL to call instead of https://iamcredentials.googleapis.com for impersonation, "
+                    "without `/v1/projects/...`. Needed if a credential file names a host that is not "
+                    "Google's.")},
     {.key = "user_project",
      .type = CFR_FIELD_STRING,
      .offset = GCP(user_project),
      .min = 1,
      .max = 32,
-     .doc = CFR_DOC("Project that quota and billing are counted on; for workforce pools only.")},
+     .doc = CFR_DOC("Project for quota and billing; for workforce pools only.")},
     {.key = "client_id",
      .type = CFR_FIELD_STRING,
      .offset = GCP(client_id),
      .min = 1,
      .max = 512,
-     .doc = CFR_DOC("OAuth client that the token service is called as, for workforce pools with one. Needs "
+     .doc = CFR_DOC("OAuth client for requests to the token service, for workforce pools with one. Needs "
                     "`client_secret_file`.")},
     {.key = "client_secret_file",
      .type = CFR_FIELD_STRING,
@@ -131,9 +131,9 @@ static const struct cfr_field gcp_fields[] = {
      .type = CFR_FIELD_STRING,
      .offset = GCP(certificate_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = CFR_DOC("Certificate (PEM, the leaf first, then the chain that the pool's trust store does not have). It "
-                    "is the credential, in place of a token, unless `subject_token_type` says otherwise. It is read "
-                    "before each exchange.")},
+     .doc = CFR_DOC("Certificate (PEM, the leaf first, then the certificates that the pool's trust store "
+                    "lacks). It is the credential, instead of a token, unless `subject_token_type` is "
+                    "set. It is read before each exchange.")},
     {.key = "key_file",
      .type = CFR_FIELD_STRING,
      .offset = GCP(key_file),
@@ -143,15 +143,15 @@ static const struct cfr_field gcp_fields[] = {
      .type = CFR_FIELD_STRING,
      .offset = GCP(credentials_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = CFR_DOC("A credential file in Google's JSON: an external_account (it then says audience, service account "
-                    "and the rest; the token in it still comes from `token`), or a service account's key. It is read "
-                    "before each exchange.")},
+     .doc = CFR_DOC("A credential file in Google's JSON: an external_account, which then contains "
+                    "audience, service account and the rest (the token still comes from `token`), or a "
+                    "service account's key. It is read before each exchange.")},
     {.key = "self_signed",
      .type = CFR_FIELD_BOOL,
      .offset = GCP(self_signed),
-     .doc = CFR_DOC("With a service account's key: sign the access token here instead of asking Google for one. Not "
-                    "every API takes such a token. Default: false; always so where `universe_domain` is not "
-                    "googleapis.com.")},
+     .doc = CFR_DOC("With a service account's key: sign the access token locally instead of requesting "
+                    "it from Google. Not every API accepts such a token. Default: false; always true if "
+                    "`universe_domain` is not googleapis.com.")},
     {.key = "subject",
      .type = CFR_FIELD_STRING,
      .offset = GCP(subject),

@@ -39,10 +39,9 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_BOOL,
      .offset = OAUTH(plain_http),
      .fallback = "false",
-     .doc = CFR_DOC(
-         "Whether `token_url` may be one of plain http that is not on this machine, such as a server inside the "
-         "cluster. Anyone who can read the network in between reads the token and what is granted; "
-         "`credfresh check` warns.")},
+     .doc = CFR_DOC("Allow plain http to another machine for `token_url`, such as a server inside the "
+                    "cluster. Everyone who can read the network in between gets the token and the "
+                    "granted credentials; `credfresh check` warns.")},
     {.key = "grant",
      .type = CFR_FIELD_ENUM,
      .offset = OAUTH(grant),
@@ -63,14 +62,14 @@ static const struct cfr_field fields[] = {
      .offset = OAUTH(token_parameter),
      .min = 1,
      .max = 64,
-     .doc = CFR_DOC("With `grant: custom`: the parameter that has the credential's token, such as `cr_token`.")},
+     .doc = CFR_DOC("With `grant: custom`: the parameter for the credential's token, such as `cr_token`.")},
     {.key = "secret_parameter",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(secret_parameter),
      .min = 1,
      .max = 64,
-     .doc = CFR_DOC("With `grant: custom`: the parameter that has the content of `client_secret_file`, such as "
-                    "`apikey`.")},
+     .doc = CFR_DOC("With `grant: custom`: the parameter for the content of `client_secret_file`, such "
+                    "as `apikey`.")},
     {.key = "audience",
      .type = CFR_FIELD_STRINGS,
      .offset = OAUTH(audience),
@@ -85,23 +84,23 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_STRINGS,
      .offset = OAUTH(scopes),
      .max = 100,
-     .doc = CFR_DOC("Scopes to request. With `openid` a server may grant an ID token as well: the credential is then "
-                    "renewed before the earlier of the two expires. Default: those of the server.")},
+     .doc = CFR_DOC("Scopes to request. With `openid` a server may also grant an ID token: the "
+                    "credential is then renewed before the earlier of the two expires. Default: those of "
+                    "the server.")},
     {.key = "subject_token_type",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(subject_token_type),
      .min = 1,
      .max = 256,
-     .doc = CFR_DOC("With token-exchange: type of the token that is offered, a URI or short `jwt`, `id_token`, "
-                    "`access_token`, "
-                    "`refresh_token`, `saml1`, `saml2`. Default: `jwt`.")},
+     .doc = CFR_DOC("With token-exchange: type of the credential's token, a URI or short `jwt`, "
+                    "`id_token`, `access_token`, `refresh_token`, `saml1`, `saml2`. Default: `jwt`.")},
     {.key = "requested_token_type",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(requested_token_type),
      .min = 1,
      .max = 256,
-     .doc = CFR_DOC("With token-exchange: type of the token that is asked for, written like `subject_token_type`. "
-                    "Default: the server's own.")},
+     .doc = CFR_DOC("With token-exchange: type of the requested token, written like "
+                    "`subject_token_type`. Default: the server's own.")},
     {.key = "actor_token_file",
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
@@ -159,9 +158,8 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_PAIRS,
      .offset = OAUTH(parameters),
      .max = 20,
-     .doc = CFR_DOC("Further parameters of the request, for servers that require more than the standards. No value may "
-                    "be empty. Do "
-                    "not put secrets here.")},
+     .doc = CFR_DOC("Further parameters of the request, for servers that require more than the standard "
+                    "ones. No value may be empty. Do not put secrets here.")},
     {.key = "default_lifetime",
      .type = CFR_FIELD_DURATION,
      .flags = CFR_FIELD_UNSET,

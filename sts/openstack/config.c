@@ -25,24 +25,24 @@ static const struct cfr_field fields[] = {
     {TEXT(application_credential_id, ID_MAX), .doc = CFR_DOC("Id of the application credential to authenticate with. "
                                                              "It is bound to one user and project, so no other "
                                                              "key names them.")},
-    {TEXT(application_credential_name, NAME_MAX), .doc = CFR_DOC("Name of the application credential, where its id is "
-                                                                 "not known. Needs its owner: `user_id`, or "
-                                                                 "`username` with the user's domain.")},
+    {TEXT(application_credential_name, NAME_MAX),
+     .doc = CFR_DOC("Name of the application credential, if its id is unknown. Needs its owner: "
+                    "`user_id`, or `username` with the user's domain.")},
     {PATH(application_credential_secret_file), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = CFR_DOC("File that holds the secret of the application credential. It is read before every exchange.")},
+     .doc = CFR_DOC("File with the secret of the application credential. It is read before every "
+                    "exchange.")},
     {TEXT(user_id, ID_MAX), .doc = CFR_DOC("Id of the user that logs in with a password, or that owns the application "
                                            "credential that is given by name.")},
-    {TEXT(username, NAME_MAX),
-     .doc = CFR_DOC("Name of the user, in place of `user_id`. Needs `user_domain_id` or `user_domain_name`.")},
+    {TEXT(username, NAME_MAX), .doc = CFR_DOC("Name of the user, instead of `user_id`. Needs `user_domain_id` or "
+                                              "`user_domain_name`.")},
     {TEXT(user_domain_id, ID_MAX), .doc = CFR_DOC("Id of the domain that `username` belongs to, often `default`.")},
     {TEXT(user_domain_name, ID_MAX), .doc = CFR_DOC("Name of the domain that `username` belongs to, often `Default`.")},
     {PATH(password_file), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = CFR_DOC("File that holds the user's password. It is read before every exchange. An application "
-                    "credential is the "
-                    "better choice: it can be limited, and revoked alone.")},
-    {TEXT(identity_provider, ID_MAX), .doc = CFR_DOC("Id of the identity provider in Keystone that represents the "
-                                                     "issuer of the credential's `token:`. The token "
-                                                     "is exchanged as `v3oidcaccesstoken` does it.")},
+     .doc = CFR_DOC("File with the user's password. It is read before every exchange. Prefer an "
+                    "application credential: it can be limited, and revoked separately.")},
+    {TEXT(identity_provider, ID_MAX),
+     .doc = CFR_DOC("Id of the identity provider in Keystone that represents the issuer of the "
+                    "credential's `token:`. The token is exchanged as by `v3oidcaccesstoken`.")},
     {TEXT(protocol, ID_MAX),
      .doc = CFR_DOC("Id of the federation protocol of `identity_provider`, often `openid` or `mapped`.")},
     {TEXT(project_id, ID_MAX),
@@ -55,14 +55,14 @@ static const struct cfr_field fields[] = {
      .doc = CFR_DOC("Id of the domain that `project_name` belongs to, often `default`.")},
     {TEXT(project_domain_name, ID_MAX),
      .doc = CFR_DOC("Name of the domain that `project_name` belongs to, often `Default`.")},
-    {TEXT(domain_id, ID_MAX), .doc = CFR_DOC("Id of the domain that the token is for, in place of a project.")},
-    {TEXT(domain_name, ID_MAX), .doc = CFR_DOC("Name of the domain that the token is for, in place of a project.")},
+    {TEXT(domain_id, ID_MAX), .doc = CFR_DOC("Id of the domain that the token is for, instead of a project.")},
+    {TEXT(domain_name, ID_MAX), .doc = CFR_DOC("Name of the domain that the token is for, instead of a project.")},
     {.key = "system_scope",
      .type = CFR_FIELD_ENUM,
      .offset = offsetof(struct cfr_openstack, system_scope),
      .fallback = "none",
      .choices = systems,
-     .doc = CFR_DOC("`all` asks for a token for the deployment itself, in place of a project.")},
+     .doc = CFR_DOC("`all` requests a token for the deployment itself, instead of a project.")},
     {TEXT(region_name, NAME_MAX),
      .doc = CFR_DOC("Region whose services the consumer uses; written by the formats clouds-yaml and clouds-conf.")},
     {.key = "interface",
@@ -70,18 +70,17 @@ static const struct cfr_field fields[] = {
      .offset = offsetof(struct cfr_openstack, interface),
      .fallback = "public",
      .choices = cfr_openstack_interfaces,
-     .doc = CFR_DOC("Which of the services' endpoints the consumer uses; written by the formats clouds-yaml and "
-                    "clouds-conf.")},
+     .doc = CFR_DOC("Interface of the services' endpoints that the consumer uses; written by the formats "
+                    "clouds-yaml and clouds-conf.")},
     {PATH(ca_file), .flags = CFR_FIELD_PATH,
-     .doc =
-         CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's. The formats clouds-yaml and "
-                 "clouds-conf name this file too, unless they have a `cacert` of their own.")},
+     .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's. The formats "
+                    "clouds-yaml and clouds-conf also name this file, unless they set `cacert`.")},
     {.key = "catalog",
      .type = CFR_FIELD_BOOL,
      .offset = offsetof(struct cfr_openstack, catalog),
      .fallback = "false",
-     .doc = CFR_DOC("Also ask for the catalog of services, and refuse a token whose catalog has no endpoint with this "
-                    "`interface` in `region_name`.")},
+     .doc = CFR_DOC("Also request the catalog of services, and refuse a token whose catalog has no "
+                    "endpoint with this `interface` in `region_name`.")},
     {.key = NULL},
 };
 
