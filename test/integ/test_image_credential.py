@@ -316,7 +316,7 @@ def test_annotation_with_a_default(plugin):
 
 
 def test_annotation_that_cannot_be(plugin):
-    for value, part in (("short", "shorter than 20"), ("x" * 3000, "longer than 2048"), ("arn:\n" + "x" * 30, "role_arn"),
+    for value, part in (("short", "must be the ARN of a role"), ("x" * 3000, "longer than 2048"), ("arn:\n" + "x" * 30, "role_arn"),
                         ("arn:aws:iam::12:role/x\x01", "control character")):
         assert part in plugin.refused((ECR_HOST + "/app", plugin.token(), {ANNOTATION: value}))
     assert plugin.cloud.exchanges() == []

@@ -134,13 +134,13 @@ def test_a_lost_answer(agent):
     lost, = keys_of(agent.cloud).keys() - {first}
     status = agent.status("robot")
     assert status["mint"]["state"] == "UPDATE_FAILED" and status["ready"]
-    assert f"{lost} was put aside, because it may be a lost key or another user's" in status["last_error"]["message"]
+    assert f"set {lost} aside, because it may be a lost key or another user's" in status["last_error"]["message"]
     assert f"deactivated the key {lost} of aws/robot and put it aside" in agent.log
     assert not [one for one in agent.cloud.exchanges("DeleteAccessKey") if one["code"] == "OK"]
     assert published_key(agent) == first and call(agent)
     assert clean_up(agent) == lost
     agent.wait_generation(2, "robot")
-    eventually(lambda: f"{lost}, which was put aside, is gone" in agent.log, lambda: agent.log)
+    eventually(lambda: f"{lost}, which was set aside, is gone" in agent.log, lambda: agent.log)
     wait_complete(agent)
     assert len(agent.cloud.exchanges("CreateAccessKey")) == 3
     assert list(keys_of(agent.cloud)) == [published_key(agent)]
@@ -230,7 +230,7 @@ def test_it_is_had_from_files_alone(agent):
     agent.wait_generation(1, "robot")
     wait_complete(agent)
     status, said = agent.request("GET", "/v1/token/robot")
-    assert status >= 400 and "published files," in str(said)
+    assert status >= 400 and "published files" in str(said)
     agent.configure(minted(agent), admin(agent), endpoints=[
         {"listen": "127.0.0.1:9911", "ec2_imds": {"credential": "robot", "role": "robot"}}])
     done = agent.run("check")
@@ -329,7 +329,7 @@ def test_a_pending_secret_that_is_restored(agent):
 def test_a_state_that_a_restart_loses_is_refused(agent):
     agent.configure(minted(agent), admin(agent), state_dir="/run/credfresh-test")
     done = agent.run("check")
-    assert done.returncode == 3 and "outlives" in done.stdout + done.stderr
+    assert done.returncode == 3 and "survives a reboot" in done.stdout + done.stderr
 
 
 def test_a_foreign_key_is_warned_of_at_the_first_mint(agent):

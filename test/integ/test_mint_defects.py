@@ -103,7 +103,7 @@ def test_two_credentials_for_one_user(agent):
     agent.configure(minted(agent), second, admin(agent))
     done = agent.run("check")
     assert done.returncode == 3
-    assert "credential second: mint: aws/robot is looked after by robot already" in done.stdout + done.stderr
+    assert "credential second: mint: the keys of aws/robot are rotated by robot already" in done.stdout + done.stderr
 
 
 def test_once_does_what_is_due(agent):
@@ -209,7 +209,7 @@ def test_a_journal_that_is_restored_is_read(agent):
 def test_keys_that_are_left_behind_are_named(agent):
     agent.configure({**admin(agent), "publish": {"directory": str(agent.dir / "keys")}})
     agent.process.send_signal(signal.SIGHUP)
-    eventually(lambda: f"the keys of aws/robot are not looked after any more: {published_key(agent)} stay" in agent.log,
+    eventually(lambda: f"the keys of aws/robot are no longer rotated: {published_key(agent)} remain" in agent.log,
                lambda: agent.log)
 
 

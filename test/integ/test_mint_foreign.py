@@ -43,7 +43,7 @@ def test_a_key_made_by_hand_while_an_answer_is_lost(agent, kind):
                    in mint_of(agent, kind)["waits_for"], lambda: f"{mint_of(agent, kind)}\n{agent.log}")
     else:
         eventually(lambda: (agent.status("aws").get("last_error") or {}).get("code") == "limit", lambda: agent.log)
-        assert f"{mine} was put aside" in agent.status("aws")["last_error"]["message"]
+        assert f"set {mine} aside" in agent.status("aws")["last_error"]["message"]
     assert mint_of(agent, kind)["put_aside"] == [mine]
     doctor(agent, "--offline").one("mint.aside", "warning", mine)
     assert agent.stop() == 0
@@ -56,7 +56,7 @@ def test_a_key_made_by_hand_while_an_answer_is_lost(agent, kind):
     assert kind.held(agent.cloud)[mine] is False
     kind.activate(agent.cloud, mine)
     assert agent.run("rotate", kind.credential).returncode == 0
-    eventually(lambda: f"{mine}, which was put aside, is active again: ignoring it" in agent.log, lambda: agent.log)
+    eventually(lambda: f"{mine}, which was set aside, is active again: ignoring it" in agent.log, lambda: agent.log)
     if kind is GOOGLE:
         eventually(lambda: kind.held(agent.cloud) == {kind.published(agent): True, mine: True}, lambda: agent.log, LIMIT_S)
     else:

@@ -46,7 +46,7 @@ def test_the_published_files_are_removed_during_the_grace(agent, restarted):
     lose(agent, GOOGLE, False)
     eventually(lambda: (GOOGLE.directory(agent) / "minted").exists(), lambda: agent.log, 28 - time.monotonic() + begun)
     assert set(GOOGLE.held(agent.cloud)) == {first[GOOGLE], second["gcp"], GOOGLE.published(agent)} and GOOGLE.works(agent)
-    eventually(lambda: f"the secret of {second['aws']} is lost, and there is no room" in mint_of(agent, AMAZON)["waits_for"],
+    eventually(lambda: f"the secret of {second['aws']} is lost, and the cloud allows no further key" in mint_of(agent, AMAZON)["waits_for"],
                lambda: f"{mint_of(agent, AMAZON)}\n{agent.log}", 28 - time.monotonic() + begun)
     assert set(AMAZON.held(agent.cloud)) == {first[AMAZON], second["aws"]}, "a key was removed in its grace"
     eventually(lambda: (AMAZON.directory(agent) / "minted").exists(), lambda: agent.log)

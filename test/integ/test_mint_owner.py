@@ -167,14 +167,14 @@ def test_another_user_behind_with(agent_factory, tmp_path, key):
     assert (first.published(agent) == "prod-key") == (key == "adopted")
     key = first.published(agent)
     eventually(lambda: json.loads(journal.read_text()).get("account") == first.subject, lambda: agent.log)
-    for kind, words in ((second, f"belongs to {second.subject} now, and the keys"), (first, None)):
+    for kind, words in ((second, f"now belongs to {second.subject}, but the keys"), (first, None)):
         agent.configure(*kind.configured(agent))
         agent.process.send_signal(signal.SIGHUP)
         eventually(lambda: agent.log.count("loaded the new configuration") == (1 if kind is second else 2), lambda: agent.log)
         agent.run("rotate", "robot", "--reason", kind.subject)
         if words:
             eventually(lambda: words in ((agent.status("robot")["last_error"] or {}).get("message") or ""), lambda: agent.log)
-            assert key in agent.log and f"were made by one of {first.subject}" in agent.log
+            assert key in agent.log and f"were created in {first.subject}" in agent.log
             assert first.published(agent) == key and first.held(cloud) == {key: True} and not second.held(cloud)
     agent.wait_generation(2, "robot")
     eventually(lambda: first.held(cloud) == {first.published(agent): True}, lambda: agent.log)

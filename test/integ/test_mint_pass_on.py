@@ -12,7 +12,7 @@ from minting import (ADMIN, IAM, admin, call, cloud, configured, iam_cloud, keys
                      rotate, wait_complete)
 
 REFUSED = {**IAM, "deny": ["CreateAccessKey"]}
-SAID = "admin may not create keys of aws/robot: its own key is passed on until it may; consumers have the rights of admin"
+SAID = "admin may not create keys of aws/robot: publishing its own key until it may; consumers have the rights of admin"
 ALONE = {"aws_access_key_id": "AKIAADMINADMINADMIN0", "aws_secret_access_key": "admin-secret", "note": "changed"}
 
 
@@ -208,7 +208,7 @@ def test_a_key_in_a_directory_is_one_that_was_made(configured):
     ({"mint": {"or": "give_up"}}, 'or: must be `pass_on`, got "give_up"'),
     ({"mint": {"or": "pass_on", "adopt": "target"}}, "or: cannot be combined with `adopt`"),
     ({"mint": {"or": "pass_on", "aws": None, "gcp": {"service_account": "r@p.iam.gserviceaccount.com"}}},
-     "mint.or: `with` has an access token of gcp, and a minted key has gcp_service_account_key: it cannot be passed on"),
+     "mint.or: `with` has an access token of gcp, and a minted key has gcp_service_account_key: it cannot be published"),
     ({"mint": {"or": "pass_on", "aws": None, "azure": {"client_id": "99999999-8888-7777-6666-555555555555"}}},
      "mint.or: `with` has an access token of azure, and a minted key has azure_client_secret"),
     ({"mint": {"or": "pass_on", "aws": None, "openstack": {}}}, "mint.or: `with` has a token of openstack"),

@@ -203,5 +203,5 @@ def test_what_the_record_alone_says_is_published_is_not_counted_again(agent, kub
     path.write_text(json.dumps({**kept, "minted": kept["current"], "minted_s": kept["current_s"], "current": "", "step": "verified",
                                 "published": "1"}))
     agent.start()
-    eventually(lambda: "goes on: rest" in agent.log.split("stopping")[-1], lambda: f"{mint_of(agent)}\n{agent.log}")
+    eventually(lambda: "continues: rest" in agent.log.split("stopping")[-1], lambda: f"{mint_of(agent)}\n{agent.log}")
     assert agent.generation("robot") == 2 and agent.status("robot")["ready"] and json.loads(path.read_text())["current"] == kept["current"]

@@ -180,7 +180,7 @@ def test_no_key_is_created_on_an_old_word(tmp_path, cloud):
     looks = other.log.count("GET ")
     cloud.fault(kind="delay", ms=2000, count=1, match={"action": "kube.secret.patch", "role": f"default/{case.secret}"})
     assert holder.run("rotate", "robot", "--reason", "drill").returncode == 0
-    eventually(lambda: "goes on: intent" in holder.log.split("drill")[-1], case.said, pause_s=0.02)
+    eventually(lambda: "continues: intent" in holder.log.split("drill")[-1], case.said, pause_s=0.02)
     stop_signal(holder)
     try:
         eventually(lambda: step(case.kube, case.secret) == "intent", case.said, pause_s=0.05)
@@ -190,7 +190,7 @@ def test_no_key_is_created_on_an_old_word(tmp_path, cloud):
         go_on(holder)
     case.together(case.agents, case.first)
     said = holder.log.split("drill")[-1]
-    assert said[said.index("goes on: intent"):said.index("made the key")].count("PATCH ") == 2, said
+    assert said[said.index("continues: intent"):said.index("made the key")].count("PATCH ") == 2, said
     assert "taken over the rotation:" not in holder.log
     case.end()
 

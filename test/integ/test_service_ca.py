@@ -217,7 +217,7 @@ def test_a_lost_store_is_not_a_beginning(authority):
     kept = authority.store.with_suffix(".away")
     authority.store.rename(kept)
     agent.start()
-    eventually(lambda: "give the directory back" in (agent.status("tls").get("last_error") or {}).get("message", ""),
+    eventually(lambda: "restore the directory" in (agent.status("tls").get("last_error") or {}).get("message", ""),
                agent.log)
     assert service_ca(agent)["error"] is not None
     assert identities(authority.tls, authority.trust) == before
@@ -226,7 +226,7 @@ def test_a_lost_store_is_not_a_beginning(authority):
     marker = agent.state / "_service-ca.json"
     marker.unlink()
     marker.mkdir()
-    assert "give the directory back" in agent.run("once", "--timeout", "2s").stderr
+    assert "restore the directory" in agent.run("once", "--timeout", "2s").stderr
     shutil.rmtree(authority.store)
     kept.rename(authority.store)
     authority.once()
@@ -388,7 +388,7 @@ ALONE = {"name": "trust", "ca_bundle": True, "publish": {"file": {"path": "/x/b"
 REFUSED = [
     ("no service CA", None, TLS, "needs `service_ca`"),
     ("nothing issued", CA, {"name": "t", "token": {"file": "/t"}, "publish": {"file": {"path": "/x/t", "format": "token"}}},
-     "issues nothing"),
+     "is not used"),
     ("a subject of two lines", {**CA, "subject": "one\ntwo"}, TLS, "control characters"),
     ("no names", CA, {**TLS, "certificate": {"validity": "1d"}}, "has no name"),
     ("no DNS name", CA, {**TLS, "certificate": {"dns_names": ["a b"]}}, "not a DNS name"),
