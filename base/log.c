@@ -55,7 +55,7 @@ static struct {
     bool never_waits;
     bool shared;         /* the open file is another process's, too: O_NONBLOCK must not be set on it */
     uint64_t dropped;    /* lines, since the start */
-    uint64_t unreported; /* of them, since the last line that says so */
+    uint64_t unreported; /* of them, since the last line that reports them */
     size_t rest;         /* bytes of a line that was written in part */
     char buf[LOG_LINE_MAX];
 } out = {.fd = STDERR_FILENO};
@@ -71,7 +71,7 @@ void cfr_log_never_wait(void)
     out.shared = true;
     if (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode))
         return;
-    /* Opened again it has flags of its own; hooks write to the first one. */
+    /* A second open file has separate flags; hooks write to the first one. */
     fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
         return;
@@ -105,7 +105,7 @@ static size_t write_some(const char *text, size_t n)
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
-            return n; /* nobody will ever read it */
+            return n; /* the reader has closed it */
         if (k <= 0)
             return done;
         done += (size_t)k;
