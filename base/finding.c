@@ -15,6 +15,9 @@ const char *cfr_finding_level_name(enum cfr_finding_level level)
 }
 
 static void report(const struct cfr_finding_sink *sink, struct cfr_finding *f, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
+
+static void report(const struct cfr_finding_sink *sink, struct cfr_finding *f, const char *fmt, va_list ap)
 {
     char text[CFR_FINDING_TEXT_MAX];
 
