@@ -89,7 +89,7 @@ static bool all_used(const struct template *t)
         }
         if (!cfr_view_is_text(cfr_view_of(value)) ||
             (o->type == CFR_CLI_STRINGS &&
-             ((const struct cfr_cli_names *)((const char *)t->options + o->offset))->count > 1)) {
+             ((const struct cfr_cli_names *)(const void *)((const char *)t->options + o->offset))->count > 1)) {
             cfr_cli_complain("--%s: give one value of one line", o->name);
             return false;
         }
