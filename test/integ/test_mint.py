@@ -135,7 +135,7 @@ def test_a_lost_answer(agent):
     status = agent.status("robot")
     assert status["mint"]["state"] == "UPDATE_FAILED" and status["ready"]
     assert f"set {lost} aside, because it may be a lost key or another user's" in status["last_error"]["message"]
-    assert f"deactivated the key {lost} of aws/robot and put it aside" in agent.log
+    assert f"deactivated the key {lost} of aws/robot and set it aside" in agent.log
     assert not [one for one in agent.cloud.exchanges("DeleteAccessKey") if one["code"] == "OK"]
     assert published_key(agent) == first and call(agent)
     assert clean_up(agent) == lost
