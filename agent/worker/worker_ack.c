@@ -275,9 +275,8 @@ bool cfr_worker_ack_step(struct cfr_worker *w, struct cfr_now now)
         if (c->generation != 0)
             (void)snprintf(has, sizeof has, "it has generation %" PRIu64 " in use", c->generation);
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                "the consumer of %s does not acknowledge generation %" PRIu64 " was published %s ago, and %s",
-                name_of(w, i), w->ack->core.generation,
-                cfr_time_words(now.boot_ms - w->ack->core.published_boot_ms, words), has);
+                "the consumer of %s has not acknowledged generation %" PRIu64 ", published %s ago: %s", name_of(w, i),
+                w->ack->core.generation, cfr_time_words(now.boot_ms - w->ack->core.published_boot_ms, words), has);
     }
     return news;
 }

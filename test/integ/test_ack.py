@@ -172,7 +172,7 @@ def test_one_that_stays_behind(acked):
                     listen="127.0.0.1:0")
     agent.start().wait_generation(1)
     wait_consumer(agent, behind=True)
-    eventually(lambda: "stays behind: generation 1 was published" in agent.log, "the warning")
+    eventually(lambda: "has not acknowledged generation 1, published " in agent.log, "the warning")
     url = next(line.split()[-1] for line in agent.log.splitlines() if "health and metrics on" in line)
     labels = f'{{credential="demo",consumer="file {agent.in_use}"}}'
     assert metric(url, f"credfresh_consumer_behind{labels} 1")

@@ -107,7 +107,7 @@ def test_another_users_device(agent):
 
 @pytest.mark.parametrize("body,text", [
     ("echo 111111; exit 3", "exited with 3; its messages are on credfresh's standard error"),
-    ("echo code: 111111", "token_code_command: it printed 12 characters that are no code"),
+    ("echo code: 111111", "token_code_command: it printed 12 characters; a code has exactly 6 digits"),
     ("head -c 2000 /dev/zero", "printed more than 1024 bytes"),
 ])
 def test_a_program_that_fails(agent, body, text):

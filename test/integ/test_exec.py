@@ -217,7 +217,7 @@ def test_what_would_win_is_taken_out(launch):
                      env={"AWS_ACCESS_KEY_ID": "AKIAOTHER", "AWS_SHARED_CREDENTIALS_FILE": "/nowhere"})
     status, out = command.end()
     assert (status, out.split()) == (0, ["none", str(command.agent.out / "credentials")])
-    assert "AWS_ACCESS_KEY_ID is taken out" in command.log and "AKIAOTHER" not in command.log
+    assert "AWS_ACCESS_KEY_ID is removed from the environment" in command.log and "AKIAOTHER" not in command.log
 
 
 def test_an_sdk_at_the_endpoint(launch, shared_cloud, tmp_path):
@@ -238,7 +238,7 @@ print("IDENTITY", client.get_caller_identity()["Arn"], "AWS_CONTAINER_CREDENTIAL
     command = launch("/usr/bin/python3", "-c", text, agent=agent, env={"HOME": str(tmp_path), "AWS_PROFILE": "other"})
     status, out = command.end()
     assert status == 0 and re.match(r"IDENTITY arn:aws:sts::123456789012:assumed-role/demo/\S+ True False\n", out), command.log
-    assert "AWS_PROFILE is taken out" in command.log
+    assert "AWS_PROFILE is removed from the environment" in command.log
 
 
 def test_the_command_waits_for_what_its_endpoint_serves(launch, shared_cloud, tmp_path):

@@ -109,8 +109,8 @@ def test_every_key_of_the_former_owner_is_told_of(configured):
     agent.wait_generation(2, "robot")
     for one in key, "AKIAOURS000000000000":
         assert f"the key {one} of aws/robot is removed once the new owner's is published" in agent.log
-    assert "these keys of aws/robot stay as they are" in agent.log and "there are too many: AKIATHEIRS0000000000" in agent.log
-    assert "one more key of aws/robot may have been made a moment ago" in agent.log
+    assert "these keys of aws/robot remain until an operator deletes them" in agent.log and "there are too many: AKIATHEIRS0000000000" in agent.log
+    assert "one more key of aws/robot may have been created a moment ago" in agent.log
     eventually(lambda: agent.log.count("the key AKIAOURS000000000000 of the former owner aws/robot was not found") == 2,
                lambda: f"{mint_of(agent)}\n{agent.log}")
     assert not keys_of(agent.cloud)

@@ -297,4 +297,4 @@ def test_two_credentials_need_two_secrets(pair):
     other = {**shared(pair[0], user="other"), "name": "other",
              "publish": {"directory": str(pair[0].dir / "other"), "files": [{"name": "creds.json", "format": "json"}]}}
     done = pair[0].configure(shared(pair[0]), other, admin(pair[0])).run("check")
-    assert done.returncode != 0 and "is that of robot already" in done.stderr + done.stdout
+    assert done.returncode != 0 and "is used by robot already" in done.stderr + done.stdout

@@ -90,8 +90,8 @@ def test_without_the_right_to_watch_it_says_so_once(agent, kube):
     agent.cloud.admin("/kube/rbac", {"rules": rules})
     start(agent, target(agent, "blind"))
     wait_ok(agent, 1)
-    eventually(lambda: "watch of /api/v1/namespaces/default/secrets" in agent.log, lambda: agent.log)
-    assert agent.log.count("warn  watch of /api/v1/namespaces/default/secrets") == 1
+    eventually(lambda: "cannot watch /api/v1/namespaces/default/secrets" in agent.log, lambda: agent.log)
+    assert agent.log.count("warn  cannot watch /api/v1/namespaces/default/secrets") == 1
     assert agent.status()["ready"]
 
 
@@ -153,7 +153,7 @@ def test_watches_that_end_at_once_are_spaced(agent, kube, body):
     wait_watching(agent, 4)
     at = [r["t"] for r in actions(agent, "kube.watch")]
     assert at[3] - at[0] >= 1, at
-    assert agent.log.count("warn  watch of /api/v1/namespaces/default/secrets") == 1
+    assert agent.log.count("warn  cannot watch /api/v1/namespaces/default/secrets") == 1
 
 
 def test_a_refusal_that_repeats_a_value(agent, kube):

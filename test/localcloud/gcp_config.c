@@ -221,7 +221,7 @@ static int check_list(struct lc_cloud *cloud, json_t *settings, const char *name
         result = result != 0 ? result : check(cloud, item, fail);
         id = json_string_value(json_object_get(item, key));
         if (result == 0 && id != NULL && json_object_get(seen, id) != NULL) {
-            result = lc_fail_set(fail, "%s: %.200s is there twice", name, id);
+            result = lc_fail_set(fail, "%s: %.200s occurs twice", name, id);
         }
         if (id != NULL) {
             (void)json_object_set_new(seen, id, json_true());

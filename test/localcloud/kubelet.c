@@ -229,7 +229,7 @@ int lc_kubelet_add(struct lc_kubelet *kubelet, json_t *object, struct lc_fail *f
     }
     (void)pthread_mutex_lock(&kubelet->lock);
     if (find(kubelet, volume->name, NULL) != NULL || kubelet->count >= MOST_VOLUMES) {
-        (void)lc_fail_set(fail, "volume \"%s\" is there twice", volume->name);
+        (void)lc_fail_set(fail, "volume \"%s\" occurs twice", volume->name);
     } else if ((grown = realloc(kubelet->volumes, (kubelet->count + 1) * sizeof(struct volume *))) != NULL) {
         kubelet->volumes = grown;
         result = renew_locked(kubelet, volume, fail);

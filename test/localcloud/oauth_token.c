@@ -39,7 +39,7 @@ static int check_form(struct lc_visit *visit)
         for (size_t n = 0; n < i; n++) {
             if (strcmp(params->at[n].name, name) == 0 && strcmp(name, "resource") != 0 &&
                 strcmp(name, "audience") != 0) {
-                return lc_visit_refuse(visit, 400, "invalid_request", "the parameter %.60s stands twice", name);
+                return lc_visit_refuse(visit, 400, "invalid_request", "the parameter %.60s occurs twice", name);
             }
         }
     }

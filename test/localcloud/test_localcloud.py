@@ -279,7 +279,7 @@ def test_bad_options(tmp_path, arguments, reason):
     ('{"volumes":[{"name":"..data"}]}', "volumes[0]"),
     ('{"volumes":[{"expiration_s":599}]}', "from 600 to"),
     ('{"volumes":[{"mode":"644"}]}', "four octal digits"),
-    ('{"volumes":[{},{}]}', 'volume "demo" is there twice'),
+    ('{"volumes":[{},{}]}', 'volume "demo" occurs twice'),
     ('{"iam_keys":[{"access_key_id":"short"}]}', "iam_keys[0]"),
 ])
 def test_bad_configuration(tmp_path, state_with_keys, text, reason):

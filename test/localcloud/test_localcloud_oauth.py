@@ -85,7 +85,7 @@ def test_several_targets(cloud):
              ("subject_token", cloud.token(audience=["oauth"])), ("audience", "api"), ("resource", "https://second.example")]
     got = document(form(cloud, "/oauth/token", pairs))
     assert claims_of(got["access_token"])["aud"] == ["api", "https://second.example"]
-    refused(form(cloud, "/oauth/token", pairs + [("scope", "read"), ("scope", "write")]), "invalid_request", "scope stands twice")
+    refused(form(cloud, "/oauth/token", pairs + [("scope", "read"), ("scope", "write")]), "invalid_request", "scope occurs twice")
 
 
 @pytest.mark.parametrize("changes,error,text", [

@@ -257,7 +257,7 @@ int lc_trust_put_iam_key(struct lc_trust *trust, json_t *object, struct lc_fail 
     unique_id(trust, "AIDA", key->arn, 0, key->user_id);
     (void)pthread_rwlock_wrlock(&trust->lock);
     if (lc_trust_iam_key(trust, key->access_key_id) != NULL) {
-        result = lc_fail_set(fail, "iam_keys: %.40s is there twice", key->access_key_id);
+        result = lc_fail_set(fail, "iam_keys: %.40s occurs twice", key->access_key_id);
     } else if ((grown = realloc(trust->iam_keys, (trust->iam_key_count + 1) * sizeof(struct lc_iam_key *))) == NULL) {
         result = lc_fail_set(fail, "out of memory");
     } else {
