@@ -37,7 +37,7 @@ def test_it_left_while_the_agent_was_off(configured):
     assert listed.stdout == f"robot: aws/robot: {key}\n" and listed.returncode == 0
     agent.start()
     agent.wait_state("fresh", "admin")
-    eventually(lambda: re.search(rf"warn +robot: the configuration has no rotated key of this name any more.*: {key};", agent.log),
+    eventually(lambda: re.search(rf"warn +robot: this rotated key was removed from the configuration.*: {key};", agent.log),
                lambda: agent.log)
     assert forgotten(agent) == [{"name": "robot", "subject": "aws/robot", "keys": key, "count": 1, "error": None}]
     assert 'credfresh_forgotten_keys{credential="robot"} 1\n' in agent.request("GET", "/metrics")[1]
@@ -62,7 +62,7 @@ def test_an_operator_forgets_it(configured):
     assert not list(agent.state.glob("robot+mint*"))
     agent.start()
     agent.wait_state("fresh", "admin")
-    assert not forgotten(agent) and "no rotated key of this name" not in agent.log
+    assert not forgotten(agent) and "removed from the configuration" not in agent.log and "no rotated key of this name" not in agent.log
     assert agent.run("forget", "-c", str(agent.config_path), "robot").returncode == 6
     assert agent.run("forget", "-c", str(agent.config_path)).stdout == ""
 

@@ -384,7 +384,7 @@ def test_ca_certificates_with_their_own_curves(agent, secret, collector):
     agent.configure(agent.credential(), hostile(agent, secret)).start()
     agent.wait_generation(1)
     secret.put(openstack_form(collector.url, pem=collector.ca.read_text() + own_curve() * 100))
-    assert slowest_until(agent, "cacert has a certificate with a curve of its own") < 300
+    assert slowest_until(agent, "cacert has a certificate with explicit curve parameters") < 300
     assert collector.got == []
     goes_on(agent)
 
