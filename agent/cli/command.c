@@ -262,7 +262,7 @@ size_t cfr_cli_columns(int fd)
 /* Prints PREFIX and TEXT as a line, with INDENT before what goes on further lines. */
 static void print_wrapped(const char *prefix, const char *text, size_t indent)
 {
-    struct cfr_str out = {.limit = 4 * COMPLAINT_MAX};
+    struct cfr_str out = {.limit = (size_t)4 * COMPLAINT_MAX};
 
     cfr_str_addz(&out, prefix);
     cfr_str_add_wrapped(&out, text, cfr_cli_columns(STDERR_FILENO), out.len, indent);

@@ -18,7 +18,7 @@ static void copy_path(struct cfr_view from, char to[KEY_MAX])
     size_t n = 0;
 
     for (size_t i = 0; i < from.n && n < KEY_MAX - 1; i++) {
-        if (memchr("[]`", from.p[i], 3) == NULL)
+        if (from.p[i] != '[' && from.p[i] != ']' && from.p[i] != '`')
             to[n++] = from.p[i];
     }
     to[n] = '\0';

@@ -33,7 +33,7 @@ static void add_command(struct cfr_str *out, const char *client, const struct cf
 void cfr_azure_trust_needed(const void *config, const struct cfr_sts_trust *t)
 {
     struct cfr_azure_settings place;
-    struct cfr_str paste = {.limit = 2 * CFR_STS_TRUST_PASTE_MAX};
+    struct cfr_str paste = {.limit = (size_t)2 * CFR_STS_TRUST_PASTE_MAX};
     const char *usual = "api://AzureADTokenExchange";
 
     if (cfr_azure_settings_of(config, t->env, &place, NULL) != 0)
