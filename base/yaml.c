@@ -380,7 +380,7 @@ static bool has_variable(struct cfr_view line)
 static int explain(struct cfr_view text, const struct cfr_yaml_mistake *m, int *line, struct cfr_err *err)
 {
     struct level at;
-    struct level with;
+    struct level with = {0};
 
     *line = m->line;
     if (has_variable(line_number(text, m->line)))
