@@ -230,7 +230,7 @@ def test_the_journal_knows_levels(machine, service):
                                   if "no/such/token" in e["MESSAGE"]], "the error in the journal")
     assert entries[0]["PRIORITY"] == "3" and entries[0]["MESSAGE"].startswith("lost [waiting]: waiting for the token file")
     service.reload(credential())
-    assert json.loads(machine.sh("journalctl -u credfresh -o json -n 1 -g 'took the new'"))["PRIORITY"] == "6"
+    assert json.loads(machine.sh("journalctl -u credfresh -o json -n 1 -g 'loaded the new'"))["PRIORITY"] == "6"
 
 
 def test_reload_takes_a_good_configuration_and_refuses_a_bad_one(machine, service):
