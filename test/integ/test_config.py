@@ -217,12 +217,12 @@ FIRST_CONTACT = {
     "an empty file": ("!", ["1: the file is empty; begin with `version: 1`"]),
     "all of it at once": (
         "  - name: my app\n    token: {file: token}\n    exchange:\n      aws:\n        role_arn: role/app\n"
-        "        region: eu-west-1\n        ca_file: /nonexistent\n"
+        "        region: eu-west-1\n        ca_file: /nonexistent/ca.pem\n"
         "    publish: {directory: d, files: [{name: t, format: gcp-access-token}]}\n    keep_previous: 5\n",
         ["3: credential my app: name: has a character that names cannot have; use letters, digits, dot, dash and underscore",
          f"4: credential my app: token.file: {PATH}",
          '7: credential my app: exchange.aws.role_arn: it must be the ARN of a role, such as "arn:aws:iam::123456789012:role/NAME"',
-         "9: credential my app: exchange.aws.ca_file: cannot be used: cannot open /nonexistent: No such file or directory",
+         "9: credential my app: exchange.aws.ca_file: cannot be used: cannot open /nonexistent/ca.pem: No such file or directory",
          f"10: credential my app: publish.directory: {PATH}",
          "10: credential my app: publish.files.format: gcp-access-token needs gcp_access_token, which this credential does not "
          "have; add an `exchange:` that gives it, or write format token",
