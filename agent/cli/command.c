@@ -259,7 +259,7 @@ size_t cfr_cli_columns(int fd)
     return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col != 0 ? size.ws_col : COLUMNS_DEFAULT;
 }
 
-/* Prints PREFIX and TEXT as a line, with INDENT before what goes on further lines. */
+/* Prints PREFIX and TEXT, with INDENT before each continuation line. */
 static void print_wrapped(const char *prefix, const char *text, size_t indent)
 {
     struct cfr_str out = {.limit = (size_t)4 * COMPLAINT_MAX};
