@@ -61,7 +61,9 @@ static void add_reason(const struct cfr_daemon *a, struct cfr_str *out)
         const char *why = counts(w, NULL) && !cfr_worker_is_ready(w) ? cfr_worker_error(w) : NULL;
 
         if (why != NULL) {
-            cfr_str_addf(out, "; %s: %s", cfr_worker_config(w)->name, why);
+            /* A server's words may have line feeds, which would begin another field of the message. */
+            cfr_str_addf(out, "; %s: ", cfr_worker_config(w)->name);
+            cfr_str_add_shown(out, cfr_view_of(why), CFR_ERR_TEXT_MAX);
             return;
         }
     }
