@@ -28,6 +28,11 @@ int cfr_file_create(int dir_fd, const struct cfr_file *file, struct cfr_err *err
 void cfr_file_stamp(int dir_fd, const char *name);
 /* Overwrites FILE->name in place, for a mount point, which cannot be replaced. A reader may see a partial file. */
 int cfr_file_overwrite(int dir_fd, const struct cfr_file *file, struct cfr_err *err);
+/* Reads NAME, which other programs write too, and its status; of a missing file nothing, with 0 links. */
+int cfr_file_read_before(int dir_fd, const char *name, struct cfr_secret *content, struct stat *st,
+                         struct cfr_err *err);
+/* True if NAME has not been written since: not every program takes a lock, so it is asked shortly before a rename. */
+bool cfr_file_is_as_before(int dir_fd, const char *name, const struct stat *before);
 /* True if the file below DIR_FD has FILE's content, mode and (unless CFR_FILE_KEEP_ID) owner. */
 bool cfr_file_same(int dir_fd, const struct cfr_file *file);
 /* Opens the directory of the first N bytes of PATH for passing through, as far as REACH goes; a link that is not

@@ -256,27 +256,6 @@ static int acquire_lock(int dir_fd, const char *name, bool wait, struct cfr_err 
     return fd;
 }
 
-/* Reads NAME, or nothing if it is missing, and its status. */
-static int read_old(int dir_fd, const char *name, struct cfr_secret *old, struct stat *st, struct cfr_err *err)
-{
-    *st = (struct stat){0};
-    if (fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW) != 0) {
-        cfr_secret_clear(old);
-        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot read the status of %s", name);
-    }
-    return cfr_file_read_at(dir_fd, name, old, err);
-}
-
-static bool is_unchanged(int dir_fd, const char *name, const struct stat *was)
-{
-    struct stat st = {0};
-
-    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT && was->st_nlink == 0;
-    return st.st_ino == was->st_ino && st.st_dev == was->st_dev && st.st_size == was->st_size &&
-           st.st_ctim.tv_sec == was->st_ctim.tv_sec && st.st_ctim.tv_nsec == was->st_ctim.tv_nsec;
-}
-
 struct merge {
     const char *name;
     const char *section;
@@ -299,7 +278,7 @@ static int merge_once(int dir_fd, struct merge *m, bool *changed, bool *raced, s
     struct cfr_file file = *m->file;
     struct stat st;
     bool same;
-    int rc = read_old(dir_fd, m->name, &m->old, &st, err);
+    int rc = cfr_file_read_before(dir_fd, m->name, &m->old, &st, err);
 
     rc = rc != 0 ? rc : cfr_profile_merge(cfr_secret_view(&m->old), m->section, m->file->content, &m->new, err);
     *raced = false;
@@ -314,7 +293,7 @@ static int merge_once(int dir_fd, struct merge *m, bool *changed, bool *raced, s
     if (st.st_nlink == 0)
         cfr_path_sync_above(dir_fd);
     /* Not every program takes the lock, so the time between reading and renaming is kept short. */
-    *raced = !is_unchanged(dir_fd, m->name, &st);
+    *raced = !cfr_file_is_as_before(dir_fd, m->name, &st);
     if (*raced)
         return 0;
     file.name = m->name;

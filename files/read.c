@@ -263,6 +263,26 @@ static bool same_content(int fd, struct cfr_view content)
     return same;
 }
 
+int cfr_file_read_before(int dir_fd, const char *name, struct cfr_secret *content, struct stat *st, struct cfr_err *err)
+{
+    *st = (struct stat){0};
+    if (fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW) != 0) {
+        cfr_secret_clear(content);
+        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot read the status of %s", name);
+    }
+    return cfr_file_read_at(dir_fd, name, content, err);
+}
+
+bool cfr_file_is_as_before(int dir_fd, const char *name, const struct stat *before)
+{
+    struct stat st = {0};
+
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT && before->st_nlink == 0;
+    return st.st_ino == before->st_ino && st.st_dev == before->st_dev && st.st_size == before->st_size &&
+           st.st_ctim.tv_sec == before->st_ctim.tv_sec && st.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
+}
+
 bool cfr_file_same(int dir_fd, const struct cfr_file *file)
 {
     int fd = cfr_path_openat(dir_fd, file->name, READ_FLAGS, 0, NULL);

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define MERGE_TRIES 3
+
 /* The name may be taken by a regular file only. */
 static int check_target(int dir_fd, const char *name, struct cfr_err *err)
 {
@@ -37,19 +39,21 @@ static void sync_found(int dir_fd, const char *name)
     (void)cfr_path_sync(dir_fd, "the directory", NULL);
 }
 
-static int write_if_changed(int dir_fd, const char *path, const struct cfr_file *file, bool in_place, bool *changed,
-                            struct cfr_err *err)
+/* BEFORE (may be NULL): of the file that FILE's content was made of; *RACED if it has changed since. */
+static int write_if_changed(int dir_fd, const char *path, const struct cfr_file *file, bool in_place,
+                            const struct stat *before, bool *raced, bool *changed, struct cfr_err *err)
 {
-    int rc = check_target(dir_fd, file->name, err);
+    int rc = 0;
 
-    if (rc != 0)
-        return rc;
     if (cfr_file_same(dir_fd, file)) {
         sync_found(dir_fd, file->name);
         return 0;
     }
     if (faccessat(dir_fd, file->name, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
         cfr_path_sync_above(dir_fd);
+    *raced = before != NULL && !cfr_file_is_as_before(dir_fd, file->name, before);
+    if (*raced)
+        return 0;
     if (in_place && cfr_file_is_mount(path))
         rc = cfr_file_overwrite(dir_fd, file, err);
     else
@@ -58,7 +62,45 @@ static int write_if_changed(int dir_fd, const char *path, const struct cfr_file 
     return rc;
 }
 
-int cfr_single_publish(const char *path, const struct cfr_file *file, bool in_place, bool *changed, struct cfr_err *err)
+/* One attempt, with what other programs have in the file; *RACED if it changed under us. */
+static int merge_once(int dir_fd, const char *path, const struct cfr_file *file, bool in_place,
+                      cfr_single_merge_fn *merge, bool *raced, bool *changed, struct cfr_err *err)
+{
+    struct cfr_file merged = *file;
+    struct cfr_secret before;
+    struct cfr_secret content;
+    struct stat st;
+    int rc;
+
+    cfr_secret_init(&before, CFR_SINGLE_MERGE_MAX);
+    cfr_secret_init(&content, CFR_SINGLE_MERGE_MAX);
+    rc = cfr_file_read_before(dir_fd, file->name, &before, &st, err);
+    rc = rc != 0 ? rc : cfr_secret_append(&content, file->content, err);
+    rc = rc != 0 ? rc : merge(cfr_secret_view(&before), &content, err);
+    merged.content = cfr_secret_view(&content);
+    rc = rc != 0 ? rc : write_if_changed(dir_fd, path, &merged, in_place, &st, raced, changed, err);
+    cfr_secret_free(&before);
+    cfr_secret_free(&content);
+    return rc;
+}
+
+static int publish_at(int dir_fd, const char *path, const struct cfr_file *file, bool in_place,
+                      cfr_single_merge_fn *merge, bool *changed, struct cfr_err *err)
+{
+    int rc = check_target(dir_fd, file->name, err);
+    bool raced = merge != NULL;
+
+    if (rc == 0 && merge == NULL)
+        return write_if_changed(dir_fd, path, file, in_place, NULL, &raced, changed, err);
+    for (int i = 0; rc == 0 && raced && i < MERGE_TRIES; i++) {
+        raced = false;
+        rc = merge_once(dir_fd, path, file, in_place, merge, &raced, changed, err);
+    }
+    return rc == 0 && raced ? cfr_err_set(err, CFR_E_CONFLICT, "another program keeps changing it") : rc;
+}
+
+int cfr_single_publish(const char *path, const struct cfr_file *file, bool in_place, cfr_single_merge_fn *merge,
+                       bool *changed, struct cfr_err *err)
 {
     struct cfr_file named = *file;
     int dir_fd = cfr_path_open_parent(path, true, &named.name, err);
@@ -67,7 +109,7 @@ int cfr_single_publish(const char *path, const struct cfr_file *file, bool in_pl
     *changed = false;
     if (dir_fd < 0)
         return dir_fd;
-    rc = write_if_changed(dir_fd, path, &named, in_place, changed, err);
+    rc = publish_at(dir_fd, path, &named, in_place, merge, changed, err);
     (void)close(dir_fd);
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", path);

@@ -104,7 +104,7 @@ static void keep_output(const struct get *g, const char *path)
     struct cfr_err err = {0};
     bool changed;
 
-    if (cfr_single_publish(path, &file, true, &changed, &err) != 0 &&
+    if (cfr_single_publish(path, &file, true, NULL, &changed, &err) != 0 &&
         cfr_env_get("GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE") == NULL)
         cfr_cli_complain("%s: cannot keep the answer for the next time: %s", g->name, err.text);
 }

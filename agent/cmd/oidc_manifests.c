@@ -43,7 +43,7 @@ static int write_one(const char *directory, const char *name, unsigned mode, str
 
     if ((size_t)snprintf(path, sizeof path, "%s/%s", directory, name) >= sizeof path)
         return cfr_err_set(err, CFR_E_PATH, "%.80s...: is too long a path", directory);
-    return cfr_single_publish(path, &file, false, changed, err);
+    return cfr_single_publish(path, &file, false, NULL, changed, err);
 }
 
 int cfr_cmd_oidc_manifests(const struct cfr_cli_options *o, const struct cfr_oidc_issuer *issuer, struct cfr_err *err)

@@ -97,7 +97,7 @@ static void write_there(void *ctx, void *result)
     struct cfr_err *err = result;
     bool changed;
 
-    err->code = cfr_single_publish(p->path, &file, false, &changed, err);
+    err->code = cfr_single_publish(p->path, &file, false, NULL, &changed, err);
 }
 
 static bool is_foreign(const struct cfr_route *route)

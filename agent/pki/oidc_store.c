@@ -80,7 +80,7 @@ static int write_file(const char *directory, const char *name, struct cfr_view c
         return cfr_err_set(err, CFR_E_PATH, "%.80s...: is too long a path", directory);
     rc = cfr_single_recover(path, NULL);
     (void)rc; /* what a crash has left does not matter */
-    rc = cfr_single_publish(path, &file, false, &wrote, err);
+    rc = cfr_single_publish(path, &file, false, NULL, &wrote, err);
     *changed = *changed || wrote;
     return rc;
 }

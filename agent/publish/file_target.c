@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Target kind `file`: a single file, replaced by rename or written in place. */
 #include "agent/publish/target_private.h"
+#include "files/format/format.h"
 #include "files/single.h"
 
 static bool is_file(const struct cfr_config_publish *t)
@@ -26,7 +27,7 @@ static int publish_file(const struct cfr_target *t, const struct cfr_publish_job
 
     (void)job;
     (void)hash;
-    return cfr_single_publish(f->path, &content->files[0], f->in_place, changed, err);
+    return cfr_single_publish(f->path, &content->files[0], f->in_place, cfr_formats[f->format].merge, changed, err);
 }
 
 static int recover_file(const struct cfr_target *t, bool recorded, struct cfr_err *err)

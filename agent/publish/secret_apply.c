@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/redact.h"
+#include "files/format/format.h"
 #include "kube/status.h"
 
 #include <stdio.h>
@@ -170,8 +171,8 @@ static size_t list_secrets(const struct cfr_delivery_object *t, const struct cfr
     for (size_t i = 0; i < t->keys.count; i++)
         cfr_secret_init(&encoded[i], CFR_K8S_SECRET_BODY_MAX);
     for (size_t i = 0; !t->kind->is_public && i < t->keys.count && count + 2 <= HIDDEN_MAX; i++) {
-        hidden[count++] = cfr_secret_view(&t->keys.items[i].value);
-        if (cfr_base64_encode(cfr_secret_view(&t->keys.items[i].value), &encoded[i], NULL) == 0)
+        hidden[count++] = cfr_publish_key_content(&t->keys.items[i]);
+        if (cfr_base64_encode(cfr_publish_key_content(&t->keys.items[i]), &encoded[i], NULL) == 0)
             hidden[count++] = cfr_secret_view(&encoded[i]);
     }
     return count;
@@ -264,6 +265,37 @@ static int add_previous(struct cfr_delivery_object *t, struct cfr_view body, str
     return cfr_k8s_secret_apply_check(&o, err);
 }
 
+/* Puts what other programs have in the Secret of BODY, if there is one, into the keys whose format they write, too. */
+static int merge_keys(struct cfr_delivery_object *t, struct cfr_view body, struct cfr_err *err)
+{
+    struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
+    struct cfr_k8s_secret_object o;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < t->config->keys.count && i < t->own_count; i++) {
+        const struct cfr_format *format = &cfr_formats[cfr_publish_file_at(&t->config->keys, i)->format];
+        struct cfr_publish_key *key = &t->keys.items[i];
+        const char *name = key->name;
+        struct cfr_secret there;
+        bool found = false;
+
+        cfr_secret_free(&key->merged);
+        if (format->merge == NULL || t->absent)
+            continue;
+        cfr_secret_init(&key->merged, CFR_K8S_SECRET_TOTAL_MAX);
+        rc = cfr_k8s_secret_apply_values(body, &name, 1, &there, &found, err);
+        if (rc == 0 && found)
+            rc = cfr_secret_append(&key->merged, cfr_secret_view(&key->value), err);
+        if (rc == 0 && found)
+            rc = format->merge(cfr_secret_view(&there), &key->merged, err);
+        if (rc != 0)
+            (void)cfr_err_prefix(err, "%s: %s", t->name, name);
+        cfr_secret_free(&there);
+    }
+    o = cfr_publish_delivery_content(t, keys);
+    return rc != 0 ? rc : cfr_k8s_secret_apply_check(&o, err);
+}
+
 /* Another agent that shares the rotation is ahead, and this one is about to learn of the key, too: once that agent
  * has published it everywhere or, if it ended before, another one has. */
 static bool is_just_behind(struct cfr_delivery_object *t, int rc)
@@ -294,6 +326,8 @@ static int after_look(struct cfr_delivery_object *t, const struct cfr_kube_answe
         rc = refuse(t, answer, retry_after_s, err);
     if (rc == 0 && answer->status == 200 && t->minted)
         rc = add_previous(t, answer->body, err);
+    if (rc == 0)
+        rc = merge_keys(t, answer->body, err);
     return rc != 0 ? rc : send(t, CFR_DELIVERY_APPLY, err);
 }
 

@@ -146,9 +146,12 @@ struct cfr_k8s_secret_object cfr_publish_delivery_content(const struct cfr_deliv
                                                           struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX])
 {
     const struct cfr_config_mint_state *state = cfr_publish_delivery_state(t);
+    bool merged = false;
 
-    for (size_t i = 0; i < t->keys.count; i++)
-        keys[i] = (struct cfr_k8s_secret_key){t->keys.items[i].name, cfr_secret_view(&t->keys.items[i].value)};
+    for (size_t i = 0; i < t->keys.count; i++) {
+        keys[i] = (struct cfr_k8s_secret_key){t->keys.items[i].name, cfr_publish_key_content(&t->keys.items[i])};
+        merged = merged || t->keys.items[i].merged.len != 0;
+    }
     return (struct cfr_k8s_secret_object){
         .kind = t->kind,
         .namespace_name = t->namespace_name[0] != '\0' ? t->namespace_name : "default",
@@ -159,7 +162,8 @@ struct cfr_k8s_secret_object cfr_publish_delivery_content(const struct cfr_deliv
         .credential = t->all->config->name,
         .generation = state != NULL ? t->number : t->wanted,
         .rotation = state != NULL ? state->secret : NULL,
-        .version = state != NULL ? t->version : NULL,
+        /* What was merged must not replace what another program has written since it was read. */
+        .version = state != NULL || merged ? t->version : NULL,
         .expires_s = t->wanted_expires_ms == INT64_MAX ? 0 : t->wanted_expires_ms / 1000,
     };
 }

@@ -83,6 +83,10 @@ struct cfr_format {
      * format needs, naming it, or if this format cannot represent a configured value; CFR_E_ANSWER if a
      * granted value cannot (a line feed in an ini file). After an error OUT may hold a part. */
     int (*render)(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err);
+    /* Other programs write such a file, too: replaces CONTENT, which was rendered, by what a file of content THERE (may
+     * be empty) is to hold, with their part. The same for the result. NULL: the whole file is credfresh's. After an
+     * error, CONTENT is as it was: CFR_E_CONFLICT if THERE is not of this format, CFR_E_LIMIT, CFR_E_NOMEM. */
+    int (*merge)(struct cfr_view there, struct cfr_secret *content, struct cfr_err *err);
     unsigned options;      /* enum cfr_format_option, those that it takes */
     bool profile;          /* can be merged as a profile */
     bool config_file;      /* its sections are those of an AWS config file: [profile NAME] */

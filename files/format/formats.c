@@ -48,8 +48,8 @@
       .doc = CFR_DOC("the [Global] section of the configuration of OpenStack's cloud provider for Kubernetes"))        \
     X("openstack-token", .render = cfr_format_openstack_token, .needs = CFR_FIELD_OPENSTACK_TOKEN,                     \
       .doc = CFR_DOC("only the Keystone token, without a line feed"))                                                  \
-    X("docker-config", .render = cfr_format_docker_config, .needs = CFR_FIELD_REGISTRY_AUTHS,                          \
-      .sdk_variable = "REGISTRY_AUTH_FILE",                                                                            \
+    X("docker-config", .render = cfr_format_docker_config, .merge = cfr_format_docker_merge,                           \
+      .needs = CFR_FIELD_REGISTRY_AUTHS, .sdk_variable = "REGISTRY_AUTH_FILE",                                         \
       .doc = CFR_DOC("docker's config.json with logins to container registries"))                                      \
     X("oauth-access-token", .render = cfr_format_oauth_access_token, .needs = CFR_FIELD_OAUTH_ACCESS_TOKEN,            \
       .doc = CFR_DOC("only the access token of an OAuth server, without a line feed"))                                 \

@@ -10,6 +10,9 @@ import pytest
 from conftest import Mounted, eventually
 
 
+REGISTRY = "123456789012.dkr.ecr.eu-west-1.amazonaws.com"
+
+
 class Kube:
     """The API server as its user `demo` sees it."""
 
@@ -226,6 +229,58 @@ def test_foreign_is_refused_and_adopted_when_told_to(agent, kube):
     start(agent, target(agent, "foreign", adopt=True))
     eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
     assert kube.data("foreign")["other"] == "stays" and kube.data("foreign")["token"] != "old"
+
+
+def registry(agent, **target):
+    """A credential for one registry, published to TARGET."""
+    ecr = {"registries": [REGISTRY], "endpoint": agent.cloud.ready["ecr_url"]}
+    made = agent.credential(publish=target)
+    made["exchange"]["aws"]["ecr"] = ecr
+    return made
+
+
+def test_a_pull_secret_keeps_the_logins_of_other_registries(agent, kube):
+    theirs = {"auths": {"registry.shop.example": {"auth": b64("robot:pw")}, REGISTRY: {"auth": b64("AWS:stale")}},
+              "credHelpers": {"gcr.io": "gcloud"}}
+    kube.make("logins", type="kubernetes.io/dockerconfigjson", stringData={".dockerconfigjson": json.dumps(theirs)})
+    secret = target(agent, "logins", adopt=True, type="kubernetes.io/dockerconfigjson",
+                    keys=[{"name": ".dockerconfigjson", "format": "docker-config"}])
+    agent.configure(registry(agent, **secret)).start()
+    eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
+    first = json.loads(kube.data("logins")[".dockerconfigjson"])
+    assert first["auths"].pop(REGISTRY)["auth"] != b64("AWS:stale")
+    assert first == {"auths": {"registry.shop.example": {"auth": b64("robot:pw")}}, "credHelpers": {"gcr.io": "gcloud"}}
+    # Another program adds a login to what credfresh wrote.
+    added = json.loads(kube.data("logins")[".dockerconfigjson"])
+    added["auths"]["added.example"] = {"auth": b64("a:b")}
+    kube.apply("logins", "operator", {".dockerconfigjson": json.dumps(added)}, force=True)
+    eventually(lambda: delivery(agent).get("generation", 0) >= 2 and delivery(agent)["result"] == "ok", agent.log)
+    assert set(json.loads(kube.data("logins")[".dockerconfigjson"])["auths"]) == {"registry.shop.example", "added.example", REGISTRY}
+    # What is not JSON cannot be merged, and is left as it is.
+    agent.stop()
+    kube.call("DELETE", "logins")
+    kube.make("logins", stringData={".dockerconfigjson": "auths: none"})
+    secret["secret"]["type"] = "Opaque"
+    agent.configure(registry(agent, **secret)).start()
+    wait_failed(agent, "the logins of other registries in it cannot be kept")
+    assert kube.data("logins") == {".dockerconfigjson": "auths: none"}
+
+
+def test_a_docker_config_keeps_the_logins_of_other_registries(agent):
+    path = agent.dir / "config.json"
+    theirs = {"auths": {"registry.shop.example": {"auth": b64("robot:pw")}}, "credHelpers": {"gcr.io": "gcloud"},
+              "proxies": {"default": {"httpProxy": "http://p:1"}}}
+    path.write_text(json.dumps(theirs))
+    agent.configure(registry(agent, file={"path": str(path), "format": "docker-config"})).start()
+    agent.wait_state("fresh")
+    merged = json.loads(path.read_text())
+    assert merged["auths"].pop(REGISTRY)["username"] == "AWS"
+    assert merged == theirs
+    agent.stop()
+    path.write_text("not JSON")
+    done = agent.run("once", "--timeout", "3s")
+    assert done.returncode != 0 and "the logins of other registries in it cannot be kept" in done.stderr
+    assert path.read_text() == "not JSON"
 
 
 def test_immutable_and_of_another_type(agent, kube):

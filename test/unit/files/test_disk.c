@@ -115,12 +115,12 @@ static void full_disk_for_single_files(void)
     CHILD_CHECK(mount("none", in("t"), "tmpfs", 0, "size=128k") == 0);
     fd = cfr_state_open(in("t/state"), &lock_fd, &err);
     CHILD_CHECK(fd >= 0 && cfr_state_save(fd, "reg", cfr_view_of("old"), &err) == 0);
-    CHILD_CHECK(cfr_single_publish(in("t/f"), &file, false, &changed, &err) == 0);
+    CHILD_CHECK(cfr_single_publish(in("t/f"), &file, false, NULL, &changed, &err) == 0);
     put(in("t/p"), "[a]\nx = 1\n");
     fill_up(0);
     memset(big, 'x', sizeof big);
     file.content = (struct cfr_view){big, sizeof big};
-    CHILD_CHECK(cfr_single_publish(in("t/f"), &file, false, &changed, &err) == CFR_E_NOSPACE);
+    CHILD_CHECK(cfr_single_publish(in("t/f"), &file, false, NULL, &changed, &err) == CFR_E_NOSPACE);
     CHILD_CHECK(strcmp(get(in("t/f")), "small") == 0);
     file.content = cfr_view_of("k = v\n");
     CHILD_CHECK(cfr_profile_publish(in("t/p"), "b", &file, true, NULL, &changed, &err) == CFR_E_NOSPACE);
@@ -131,7 +131,7 @@ static void full_disk_for_single_files(void)
     /* In place there is no way back, so the room is made sure of before anything is touched. */
     CHILD_CHECK(mount(in("t/f"), in("t/f"), "", MS_BIND, "") == 0);
     file.content = (struct cfr_view){big, sizeof big};
-    CHILD_CHECK(cfr_single_publish(in("t/f"), &file, true, &changed, &err) == CFR_E_NOSPACE);
+    CHILD_CHECK(cfr_single_publish(in("t/f"), &file, true, NULL, &changed, &err) == CFR_E_NOSPACE);
     CHILD_CHECK(strcmp(get(in("t/f")), "small") == 0);
 }
 
@@ -150,7 +150,7 @@ static void read_only_disk(void)
     CHILD_CHECK(publish_pair(in("t/new"), 1, 'C') == CFR_E_PERM);
     CHILD_CHECK(publish_pair(in("t/pub"), 3, 'B') == 0 && !changed);
     CHILD_CHECK(cfr_generation_retire(in("t/pub"), &err) == CFR_E_PERM);
-    CHILD_CHECK(cfr_single_publish(in("t/f"), &file, false, &changed, &err) == CFR_E_PERM);
+    CHILD_CHECK(cfr_single_publish(in("t/f"), &file, false, NULL, &changed, &err) == CFR_E_PERM);
     CHILD_CHECK(strcmp(get(in("t/f")), "old") == 0);
     CHILD_CHECK(view() == 'B');
 }

@@ -98,7 +98,7 @@ static void of_a_file(void **state)
         char text[32];
         struct cfr_file file = {NULL, {text, (size_t)snprintf(text, sizeof text, "token %u", i)}, 0600, KEEP, KEEP};
 
-        assert_int_equal(cfr_single_publish(path, &file, false, &changed, &err), 0);
+        assert_int_equal(cfr_single_publish(path, &file, false, NULL, &changed, &err), 0);
         reads_what_is_published(text);
     }
     watched = NULL;

@@ -35,7 +35,56 @@ static int publish(const char *path, const char *text, mode_t mode, bool in_plac
     struct cfr_file file = {NULL, {text, strlen(text)}, mode, KEEP, KEEP};
 
     err = (struct cfr_err){0};
-    return cfr_single_publish(path, &file, in_place, &changed, &err);
+    return cfr_single_publish(path, &file, in_place, NULL, &changed, &err);
+}
+
+static unsigned intruders; /* writes of another program during the merge */
+
+static int merge_by_append(struct cfr_view there, struct cfr_secret *content, struct cfr_err *e)
+{
+    if (cfr_view_is(there, "refused"))
+        return cfr_err_set(e, CFR_E_CONFLICT, "not of this format");
+    if (intruders != 0) {
+        /* Another size each time: the change time may be the same. */
+        intruders--;
+        put(in("shared"), &"newest!"[intruders % 7]);
+    }
+    return cfr_secret_append(content, there, e);
+}
+
+static int publish_merged(const char *text)
+{
+    struct cfr_file file = {NULL, {text, strlen(text)}, 0600, KEEP, KEEP};
+
+    err = (struct cfr_err){0};
+    return cfr_single_publish(in("shared"), &file, false, merge_by_append, &changed, &err);
+}
+
+static void what_others_write_is_merged(void **state)
+{
+    (void)state;
+    assert_int_equal(publish_merged("ours"), 0);
+    assert_true(changed);
+    assert_string_equal(get(in("shared")), "ours");
+    put(in("shared"), "theirs");
+    assert_int_equal(publish_merged("ours,"), 0);
+    assert_string_equal(get(in("shared")), "ours,theirs");
+    /* A refusal changes nothing. */
+    put(in("shared"), "refused");
+    assert_int_equal(publish_merged("ours"), CFR_E_CONFLICT);
+    assert_non_null(strstr(err.text, in("shared")));
+    assert_false(changed);
+    assert_string_equal(get(in("shared")), "refused");
+    /* Another program writes between the read and the rename. */
+    put(in("shared"), "old");
+    intruders = 1;
+    assert_int_equal(publish_merged("ours,"), 0);
+    assert_string_equal(get(in("shared")), "ours,newest!");
+    intruders = 100;
+    assert_int_equal(publish_merged("ours,"), CFR_E_CONFLICT);
+    assert_non_null(strstr(err.text, "another program keeps changing it"));
+    assert_string_equal(get(in("shared")), &"newest!"[intruders % 7]);
+    intruders = 0;
 }
 
 static void publishes_replaces_and_keeps(void **state)
@@ -174,8 +223,11 @@ static void mount_points_need_in_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(publishes_replaces_and_keeps), SCRATCH_TEST(in_place_means_nothing_where_rename_works),
-        SCRATCH_TEST(links_and_others_are_refused), SCRATCH_TEST(recover_removes_our_temporary_files_only),
+        SCRATCH_TEST(what_others_write_is_merged),
+        SCRATCH_TEST(publishes_replaces_and_keeps),
+        SCRATCH_TEST(in_place_means_nothing_where_rename_works),
+        SCRATCH_TEST(links_and_others_are_refused),
+        SCRATCH_TEST(recover_removes_our_temporary_files_only),
         SCRATCH_TEST(mount_points_need_in_place),
     };
 

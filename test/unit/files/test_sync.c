@@ -327,7 +327,7 @@ static int publish_single(const char *text)
 {
     struct cfr_file file = {NULL, cfr_view_of(text), 0640, KEEP, KEEP};
 
-    return cfr_single_publish(in("deep/single"), &file, false, &changed, &err);
+    return cfr_single_publish(in("deep/single"), &file, false, NULL, &changed, &err);
 }
 
 static void a_single_file(void **state)
