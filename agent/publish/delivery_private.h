@@ -43,7 +43,6 @@ struct cfr_delivery_object {
     enum cfr_delivery_purpose purpose; /* of the call */
     bool absent;                       /* the look before found nothing: the apply has to create */
     bool seen;                         /* in this run it was applied, or found as it was */
-    unsigned losses;                   /* in a row */
     struct cfr_kube_watch *watch;
     struct cfr_kube_watch *space_watch;       /* of a namespace that does not exist; else NULL */
     char version[CFR_K8S_SECRET_VERSION_MAX]; /* as it was applied or last read; empty: there was none */
@@ -55,7 +54,7 @@ struct cfr_delivery_object {
     int64_t newer_boot_ms; /* since when another agent's is newer; 0 = it is not */
     bool stirred;          /* it reported while a request was under way */
     int64_t look_boot_ms;
-    int64_t applied_boot_ms; /* when it was last applied */
+    int64_t read_boot_ms; /* when the last look began; 0 = none did */
     struct cfr_backoff backoff;
     struct cfr_log_once logged;
     uint64_t warned; /* hash of the API server's last warning */

@@ -15,13 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MS          60000 /* between two looks at what a Secret holds */
-#define STIR_MS          1000  /* from a change to the look at it, after a loss: 4, 16 and 64 s */
-#define HIDDEN_MAX       (2 * CFR_CONFIG_FILES_MAX + 8)
-#define COLLISIONS_MAX   5 /* of agents that share a rotation, and write a Secret at the same time */
-#define COLLISION_MS     500
-#define NEWER_LOOK_MS    1000
-#define LOOK_DOUBLED_MAX 4 /* for one that is lost again and again: up to 16 minutes, for each costs an exchange */
+#define LOOK_MS        60000 /* between two looks at what a Secret holds */
+#define STIR_MS        1000  /* between two reads of an object that changes all the time */
+#define HIDDEN_MAX     (2 * CFR_CONFIG_FILES_MAX + 8)
+#define COLLISIONS_MAX 5 /* of agents that share a rotation, and write a Secret at the same time */
+#define COLLISION_MS   500
+#define NEWER_LOOK_MS  1000
 
 static void note_error(struct cfr_delivery_object *t, const struct cfr_err *err)
 {
@@ -50,30 +49,24 @@ static void fail(struct cfr_delivery_object *t, const struct cfr_err *err, int64
     note_error(t, err);
 }
 
-/* Between two looks. */
-static int64_t pause_of(const struct cfr_delivery_object *t)
-{
-    return (int64_t)LOOK_MS << (t->losses < LOOK_DOUBLED_MAX ? t->losses : LOOK_DOUBLED_MAX);
-}
-
 static void look_later(struct cfr_delivery_object *t)
 {
     t->seen = true;
-    t->look_boot_ms = cfr_clock_now().boot_ms + pause_of(t);
+    t->look_boot_ms = cfr_clock_now().boot_ms + LOOK_MS;
 }
 
 /* ---- watching ---- */
 
-/* Another program changed, created or deleted it. */
+/* Another program changed, created or deleted it: it is read at once, however often that happens, because a read is
+ * cheap. What a loss costs is the worker's to limit (cfr_lifecycle_lost). */
 static void look_soon(struct cfr_delivery_object *t)
 {
     int64_t now_ms = cfr_clock_now().boot_ms;
-    unsigned doubled = t->losses < LOOK_DOUBLED_MAX ? t->losses : LOOK_DOUBLED_MAX;
-    int64_t at_ms = now_ms + (doubled == 0 ? 0 : (int64_t)STIR_MS << (2 * doubled));
+    int64_t at_ms = t->read_boot_ms + STIR_MS > now_ms ? t->read_boot_ms + STIR_MS : now_ms;
 
     if (t->loaded)
         t->next_boot_ms = t->next_boot_ms < now_ms + STIR_MS ? t->next_boot_ms : now_ms + STIR_MS;
-    else if (t->seen && t->losses < LOOK_DOUBLED_MAX && at_ms < t->look_boot_ms)
+    else if (t->seen && !cfr_publish_delivery_is_lost(t) && at_ms < t->look_boot_ms)
         t->look_boot_ms = at_ms;
     t->all->ended(t->all->ctx, t->name, t->done, NULL, false);
 }
@@ -131,7 +124,6 @@ static void succeed(struct cfr_delivery_object *t)
 {
     cfr_kube_watch_end(t->space_watch);
     t->space_watch = NULL;
-    t->applied_boot_ms = cfr_clock_now().boot_ms;
     t->done = t->sending;
     t->done_expires_ms = t->sending_expires_ms;
     t->told_expired = false;
@@ -155,7 +147,6 @@ static void lose(struct cfr_delivery_object *t, const struct cfr_err *err)
 {
     t->done = 0;
     t->look_boot_ms = INT64_MAX;
-    t->losses++;
     note_error(t, err);
 }
 
@@ -356,9 +347,6 @@ static void after_periodic_look(struct cfr_delivery_object *t, const struct cfr_
     hide_secrets(t, answer, &err);
     /* If something newer is to be applied by now, that looks itself. */
     if (rc == 0 || t->loaded) {
-        /* One that is removed again and again must not seem to stay because it was seen in between. */
-        if (rc == 0 && cfr_clock_now().boot_ms - t->applied_boot_ms >= pause_of(t))
-            t->losses = 0;
         t->newer_boot_ms = 0;
         cfr_publish_delivery_clear_error(t);
         look_later(t);
@@ -533,6 +521,7 @@ void cfr_publish_secret_step(struct cfr_delivery *d, struct cfr_now now)
             note_error(t, &err);
         } else {
             t->look_boot_ms = INT64_MAX;
+            t->read_boot_ms = now.boot_ms;
         }
     }
 }

@@ -16,6 +16,12 @@
 #define PROPAGATING_MS 30000
 #define ASKED_MS       4500 /* the longest while a client asks for it: it is answered within 5 s of an outage's end */
 
+/* Between two times that something is published again because it was lost. */
+#define RESTORE_MS        1000 /* after the first; then four times as long each time */
+#define RESTORE_MAX_MS    5000
+#define RESTORE_COSTLY_MS INT64_C(300000)
+#define RESTORED_MS       INT64_C(600000) /* a loss after that is a first one */
+
 static const char *const state_names[CFR_STATE_COUNT] = {
 #define X(name, text) text,
     CFR_STATE_LIST(X)
@@ -101,6 +107,7 @@ void cfr_lifecycle_init(struct cfr_lifecycle *c, bool long_lived)
         .refresh_wall_ms = INT64_MAX,
         .refresh_boot_ms = INT64_MAX,
         .retry_boot_ms = INT64_MAX,
+        .restore_boot_ms = INT64_MAX,
     };
 }
 
@@ -114,8 +121,10 @@ enum cfr_lifecycle_action cfr_lifecycle_step(struct cfr_lifecycle *c, enum cfr_e
             c->backoff = (struct cfr_backoff){.failures = 0};
         if (event == CFR_EVENT_SENT || event == CFR_EVENT_GRANTED)
             c->retry_boot_ms = INT64_MAX;
-        if (rows[i].action == CFR_ACTION_ACQUIRE)
+        if (rows[i].action == CFR_ACTION_ACQUIRE) {
             c->again = false;
+            c->restore_boot_ms = INT64_MAX;
+        }
         c->state = rows[i].next;
         return rows[i].action;
     }
@@ -213,6 +222,26 @@ void cfr_lifecycle_advise(struct cfr_lifecycle *c, struct cfr_now now, int64_t w
         cfr_lifecycle_refresh_at(c, now, at_ms);
 }
 
+void cfr_lifecycle_lost(struct cfr_lifecycle *c, struct cfr_now now, bool lost, bool costs)
+{
+    int64_t max_ms = costs ? RESTORE_COSTLY_MS : RESTORE_MAX_MS;
+    int64_t pause_ms = RESTORE_MS;
+
+    if (!lost)
+        c->restore_boot_ms = INT64_MAX;
+    if (!lost || c->restore_boot_ms != INT64_MAX || !cfr_lifecycle_is_settled(c))
+        return;
+    c->restore_boot_ms = now.boot_ms;
+    if (now.boot_ms - c->restored_boot_ms > RESTORED_MS)
+        c->losses = 0;
+    for (unsigned i = 1; i < c->losses && pause_ms < max_ms; i++)
+        pause_ms *= 4;
+    if (c->losses != 0 && c->restored_boot_ms + (pause_ms < max_ms ? pause_ms : max_ms) > now.boot_ms)
+        c->restore_boot_ms = c->restored_boot_ms + (pause_ms < max_ms ? pause_ms : max_ms);
+    c->restored_boot_ms = c->restore_boot_ms;
+    c->losses++;
+}
+
 void cfr_lifecycle_try_again(struct cfr_lifecycle *c)
 {
     c->again = true;
@@ -306,7 +335,7 @@ int64_t cfr_lifecycle_deadline(const struct cfr_lifecycle *c)
         return c->retry_boot_ms;
     case CFR_STATE_FRESH:
     case CFR_STATE_RELOADING:
-        return c->refresh_boot_ms;
+        return c->refresh_boot_ms < c->restore_boot_ms ? c->refresh_boot_ms : c->restore_boot_ms;
     default:
         return INT64_MAX;
     }

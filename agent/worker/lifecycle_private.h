@@ -76,8 +76,11 @@ struct cfr_lifecycle {
     int64_t expires_boot_ms;
     int64_t refresh_wall_ms;
     int64_t refresh_boot_ms;
-    int64_t retry_boot_ms; /* in BACKOFF and, when the source was no good, in WAITING */
-    int64_t asked_boot_ms; /* the same, if a client asks for it meanwhile; not later, and not before Retry-After */
+    int64_t retry_boot_ms;    /* in BACKOFF and, when the source was no good, in WAITING */
+    int64_t asked_boot_ms;    /* the same, if a client asks for it meanwhile; not later, and not before Retry-After */
+    unsigned losses;          /* in a row */
+    int64_t restore_boot_ms;  /* when what was lost is to be published again; INT64_MAX = nothing is lost */
+    int64_t restored_boot_ms; /* the last of these times */
 };
 
 void cfr_lifecycle_init(struct cfr_lifecycle *c, bool long_lived);
@@ -116,6 +119,10 @@ void cfr_lifecycle_refresh_at(struct cfr_lifecycle *c, struct cfr_now now, int64
 /* The grantor advises a refresh at WALL_MS. Advice only: it is followed where it is sooner than what is planned, but
  * not before half of the life has passed, so that a grantor that always says "at once" does not keep us busy. */
 void cfr_lifecycle_advise(struct cfr_lifecycle *c, struct cfr_now now, int64_t wall_ms);
+/* LOST: what is published in the cluster was removed or overwritten. While settled it is published again: at once the
+ * first time, later 1, 4 and 5 s after the last time, so that a program that removes it again and again does not
+ * cause a write each time; if it COSTS an exchange, up to 5 minutes. Call it whenever LOST may have changed. */
+void cfr_lifecycle_lost(struct cfr_lifecycle *c, struct cfr_now now, bool lost, bool costs);
 /* Wants another try as soon as the present one has ended. */
 void cfr_lifecycle_try_again(struct cfr_lifecycle *c);
 

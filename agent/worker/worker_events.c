@@ -408,9 +408,8 @@ static void on_timer(struct cfr_worker *w)
         cfr_worker_rotation_step(w);
     if (w->life.state == CFR_STATE_RELOADING && !cfr_hook_pending(w->hooks))
         cfr_worker_feed(w, CFR_EVENT_NOTIFIED);
+    cfr_lifecycle_lost(&w->life, now, cfr_publish_secret_lost(w->delivery), w->source->may_send(w->config));
     event = w->turn.queued || w->acquire_after ? CFR_EVENT_NONE : cfr_lifecycle_next_event(&w->life, now);
-    if (event == CFR_EVENT_NONE && cfr_lifecycle_is_settled(&w->life) && cfr_publish_secret_lost(w->delivery))
-        event = CFR_EVENT_DUE;
     if (event == CFR_EVENT_DUE)
         w->token.refused = w->token.refused && !cfr_lifecycle_is_settled(&w->life);
     cfr_worker_feed(w, event);

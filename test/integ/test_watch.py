@@ -56,6 +56,21 @@ def test_what_is_deleted_or_overwritten_is_back_within_seconds(agent, kube):
     assert len(actions(agent, "kube.watch")) == 2, actions(agent, "kube.watch")
 
 
+def test_a_copied_secret_comes_back_however_often_it_is_removed(agent, kube):
+    """A copy costs no exchange: it is noticed, reported and written again each time."""
+    mounted = Mounted(agent.dir / "mnt")
+    mounted.put({"password": "hunter2-hunter2"})
+    start(agent, target(agent, "copied", keys=None), token=None, exchange=None,
+          secret={"directory": str(mounted.dir), "pass_on": True})
+    wait_ok(agent, 1)
+    wait_watching(agent, 1)
+    for _ in range(5):
+        gone = uid(kube, "copied")
+        kube.call("DELETE", "copied")
+        eventually(lambda was=gone: uid(kube, "copied") not in (None, was), agent.log, SECONDS)
+        wait_ok(agent, 1)
+
+
 def test_its_own_writes_are_no_news(agent, kube):
     start(agent, target(agent, "own"))
     wait_ok(agent, 1)

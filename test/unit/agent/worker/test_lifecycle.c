@@ -4,6 +4,7 @@
 
 #include "agent/worker/lifecycle_private.h"
 
+#define MINUTE INT64_C(60000)
 #define HOUR   INT64_C(3600000)
 #define DAY    (24 * HOUR)
 #define WINDOW (20 * INT64_C(60000))
@@ -67,6 +68,56 @@ static void one_exchange_at_a_time(void **state)
     assert_false(c.again);
     assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_SOURCE), CFR_ACTION_AGAIN);
     assert_int_equal(c.state, CFR_STATE_EXCHANGING);
+}
+
+/* How long after NOW what was lost is published again; it then is. */
+static int64_t restored_in(struct cfr_lifecycle *c, struct cfr_now *now, bool costs)
+{
+    int64_t pause_ms;
+
+    cfr_lifecycle_lost(c, *now, true, costs);
+    pause_ms = cfr_lifecycle_wake_at(c) - now->boot_ms;
+    cfr_lifecycle_lost(c, *now, true, costs);
+    assert_int_equal(cfr_lifecycle_wake_at(c) - now->boot_ms, pause_ms);
+    *now = later(*now, pause_ms);
+    assert_int_equal(cfr_lifecycle_next_event(c, *now), CFR_EVENT_DUE);
+    assert_int_equal(cfr_lifecycle_step(c, CFR_EVENT_DUE), CFR_ACTION_ACQUIRE);
+    assert_int_equal(cfr_lifecycle_step(c, CFR_EVENT_GRANTED), CFR_ACTION_PUBLISH);
+    assert_int_equal(cfr_lifecycle_step(c, CFR_EVENT_SAME), CFR_ACTION_NOTHING);
+    cfr_lifecycle_lost(c, *now, false, costs);
+    assert_int_equal(cfr_lifecycle_next_event(c, *now), CFR_EVENT_NONE);
+    return pause_ms;
+}
+
+static void only_what_costs_an_exchange_is_restored_late(void **state)
+{
+    static const int64_t paused_ms[2][7] = {{0, 1000, 4000, 5000, 5000, 5000, 5000},
+                                            {0, 1000, 4000, 16000, 64000, 256000, 300000}};
+
+    (void)state;
+    for (int costs = 0; costs < 2; costs++) {
+        struct cfr_lifecycle c = fresh_for(10 * HOUR);
+        struct cfr_now now = start;
+
+        for (size_t i = 0; i < 7; i++)
+            assert_int_equal(restored_in(&c, &now, costs != 0), paused_ms[costs][i]);
+        /* After a while without a loss the next one is a first one. */
+        now = later(now, 11 * MINUTE);
+        assert_int_equal(restored_in(&c, &now, costs != 0), 0);
+        assert_int_equal(restored_in(&c, &now, costs != 0), 1000);
+    }
+}
+
+static void what_came_back_is_not_restored(void **state)
+{
+    struct cfr_lifecycle c = fresh_for(10 * HOUR);
+    struct cfr_now now = start;
+
+    (void)state;
+    (void)restored_in(&c, &now, true);
+    cfr_lifecycle_lost(&c, now, true, true);
+    cfr_lifecycle_lost(&c, now, false, true);
+    assert_int_equal(cfr_lifecycle_next_event(&c, later(now, MINUTE)), CFR_EVENT_NONE);
 }
 
 static void another_try_follows_the_present_one(void **state)
@@ -426,6 +477,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pair_is_decided_and_stopped_is_final),
         cmocka_unit_test(one_exchange_at_a_time),
+        cmocka_unit_test(only_what_costs_an_exchange_is_restored_late),
+        cmocka_unit_test(what_came_back_is_not_restored),
         cmocka_unit_test(another_try_follows_the_present_one),
         cmocka_unit_test(without_a_request_it_publishes_at_once),
         cmocka_unit_test(advice_is_bounded),
