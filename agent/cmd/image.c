@@ -157,7 +157,7 @@ static int read_material(const struct image_run *r, const struct cfr_config_cred
                            "CredentialProviderConfig, or write `token` in this credential");
     if (r->request.token.n == 0)
         return cfr_source_inputs_read(c, now_ms, 0, out, &wait_ms, err);
-    rc = cfr_source_image_token_read(r->request.token, r->item->audience, now_ms, &token, err);
+    rc = cfr_source_image_token_read(r->request.token, r->item->audience, &token, err);
     if (rc == 0)
         rc = cfr_source_inputs_with_token(c, &token, out, err);
     cfr_source_token_file_free(&token);

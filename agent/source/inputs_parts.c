@@ -193,12 +193,29 @@ static int fall_back(struct cfr_source_inputs *m, const char *why, struct cfr_er
     return m->fallback_reason != NULL ? 0 : cfr_err_nomem(err);
 }
 
+/* The server that exchanges a token decides by its own clock, and ours may be wrong: a token is refused here only if
+ * both clocks agree, and tried while the server's is not known. A request can replace what ours refuses. */
+static struct cfr_source_time time_of(const struct cfr_source_env *env, const struct cfr_source_inputs *m,
+                                      bool may_request)
+{
+    int64_t ours_ms = env->now.wall_ms;
+    int64_t servers_ms = env->server_ms;
+
+    if (m->provider == NULL || (servers_ms == 0 && may_request))
+        return (struct cfr_source_time){ours_ms, INT64_MAX};
+    if (servers_ms == 0)
+        return (struct cfr_source_time){INT64_MIN, INT64_MAX};
+    return ours_ms < servers_ms ? (struct cfr_source_time){ours_ms, servers_ms}
+                                : (struct cfr_source_time){servers_ms, ours_ms};
+}
+
 static int read_token(const struct cfr_source_env *env, const struct cfr_config_credential *c,
                       struct cfr_source_inputs *m, int64_t *wait_ms, struct cfr_err *err)
 {
     bool may_request = c->token != NULL && c->token->request != NULL;
     struct cfr_config_token from = {.file = m->token_path, .json_field = m->mounted.token_field};
     const char *directory = names_token_file(c) ? NULL : c->secret->token_directory;
+    const struct cfr_source_time now = time_of(env, m, may_request);
     struct cfr_source_token_file t;
     struct cfr_err why = {0};
     int rc;
@@ -207,7 +224,7 @@ static int read_token(const struct cfr_source_env *env, const struct cfr_config_
         from.audience = c->token->audience;
     if (names_token_file(c))
         from.json_field = c->token->json_field;
-    rc = cfr_source_token_file_read(&from, directory, env->now.wall_ms, &t, wait_ms, &why);
+    rc = cfr_source_token_file_read(&from, directory, &now, &t, wait_ms, &why);
 
     m->issued_s = t.issued_s;
     m->expires_s = t.expires_s;

@@ -26,12 +26,19 @@ int cfr_source_find_token(const struct cfr_source_env *env, const struct cfr_con
 /* Reads the files that the configuration of M's provider names. */
 int cfr_source_read_contents(struct cfr_source_inputs *m, struct cfr_err *err);
 
-/* Reads CONFIG's file. Errors say what is wrong with it: missing, empty, half-written, no JWT, expired, not yet
- * valid, for another audience. *WAIT_MS is how long until it may become usable by itself (not yet valid), or -1.
+/* The wall clock, as far as it is certain. */
+struct cfr_source_time {
+    int64_t earliest_ms; /* INT64_MIN: not known */
+    int64_t latest_ms;   /* INT64_MAX: not known */
+};
+
+/* Reads CONFIG's file. Errors say what is wrong with it: missing, empty, half-written, no JWT, certainly
+ * expired, certainly not valid yet, for another audience. *WAIT_MS is how long until it becomes valid, or -1.
  * DIRECTORY is NULL where the configuration names the file. Where a Secret does, the file must lie below DIRECTORY
  * (agent/source/token_place_private.h), and a token for the API server is refused. */
-int cfr_source_token_file_read(const struct cfr_config_token *config, const char *directory, int64_t now_ms,
-                               struct cfr_source_token_file *out, int64_t *wait_ms, struct cfr_err *err);
+int cfr_source_token_file_read(const struct cfr_config_token *config, const char *directory,
+                               const struct cfr_source_time *now, struct cfr_source_token_file *out, int64_t *wait_ms,
+                               struct cfr_err *err);
 
 /* PATH may be NULL. */
 void cfr_source_watch_path(struct cfr_source_watching *w, const char *path);

@@ -15,6 +15,7 @@ struct cfr_service_ca;
 /* What sources need besides the configuration. */
 struct cfr_source_env {
     struct cfr_now now;
+    int64_t server_ms; /* the wall clock of the server that exchanges the token; 0 = not known */
     bool trust;    /* a request for a token was refused: the token in an overdue file is used as long as it is good */
     bool in_agent; /* a running agent reads, not a check */
     struct cfr_service_ca *service_ca; /* the agent's; NULL = none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Token file: read, decoded, and checked for use now. */
+/* Token file: read, decoded, and checked. */
 #include "agent/source/inputs_private.h"
 #include "agent/source/token_place_private.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define KNOWN_MAX 8    /* tokens; credentials of one workload share theirs */
-#define SKEW_MS   5000 /* a token minted this far in the future is one by a clock that runs ahead, not a mistake */
+#define SKEW_MS   5000 /* a difference that the server's `Date`, in whole seconds, and the network can explain */
 
 /* A decoded token, found by its header and claims. Without the signature they are no secret. */
 struct known {
@@ -91,24 +91,31 @@ void cfr_source_token_file_forget(void)
         drop_known(&cache.tokens[i]);
 }
 
-static int check_claims(const struct cfr_config_token *config, const struct cfr_claims *claims, int64_t now_ms,
-                        int64_t *wait_ms, struct cfr_err *err)
+static int check_times(const struct cfr_config_token *config, const struct cfr_source_time *now,
+                       const struct cfr_claims *claims, int64_t *wait_ms, struct cfr_err *err)
 {
     int64_t expires_s = cfr_claims_expires(claims);
     int64_t starts_s = claims->nbf > claims->iat ? claims->nbf : claims->iat;
     char when[CFR_TIME_RFC3339_MAX];
 
-    /* Instants and not durations, so that the same trouble has the same text at every look. */
-    if (now_ms >= expires_s * 1000)
+    /* Instants and not durations, so that the same error has the same text at every check. */
+    if (now->earliest_ms >= expires_s * 1000)
         return cfr_err_set(err, CFR_E_TOKEN_EXPIRED,
                            "the token in %s expired at %s and was not replaced: look at the kubelet, or at what else "
                            "writes this file, and at this machine's clock",
                            config->file, cfr_time_format(expires_s, when));
-    if (starts_s * 1000 > now_ms + SKEW_MS) {
-        *wait_ms = starts_s * 1000 - now_ms;
-        return cfr_err_set(err, CFR_E_TOKEN, "the token in %s is not valid before %s: look at the clocks", config->file,
-                           cfr_time_format(starts_s, when));
+    if (starts_s * 1000 - SKEW_MS > now->latest_ms) {
+        *wait_ms = starts_s * 1000 - now->latest_ms;
+        return cfr_err_set(err, CFR_E_TOKEN,
+                           "the token in %s is not valid before %s, also by the server's clock: check the clock of the "
+                           "API server that issued it",
+                           config->file, cfr_time_format(starts_s, when));
     }
+    return 0;
+}
+
+static int check_audience(const struct cfr_config_token *config, const struct cfr_claims *claims, struct cfr_err *err)
+{
     if (config->audience != NULL && !cfr_claims_has_audience(claims, config->audience)) {
         struct cfr_view has = cfr_claims_audience(claims, 0);
 
@@ -134,7 +141,7 @@ static int check_foreign(const struct cfr_config_token *config, const struct cfr
 }
 
 /* FOREIGN: a Secret names the file. */
-static int decode(const struct cfr_config_token *config, bool foreign, int64_t now_ms,
+static int decode(const struct cfr_config_token *config, bool foreign, const struct cfr_source_time *now,
                   struct cfr_source_token_file *out, int64_t *wait_ms, struct cfr_err *err)
 {
     struct cfr_view token = cfr_secret_view(&out->token);
@@ -149,7 +156,9 @@ static int decode(const struct cfr_config_token *config, bool foreign, int64_t n
     out->mark = cfr_hash_add(k->mark, token.p + k->n, token.n - k->n);
     rc = foreign ? check_foreign(config, &k->claims, err) : 0;
     if (rc == 0)
-        rc = check_claims(config, &k->claims, now_ms, wait_ms, err);
+        rc = check_times(config, now, &k->claims, wait_ms, err);
+    if (rc == 0)
+        rc = check_audience(config, &k->claims, err);
     if (rc == 0) {
         out->subject = cfr_str_dup(k->claims.sub);
         if (out->subject == NULL)
@@ -191,8 +200,9 @@ static int read_bytes(const char *path, const char *directory, struct cfr_secret
     return rc == 0 ? 0 : cfr_err_prefix(err, "cannot read the token file %s", path);
 }
 
-int cfr_source_token_file_read(const struct cfr_config_token *config, const char *directory, int64_t now_ms,
-                               struct cfr_source_token_file *out, int64_t *wait_ms, struct cfr_err *err)
+int cfr_source_token_file_read(const struct cfr_config_token *config, const char *directory,
+                               const struct cfr_source_time *now, struct cfr_source_token_file *out, int64_t *wait_ms,
+                               struct cfr_err *err)
 {
     struct cfr_secret raw;
     struct cfr_view trimmed;
@@ -211,7 +221,7 @@ int cfr_source_token_file_read(const struct cfr_config_token *config, const char
                                         : cfr_secret_append(&out->token, trimmed, err);
     cfr_secret_free(&raw);
     if (rc == 0)
-        rc = decode(config, directory != NULL, now_ms, out, wait_ms, err);
+        rc = decode(config, directory != NULL, now, out, wait_ms, err);
     if (rc != 0) {
         int64_t issued_s = out->issued_s;
         int64_t expires_s = out->expires_s;

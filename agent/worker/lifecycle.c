@@ -183,14 +183,26 @@ void cfr_lifecycle_extended(struct cfr_lifecycle *c, struct cfr_now now, int64_t
     c->expires_boot_ms = to_boot(now, wall_ms);
 }
 
+void cfr_lifecycle_passed_on(struct cfr_lifecycle *c, struct cfr_now now, struct cfr_refresh_life life,
+                             struct cfr_refresh_jitter jitter)
+{
+    int64_t behind_ms = life.issued_ms - now.wall_ms;
+
+    if (behind_ms > 0) {
+        life.issued_ms -= behind_ms;
+        life.expires_ms -= life.expires_ms != INT64_MAX ? behind_ms : 0;
+    }
+    /* The time of the next one is the source's. */
+    jitter.phased = false;
+    (void)cfr_lifecycle_adopted(c, now, life, 0, jitter);
+}
+
 void cfr_lifecycle_rest(struct cfr_lifecycle *c, struct cfr_now now, struct cfr_refresh_life life,
                         struct cfr_refresh_jitter jitter)
 {
     int64_t pause_ms = (life.expires_ms - now.wall_ms) / 4;
 
-    /* The time of the next one is the source's. */
-    jitter.phased = false;
-    (void)cfr_lifecycle_adopted(c, now, life, 0, jitter);
+    cfr_lifecycle_passed_on(c, now, life, jitter);
     if (c->refresh_boot_ms >= now.boot_ms + CFR_LIFECYCLE_LOOK_AGAIN_MS)
         return;
     if (pause_ms > CFR_LIFECYCLE_LOOK_AGAIN_MS)

@@ -99,6 +99,10 @@ bool cfr_lifecycle_adopted(struct cfr_lifecycle *c, struct cfr_now now, struct c
                            struct cfr_refresh_jitter jitter);
 /* What is published, and has not expired, is good until WALL_MS. */
 void cfr_lifecycle_extended(struct cfr_lifecycle *c, struct cfr_now now, int64_t wall_ms);
+/* What was published at NOW is passed on from a source with the claimed LIFE. If that begins in the future, our clock
+ * is behind by at least as much: it is moved to begin now. */
+void cfr_lifecycle_passed_on(struct cfr_lifecycle *c, struct cfr_now now, struct cfr_refresh_life life,
+                             struct cfr_refresh_jitter jitter);
 /* What is published is passed on from a source that has not changed: waits for the next one, and looks at the source
  * again no sooner than in a minute, or in a quarter of what is left of LIFE. */
 void cfr_lifecycle_rest(struct cfr_lifecycle *c, struct cfr_now now, struct cfr_refresh_life life,

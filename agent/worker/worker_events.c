@@ -484,6 +484,7 @@ void cfr_worker_on_clock(struct cfr_worker *w)
                   (w->life.state == CFR_STATE_BACKOFF && cfr_err_class(w->error_code) != CFR_CLASS_RETRY);
     bool due;
 
+    w->skew_known = false;
     if (w->rotator != NULL)
         cfr_worker_rotation_step(w);
     due = !w->turn.queued && (blamed || cfr_lifecycle_due(&w->life, cfr_clock_now()));

@@ -78,11 +78,10 @@ static void begin_life(struct cfr_worker *w, const struct cfr_worker_granted *g,
     struct cfr_refresh_life life = {g->grant.issued_s * 1000, g->grant.expires_s * 1000};
     struct cfr_refresh_jitter jitter = cfr_worker_jitter(w);
 
-    jitter.phased = jitter.phased && g->begins_now;
     if (g->begins_now || g->grant.expires_s == 0)
         cfr_lifecycle_renewed(&w->life, now, life_ms, cfr_worker_window_ms(w), jitter);
     else
-        (void)cfr_lifecycle_adopted(&w->life, now, life, 0, jitter);
+        cfr_lifecycle_passed_on(&w->life, now, life, jitter);
     if (g->grant.refresh_s != 0)
         cfr_lifecycle_advise(&w->life, now, g->grant.refresh_s * 1000);
 }

@@ -4,9 +4,12 @@
 
 #include "agent/source/token_file.h"
 #include "base/log.h"
+#include "base/time.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define AHEAD_MS 5000 /* clocks that differ by less are not worth a warning */
 
 /* Logs once what a mounted Secret's content calls for. */
 static void note_mounted(struct cfr_worker *w, const struct cfr_source_inputs *m)
@@ -49,8 +52,13 @@ static bool follow_mounted(struct cfr_worker *w, const struct cfr_source_inputs 
 
 struct cfr_source_env cfr_worker_source_env(const struct cfr_worker *w)
 {
-    return (struct cfr_source_env){
-        .now = cfr_clock_now(), .trust = w->token.refused, .in_agent = true, .service_ca = w->host->service_ca};
+    struct cfr_now now = cfr_clock_now();
+
+    return (struct cfr_source_env){.now = now,
+                                   .server_ms = w->skew_known ? now.wall_ms + w->skew_s * 1000 : 0,
+                                   .trust = w->token.refused,
+                                   .in_agent = true,
+                                   .service_ca = w->host->service_ca};
 }
 
 static void read_inputs(struct cfr_worker *w, struct cfr_worker_inputs *r)
@@ -92,6 +100,24 @@ void cfr_worker_note_request(struct cfr_worker *w, const struct cfr_source_input
     w->token.requested = m->requested;
 }
 
+/* A new token is used although this machine's clock says that it is not valid. */
+static void note_clock(const struct cfr_worker *w, const struct cfr_source_inputs *m, struct cfr_now now)
+{
+    char words[CFR_TIME_WORDS_MAX];
+    char when[CFR_TIME_RFC3339_MAX];
+
+    if (m->issued_s * 1000 > now.wall_ms + AHEAD_MS)
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+                "the token in %s was issued at %s, and this machine's clock is %s behind that; trying it anyway: check "
+                "the clocks",
+                m->token_path, cfr_time_format(m->issued_s, when),
+                cfr_time_words(m->issued_s * 1000 - now.wall_ms, words));
+    else if (m->expires_s != 0 && m->expires_s * 1000 <= now.wall_ms)
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+                "the token in %s expired at %s by this machine's clock, which may be ahead; trying it anyway",
+                m->token_path, cfr_time_format(m->expires_s, when));
+}
+
 void cfr_worker_note_token(struct cfr_worker *w, const struct cfr_source_inputs *m)
 {
     struct cfr_now now = cfr_clock_now();
@@ -111,6 +137,8 @@ void cfr_worker_note_token(struct cfr_worker *w, const struct cfr_source_inputs 
     w->token.expires_s = m->expires_s;
     /* A token known from an earlier run has no deadline yet. */
     if (m->mark != 0 && (m->mark != w->token.mark || w->token.overdue_boot_ms == INT64_MAX)) {
+        if (m->mark != w->token.mark && m->token_path != NULL)
+            note_clock(w, m, now);
         w->token.mark = m->mark;
         w->token.overdue = false;
         w->token.refused = false;

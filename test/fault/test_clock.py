@@ -96,13 +96,35 @@ def test_a_clock_that_was_always_wrong_gives_the_right_schedule(agent, offset_s)
 
 
 @own_clock
-def test_a_token_from_the_future_is_taken_when_the_clock_is_set(agent):  # noqa: F811
-    clock = ShiftedClock(agent.dir, -DAY_S)
-    agent.configure(without_tls(agent.credential(name="late"), agent.cloud)).start(env=clock.env)
-    eventually(lambda: "look at the clocks" in ((agent.status("late").get("last_error") or {}).get("message") or ""),
-               "the refusal")
+@pytest.mark.parametrize("offset_s, words", [(DAY_S, "by this machine's clock, which may be ahead"),
+                                             (-DAY_S, "behind that; trying it anyway: check the clocks")], ids=["ahead", "behind"])
+def test_the_clouds_clock_judges_a_token(agent, offset_s, words):  # noqa: F811
+    """By ours it has expired long ago, or was issued tomorrow."""
+    clock = ShiftedClock(agent.dir, offset_s)
+    agent.configure(without_tls(agent.credential(), agent.cloud)).start(env=clock.env)
+    agent.wait_generation(1)
+    check_schedule(agent, clock)
+    is_calm(agent, most=1)
+    assert agent.log.count(words) == 1
     clock.set(0)
-    agent.wait_generation(1, "late")
+    agent.wait_generation(2)
+    check_schedule(agent, clock)
+
+
+@own_clock
+def test_a_token_from_the_future_is_passed_on(agent):  # noqa: F811
+    clock = ShiftedClock(agent.dir, -DAY_S)
+    token = agent.credential()
+    del token["exchange"]
+    token["publish"]["files"] = [{"name": "token", "format": "token"}]
+    agent.configure(token).start(env=clock.env)
+    agent.wait_generation(1)
+    life = seconds(agent.status()["expires"]) - clock.now()
+    assert agent.status()["ready"] and 0 < life < 3602
+    is_calm(agent, most=0)
+    clock.set(0)
+    eventually(lambda: seconds(agent.status()["expires"]) > clock.now(), "a lifetime by the right clock")
+    assert agent.generation() == 1
 
 
 def served(agent, where):  # noqa: F811

@@ -175,8 +175,8 @@ def test_expired_token(sick):
     assert "kubelet" in found["remedy"]
     report.one("volume.layout", "note", "not in a volume of the kubelet")
     assert "what writes the file" in report.one("volume.age", "warning", "80 %")["remedy"]
-    report.one("cloud.exchange", "note", "no exchange was tried")
-    assert report.wrong() == ["token.expired"]
+    report.one("cloud.exchange", "wrong", "ExpiredToken")
+    assert report.wrong() == ["cloud.exchange", "token.expired"]
 
 
 def test_wrong_audience(sick):

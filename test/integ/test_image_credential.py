@@ -270,13 +270,12 @@ def test_no_token_needed(plugin):
 def test_expired_token(plugin):
     token = plugin.token(issued_ago_s=3660, expires_in_s=-60)
     error = plugin.refused((ECR_HOST + "/app", token, ROLE_BY_ANNOTATION))
-    assert re.search(r"request expired at 2\d\d\d-", error)
-    assert plugin.cloud.exchanges() == []
+    assert "ExpiredToken" in error and len(plugin.cloud.exchanges()) == 1
 
 
 def test_token_that_is_not_valid_yet(plugin):
     error = plugin.refused((ECR_HOST + "/app", plugin.token(issued_ago_s=-600), ROLE_BY_ANNOTATION))
-    assert "is not valid before 2" in error
+    assert "InvalidIdentityToken" in error and len(plugin.cloud.exchanges()) == 1
 
 
 def test_wrong_audience(plugin):

@@ -245,7 +245,7 @@ static void token(const char *payload, const char *audience, int code, const cha
     char *made = token_text("{\"alg\":\"RS256\"}", payload);
     struct cfr_source_token_file t;
     struct cfr_err err = {0};
-    int rc = cfr_source_image_token_read(cfr_view_of(made), audience, NOW_MS, &t, &err);
+    int rc = cfr_source_image_token_read(cfr_view_of(made), audience, &t, &err);
 
     if (rc != code || strstr(err.text, why) == NULL)
         fail_msg("%s: %d \"%s\"", payload, rc, err.text);
@@ -270,19 +270,13 @@ static void the_token(void **state)
     token("{" SUB ",\"iat\":1767323000,\"exp\":1767326600}", NULL, 0, "");
     token("{" SUB ",\"aud\":\"x\",\"iat\":1767323000,\"exp\":1767326600}", "y", CFR_E_TOKEN,
           "kubelet's request is for the audience \"x\", not \"y\"");
-    token("{" SUB ",\"iat\":1767320000,\"exp\":1767323045}", NULL, CFR_E_TOKEN_EXPIRED,
-          "expired at 2026-01-02T03:04:05Z");
-    token("{" SUB ",\"iat\":1767323051,\"exp\":1767326600}", NULL, CFR_E_TOKEN,
-          "is not valid before 2026-01-02T03:04:11Z");
-    token("{" SUB ",\"iat\":1767323000,\"nbf\":1767323051,\"exp\":1767326600}", NULL, CFR_E_TOKEN,
-          "is not valid before 2026-01-02T03:04:11Z");
-    token("{" SUB ",\"iat\":1767323000,\"nbf\":1767323050,\"exp\":1767326600}", NULL, 0, "");
+    /* The times are the cloud's to judge: our clock may be wrong. */
     token("{" SUB ",\"iat\":1767323000}", NULL, CFR_E_TOKEN, "the service account token in the kubelet's request: ");
-    assert_int_equal(cfr_source_image_token_read(cfr_view_of(" \n"), NULL, NOW_MS, &t, &err), CFR_E_TOKEN);
+    assert_int_equal(cfr_source_image_token_read(cfr_view_of(" \n"), NULL, &t, &err), CFR_E_TOKEN);
     cfr_source_token_file_free(&t);
     assert_non_null(large);
     memset(large, 'x', CFR_TOKEN_MAX + 1);
-    assert_int_equal(cfr_source_image_token_read(cfr_view_of(large), NULL, NOW_MS, &t, &err), CFR_E_TOKEN);
+    assert_int_equal(cfr_source_image_token_read(cfr_view_of(large), NULL, &t, &err), CFR_E_TOKEN);
     assert_contains(err.text, "more than 65536 bytes");
     cfr_source_token_file_free(&t);
     free(large);

@@ -59,7 +59,8 @@ static void write_token(int number, const char *signature)
 
 static int64_t wait_ms; /* as the last read_token set it */
 
-static int read_token(const char *audience, int64_t now_ms, struct cfr_source_token_file *out, struct cfr_err *err)
+static int read_token_at(const char *audience, struct cfr_source_time now, struct cfr_source_token_file *out,
+                         struct cfr_err *err)
 {
     struct cfr_config_token config = {.file = path};
     union {
@@ -70,7 +71,12 @@ static int read_token(const char *audience, int64_t now_ms, struct cfr_source_to
     config.audience = text.out;
     wait_ms = 0;
     *err = (struct cfr_err){0};
-    return cfr_source_token_file_read(&config, NULL, now_ms, out, &wait_ms, err);
+    return cfr_source_token_file_read(&config, NULL, &now, out, &wait_ms, err);
+}
+
+static int read_token(const char *audience, int64_t now_ms, struct cfr_source_token_file *out, struct cfr_err *err)
+{
+    return read_token_at(audience, (struct cfr_source_time){now_ms, now_ms}, out, err);
 }
 
 /* More than are remembered, twice, so that what was forgotten is learnt again. */
@@ -176,7 +182,28 @@ static void a_token_is_not_used_before_it_is_valid(void **state)
         cfr_source_token_file_free(&t);
         assert_int_equal(read_token(NULL, INT64_C(1700000195000), &t, &err), 0);
         cfr_source_token_file_free(&t);
+        /* One of the clocks may be behind. */
+        assert_int_equal(read_token_at(NULL, (struct cfr_source_time){0, INT64_C(1700000195000)}, &t, &err), 0);
+        cfr_source_token_file_free(&t);
     }
+    cfr_source_token_file_forget();
+}
+
+/* An expired one is tried until both clocks agree on it. */
+static void a_token_is_refused_only_if_it_has_certainly_expired(void **state)
+{
+    const int64_t late_ms = INT64_C(1700003601000);
+    struct cfr_source_token_file t;
+    struct cfr_err err;
+
+    (void)state;
+    write_token(1, "c2ln");
+    assert_int_equal(read_token_at("a1", (struct cfr_source_time){INT64_MIN, INT64_MAX}, &t, &err), 0);
+    cfr_source_token_file_free(&t);
+    assert_int_equal(read_token_at("a1", (struct cfr_source_time){late_ms - 1, late_ms + 86400000}, &t, &err), 0);
+    cfr_source_token_file_free(&t);
+    assert_int_equal(read_token_at("a1", (struct cfr_source_time){late_ms, late_ms}, &t, &err), CFR_E_TOKEN_EXPIRED);
+    cfr_source_token_file_free(&t);
     cfr_source_token_file_forget();
 }
 
@@ -192,7 +219,7 @@ static int read_foreign(const char *directory, const char *file, struct cfr_err 
 
     (void)snprintf(text, sizeof text, "%s", file);
     *err = (struct cfr_err){0};
-    rc = cfr_source_token_file_read(&config, directory, NOW_MS, &t, &ignored, err);
+    rc = cfr_source_token_file_read(&config, directory, &(struct cfr_source_time){NOW_MS, NOW_MS}, &t, &ignored, err);
     cfr_source_token_file_free(&t);
     return rc;
 }
@@ -322,6 +349,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_remembered_is_judged_anew, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(the_signature_of_a_known_token_is_checked, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(a_token_is_not_used_before_it_is_valid, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(a_token_is_refused_only_if_it_has_certainly_expired, scratch_make,
+                                        scratch_remove),
         cmocka_unit_test_setup_teardown(a_secrets_token_lies_below_the_directory, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(links_do_not_lead_a_secrets_token_out, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(a_secret_names_no_token_of_the_api_server, scratch_make, scratch_remove),

@@ -187,6 +187,24 @@ static void rest_pauses(void **state)
     assert_int_equal(cfr_lifecycle_deadline(&c), INT64_MAX);
 }
 
+/* A token by a clock that is ahead of ours is not due until its beginning, and lives no longer than it says. */
+static void a_life_from_the_future_begins_now(void **state)
+{
+    const int64_t behind_ms = 240000;
+    const struct cfr_refresh_life life = {start.wall_ms + behind_ms, start.wall_ms + behind_ms + HOUR};
+    struct cfr_lifecycle c = fresh_for(HOUR);
+
+    (void)state;
+    cfr_lifecycle_passed_on(&c, start, life, none);
+    assert_false(cfr_lifecycle_due(&c, later(start, 1)));
+    assert_int_equal(cfr_lifecycle_deadline(&c), start.boot_ms + HOUR * 8 / 10);
+    assert_true(cfr_lifecycle_valid(&c, later(start, HOUR - 1)));
+    assert_false(cfr_lifecycle_valid(&c, later(start, HOUR)));
+    cfr_lifecycle_rest(&c, start, life, none);
+    assert_false(cfr_lifecycle_due(&c, later(start, 1)));
+    assert_false(cfr_lifecycle_valid(&c, later(start, HOUR)));
+}
+
 static void telling_does_not_hold_back_the_next_refresh(void **state)
 {
     struct cfr_lifecycle c = fresh_for(HOUR);
@@ -483,6 +501,7 @@ int main(void)
         cmocka_unit_test(without_a_request_it_publishes_at_once),
         cmocka_unit_test(advice_is_bounded),
         cmocka_unit_test(rest_pauses),
+        cmocka_unit_test(a_life_from_the_future_begins_now),
         cmocka_unit_test(telling_does_not_hold_back_the_next_refresh),
         cmocka_unit_test(refreshes_before_the_consumers_window),
         cmocka_unit_test(clock_set_forward_a_day),
