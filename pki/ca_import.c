@@ -6,6 +6,7 @@
 #include "pki/cert_private.h"
 #include "pki/key_private.h"
 #include "pki/ossl_private.h"
+#include "wire/decode.h"
 
 #include <string.h>
 
@@ -112,7 +113,7 @@ static int fill(struct cfr_ca *a, struct cfr_view certificate, struct cfr_view k
     int rc = check_single(certificate, err);
 
     if (rc == 0)
-        rc = cfr_cert_parse(certificate, &x, err);
+        rc = cfr_decode_certificate(certificate, &x, err);
     if (rc == 0)
         rc = check_extensions(x, generations, err);
     if (rc == 0)

@@ -3,6 +3,7 @@
 #include "pki/cert_private.h"
 
 #include "pki/ossl_private.h"
+#include "wire/decode.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -248,7 +249,7 @@ static bool set_key_ids(struct cfr_cert *out, const struct cfr_cert_order *o, EV
 static int parse_other(const struct cfr_cert *c, X509 **out, struct cfr_err *err)
 {
     *out = NULL;
-    return c != NULL ? cfr_cert_parse(cfr_view_of(c->pem), out, err) : 0;
+    return c != NULL ? cfr_decode_certificate(cfr_view_of(c->pem), out, err) : 0;
 }
 
 static int sign_certificate(const struct cfr_cert_order *o, EVP_PKEY *key, EVP_PKEY *signer, struct cfr_cert *out,
@@ -311,9 +312,9 @@ static int read_subject_key(const struct cfr_cert_order *o, EVP_PKEY **out, stru
     int rc;
 
     if (o->of == NULL)
-        return cfr_key_read(o->key, out, err);
+        return cfr_decode_key(o->key, true, out, err);
     *out = NULL;
-    rc = cfr_cert_parse(cfr_view_of(o->of->pem), &x, err);
+    rc = cfr_decode_certificate(cfr_view_of(o->of->pem), &x, err);
     if (rc != 0)
         return rc;
     *out = X509_get_pubkey(x);
@@ -331,7 +332,7 @@ int cfr_cert_make(const struct cfr_cert_order *order, struct cfr_cert *out, stru
     if (rc == 0)
         rc = read_subject_key(order, &key, err);
     if (rc == 0)
-        rc = cfr_key_read(order->signer, &signer, err);
+        rc = cfr_decode_key(order->signer, true, &signer, err);
     if (rc == 0)
         rc = sign_certificate(order, key, signer, out, err);
     EVP_PKEY_free(key);

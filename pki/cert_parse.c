@@ -3,29 +3,13 @@
 #include "pki/cert_private.h"
 
 #include "pki/ossl_private.h"
+#include "wire/decode.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define SIGNATURE_MAX 512 /* of RSA with 4096 bits */
-
-int cfr_cert_parse(struct cfr_view pem, X509 **out, struct cfr_err *err)
-{
-    BIO *bio = BIO_new_mem_buf(pem.n != 0 ? pem.p : "", (int)(pem.n < CFR_CERT_PEM_MAX ? pem.n : CFR_CERT_PEM_MAX));
-
-    *out = NULL;
-    if (bio == NULL)
-        return cfr_ossl_failed("the PEM reader cannot be made", err);
-    *out = PEM_read_bio_X509(bio, NULL, cfr_ossl_no_passphrase, NULL);
-    BIO_free(bio);
-    if (*out != NULL)
-        return 0;
-    if (ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE)
-        return cfr_ossl_failed("", err);
-    ERR_clear_error();
-    return cfr_err_set(err, CFR_E_CONFIG, "it holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)");
-}
 
 static bool read_key_id(const ASN1_OCTET_STRING *id, unsigned char out[CFR_CERT_KEY_ID_BYTES])
 {
@@ -68,7 +52,7 @@ static int read_fields(X509 *x, struct cfr_cert *c, struct cfr_err *err)
 int cfr_cert_read(struct cfr_view pem, struct cfr_cert *out, struct cfr_err *err)
 {
     X509 *x;
-    int rc = cfr_cert_parse(pem, &x, err);
+    int rc = cfr_decode_certificate(pem, &x, err);
 
     *out = (struct cfr_cert){.pem = NULL};
     if (rc != 0)
@@ -123,9 +107,9 @@ int cfr_cert_verify(const struct cfr_cert *c, const struct cfr_cert *issuer, str
 
     if (!cfr_cert_is_by(c, issuer))
         return cfr_err_set(err, CFR_E_CONFIG, "the certificate names another key as its signer's");
-    rc = cfr_cert_parse(cfr_view_of(c->pem), &x, err);
+    rc = cfr_decode_certificate(cfr_view_of(c->pem), &x, err);
     if (rc == 0)
-        rc = cfr_cert_parse(cfr_view_of(issuer->pem), &by, err);
+        rc = cfr_decode_certificate(cfr_view_of(issuer->pem), &by, err);
     if (rc == 0)
         rc = verify_signature(x, by, err);
     X509_free(x);
@@ -156,10 +140,10 @@ int cfr_cert_check_key(const struct cfr_cert *c, struct cfr_view key, struct cfr
 {
     EVP_PKEY *pair = NULL;
     X509 *x = NULL;
-    int rc = cfr_cert_parse(cfr_view_of(c->pem), &x, err);
+    int rc = cfr_decode_certificate(cfr_view_of(c->pem), &x, err);
 
     if (rc == 0)
-        rc = cfr_key_read(key, &pair, err);
+        rc = cfr_decode_key(key, true, &pair, err);
     if (rc == 0 && X509_check_private_key(x, pair) != 1) {
         ERR_clear_error();
         rc = cfr_err_set(err, CFR_E_CONFIG, "the private key is not that of the certificate");
@@ -189,7 +173,7 @@ int cfr_cert_subject(const struct cfr_cert *c, char *out, size_t size, struct cf
 {
     X509 *x;
     char *text;
-    int rc = cfr_cert_parse(cfr_view_of(c->pem), &x, err);
+    int rc = cfr_decode_certificate(cfr_view_of(c->pem), &x, err);
 
     out[0] = '\0';
     if (rc != 0)

@@ -4,30 +4,14 @@
 
 #include "pki/key_private.h"
 #include "pki/ossl_private.h"
+#include "wire/decode.h"
 
 #include <string.h>
-
-static const char begin[] = "-----BEGIN ";
 
 static int refuse(const char *why, struct cfr_err *err)
 {
     ERR_clear_error();
     return cfr_err_set(err, CFR_E_CONFIG, "%s", why);
-}
-
-/* One block: a private key that was left in the same file is not what it is to be given to us for. */
-static int check_single(struct cfr_view pem, struct cfr_err *err)
-{
-    ptrdiff_t at = cfr_view_find(pem, begin);
-    size_t rest = at >= 0 ? (size_t)at + sizeof begin - 1 : 0;
-
-    if (pem.n > CFR_CSR_PEM_MAX)
-        return cfr_err_set(err, CFR_E_CONFIG, "it has more than %d bytes", CFR_CSR_PEM_MAX);
-    if (at < 0)
-        return refuse("it holds no certificate request in PEM form (-----BEGIN CERTIFICATE REQUEST-----)", err);
-    if (cfr_view_find((struct cfr_view){pem.p + rest, pem.n - rest}, begin) >= 0)
-        return refuse("it holds more than one PEM block; write only the certificate request", err);
-    return 0;
 }
 
 static int write_public(EVP_PKEY *key, struct cfr_str *out, struct cfr_err *err)
@@ -67,19 +51,11 @@ static int read_key(X509_REQ *request, check_kind_fn *check_kind, struct cfr_str
 int cfr_cert_request_key(struct cfr_view pem, struct cfr_str *public_key, struct cfr_err *err)
 {
     X509_REQ *request = NULL;
-    BIO *bio;
-    int rc = check_single(pem, err);
+    int rc = pem.n > CFR_CSR_PEM_MAX ? cfr_err_set(err, CFR_E_CONFIG, "it has more than %d bytes", CFR_CSR_PEM_MAX)
+                                     : cfr_decode_request(pem, &request, err);
 
-    if (rc != 0)
-        return rc;
-    bio = BIO_new_mem_buf(pem.p, (int)pem.n);
-    if (bio == NULL)
-        return cfr_ossl_failed("the PEM reader cannot be made", err);
-    request = PEM_read_bio_X509_REQ(bio, NULL, cfr_ossl_no_passphrase, NULL);
-    BIO_free(bio);
-    rc = request != NULL
-             ? read_key(request, cfr_key_check_kind, public_key, err)
-             : refuse("it holds no certificate request in PEM form (-----BEGIN CERTIFICATE REQUEST-----)", err);
+    if (rc == 0)
+        rc = read_key(request, cfr_key_check_kind, public_key, err);
     X509_REQ_free(request);
     return rc;
 }
@@ -103,15 +79,11 @@ static int check_pod_kind(EVP_PKEY *key, struct cfr_err *err)
 
 int cfr_cert_request_pod_key(struct cfr_view der, struct cfr_str *public_key, struct cfr_err *err)
 {
-    const unsigned char *at = (const unsigned char *)der.p;
     X509_REQ *request = NULL;
-    int rc;
+    int rc = der.n > CFR_CSR_DER_MAX ? cfr_err_set(err, CFR_E_CONFIG, "it has more than %d bytes", CFR_CSR_DER_MAX)
+                                     : cfr_decode_request_der(der, &request, err);
 
-    if (der.n != 0 && der.n <= CFR_CSR_DER_MAX)
-        request = d2i_X509_REQ(NULL, &at, (long)der.n);
-    if (request == NULL || at != (const unsigned char *)der.p + der.n)
-        rc = refuse("it is not one certificate request in DER form", err);
-    else
+    if (rc == 0)
         rc = read_key(request, check_pod_kind, public_key, err);
     X509_REQ_free(request);
     return rc;
@@ -137,15 +109,11 @@ static bool is_proved(EVP_PKEY *key, struct cfr_view proof, struct cfr_view text
 int cfr_cert_request_pod_key_proved(struct cfr_view der, struct cfr_view proof, struct cfr_view pod_uid,
                                     struct cfr_str *public_key, struct cfr_err *err)
 {
-    const unsigned char *at = (const unsigned char *)der.p;
     EVP_PKEY *key = NULL;
-    int rc;
+    int rc = der.n > CFR_CSR_DER_MAX ? cfr_err_set(err, CFR_E_CONFIG, "it has more than %d bytes", CFR_CSR_DER_MAX)
+                                     : cfr_decode_public_key_der(der, &key, err);
 
-    if (der.n != 0 && der.n <= CFR_CSR_DER_MAX)
-        key = d2i_PUBKEY(NULL, &at, (long)der.n);
-    if (key == NULL || at != (const unsigned char *)der.p + der.n)
-        rc = refuse("it is not one public key in DER form", err);
-    else
+    if (rc == 0)
         rc = check_pod_kind(key, err);
     if (rc == 0 && (proof.n == 0 || proof.n > CFR_CSR_DER_MAX || pod_uid.n == 0 || !is_proved(key, proof, pod_uid)))
         rc = refuse("the pod's UID is not signed by its key, so the requester may not have that key", err);

@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "pki/key_private.h"
 #include "pki/ossl_private.h"
+#include "wire/decode.h"
 
 #include <string.h>
 
@@ -129,7 +130,7 @@ int cfr_jwks_key(struct cfr_view pem, struct cfr_view certificate, struct cfr_st
     int rc = cfr_key_kid(pem, kid, err);
 
     if (rc == 0)
-        rc = cfr_key_read(pem, &key, err);
+        rc = cfr_decode_key(pem, true, &key, err);
     if (rc != 0)
         return rc;
     rc = add_key(key, kid, certificate, out, err);
@@ -140,7 +141,7 @@ int cfr_jwks_key(struct cfr_view pem, struct cfr_view certificate, struct cfr_st
 int cfr_jwks_algorithm(struct cfr_view pem, const char **out, struct cfr_err *err)
 {
     EVP_PKEY *key;
-    int rc = cfr_key_read(pem, &key, err);
+    int rc = cfr_decode_key(pem, true, &key, err);
 
     if (rc != 0)
         return rc;
@@ -155,7 +156,7 @@ int cfr_jwks_kind(struct cfr_view pem, enum cfr_key_kind *out, struct cfr_err *e
     EVP_PKEY *key;
     const char *crv;
     int bits;
-    int rc = cfr_key_read(pem, &key, err);
+    int rc = cfr_decode_key(pem, true, &key, err);
 
     if (rc != 0)
         return rc;

@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "pki/ossl_private.h"
+#include "wire/decode.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,37 +21,6 @@ int cfr_ossl_failed(const char *what, struct cfr_err *err)
 
     ERR_clear_error();
     return cfr_err_set(err, memory ? CFR_E_NOMEM : CFR_E_INTERNAL, "%s", memory ? "out of memory" : what);
-}
-
-int cfr_ossl_no_passphrase(char *buf, int size, int writing, void *context)
-{
-    (void)buf;
-    (void)size;
-    (void)writing;
-    (void)context;
-    return -1;
-}
-
-int cfr_key_read(struct cfr_view pem, EVP_PKEY **out, struct cfr_err *err)
-{
-    BIO *bio = BIO_new_mem_buf(pem.n != 0 ? pem.p : "", (int)(pem.n < CFR_KEY_PEM_MAX ? pem.n : CFR_KEY_PEM_MAX));
-
-    *out = NULL;
-    if (bio == NULL)
-        return cfr_ossl_failed("the PEM reader cannot be made", err);
-    *out = PEM_read_bio_PrivateKey(bio, NULL, cfr_ossl_no_passphrase, NULL);
-    if (*out == NULL) {
-        ERR_clear_error();
-        (void)BIO_reset(bio);
-        *out = PEM_read_bio_PUBKEY(bio, NULL, cfr_ossl_no_passphrase, NULL);
-    }
-    BIO_free(bio);
-    if (*out != NULL)
-        return 0;
-    if (ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE)
-        return cfr_ossl_failed("", err);
-    ERR_clear_error();
-    return cfr_err_set(err, CFR_E_CONFIG, "it holds no key in PEM form (-----BEGIN PRIVATE KEY-----)");
 }
 
 int cfr_key_check_kind(EVP_PKEY *key, struct cfr_err *err)
@@ -128,7 +98,7 @@ int cfr_key_get(struct cfr_secret *made, enum cfr_key_kind kind, struct cfr_secr
 int cfr_key_private(struct cfr_view pem, struct cfr_secret *out, struct cfr_err *err)
 {
     EVP_PKEY *key;
-    int rc = cfr_key_read(pem, &key, err);
+    int rc = cfr_decode_key(pem, true, &key, err);
 
     if (rc != 0)
         return rc;
@@ -143,7 +113,7 @@ int cfr_key_public(struct cfr_view pem, struct cfr_str *out, struct cfr_err *err
     EVP_PKEY *key;
     char *text = NULL;
     long n = 0;
-    int rc = cfr_key_read(pem, &key, err);
+    int rc = cfr_decode_key(pem, true, &key, err);
 
     if (rc != 0)
         return rc;
@@ -168,7 +138,7 @@ int cfr_key_kid(struct cfr_view pem, char out[CFR_KEY_KID_MAX], struct cfr_err *
     struct cfr_secret text;
     EVP_PKEY *key;
     int n;
-    int rc = cfr_key_read(pem, &key, err);
+    int rc = cfr_decode_key(pem, true, &key, err);
 
     out[0] = '\0';
     if (rc != 0)

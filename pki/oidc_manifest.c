@@ -6,6 +6,7 @@
 #include "pki/jwks_private.h"
 #include "pki/oidc_issuer_private.h"
 #include "pki/ossl_private.h"
+#include "wire/decode.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +59,7 @@ int cfr_oidc_manifest_thumbprint(struct cfr_view pem, char out[CFR_OIDC_THUMBPRI
     unsigned char hash[EVP_MAX_MD_SIZE];
     unsigned n = 0;
     X509 *x;
-    int rc = cfr_cert_parse(pem, &x, err);
+    int rc = cfr_decode_certificate(pem, &x, err);
 
     if (rc != 0)
         return rc;

@@ -18,15 +18,9 @@
 
 /* An unexpected failure of the library: CFR_E_NOMEM, or CFR_E_INTERNAL with WHAT. */
 int cfr_ossl_failed(const char *what, struct cfr_err *err);
-/* The key of a PEM text (PKCS#8, or another form that OpenSSL reads), freed by EVP_PKEY_free. CFR_E_CONFIG. */
-int cfr_key_read(struct cfr_view pem, EVP_PKEY **out, struct cfr_err *err);
 /* CFR_E_CONFIG unless KEY, of another program, is ECDSA on P-256 or P-384, or RSA of 2048 to 4096 bits. */
 int cfr_key_check_kind(EVP_PKEY *key, struct cfr_err *err);
-/* A certificate of a PEM text that may hold more, freed by X509_free. CFR_E_CONFIG. */
-int cfr_cert_parse(struct cfr_view pem, X509 **out, struct cfr_err *err);
 /* Writes X in PEM form to *PEM (heap, free). */
 int cfr_cert_write(X509 *x, char **pem, struct cfr_err *err);
-/* For PEM readers, which would otherwise ask for a passphrase at the terminal. */
-int cfr_ossl_no_passphrase(char *buf, int size, int writing, void *context);
 
 #endif

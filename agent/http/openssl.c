@@ -5,7 +5,7 @@
 #include "agent/http/client.h"
 #include "base/str.h"
 #include "base/wipealloc.h"
-#include "wire/curve.h"
+#include "wire/decode.h"
 
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
@@ -67,7 +67,7 @@ static void on_message(int sent, int version, int type, const void *bytes, size_
     (void)arg;
     /* There is no way to refuse a message from here, but one without meaning ends the handshake. */
     if (sent == 0 && type == SSL3_RT_HANDSHAKE && n > SSL3_HM_HEADER_LENGTH && message.out[0] == SSL3_MT_CERTIFICATE &&
-        cfr_curve_is_own((struct cfr_view){bytes, n}))
+        cfr_decode_has_curve((struct cfr_view){bytes, n}))
         memset(message.out + SSL3_HM_HEADER_LENGTH, 0xff, n - SSL3_HM_HEADER_LENGTH);
 }
 

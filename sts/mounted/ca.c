@@ -5,7 +5,7 @@
 #include "sts/mounted/mounted_private.h"
 
 #include "base/base64.h"
-#include "wire/curve.h"
+#include "wire/decode.h"
 
 #include <string.h>
 
@@ -43,9 +43,8 @@ static int check_block(const struct cfr_mounted_case *c, const char *key, const 
     rc = cfr_base64_decode(cfr_secret_view(text), &der, c->err);
     if (rc == CFR_E_ANSWER)
         rc = cfr_err_set(c->err, CFR_E_CONFIG, "%s has a certificate that is not base64", key);
-    if (rc == 0 && cfr_curve_is_own(cfr_secret_view(&der)))
-        rc = cfr_err_set(c->err, CFR_E_CONFIG,
-                         "%s has a certificate with explicit curve parameters; use one with a named curve", key);
+    if (rc == 0 && cfr_decode_check_ca(cfr_secret_view(&der), c->err) != 0)
+        rc = cfr_err_prefix(c->err, "%s has a certificate that is refused", key);
     cfr_secret_free(&der);
     return rc;
 }

@@ -259,11 +259,10 @@ def dsa_key(bits):
 
 
 @pytest.mark.parametrize("key, words", [
-    # OpenSSL 3.5, of Debian 13, refuses these when it reads them.
-    (lambda: rsa_key(2048, 2048, 20000), "do not belong together|holds no private key"),
-    (lambda: rsa_key(2048, 200000, 1024), "do not belong together|holds no private key"),
+    (lambda: rsa_key(2048, 2048, 20000), "do not belong together"),
+    (lambda: rsa_key(2048, 200000, 1024), "do not belong together"),
     (lambda: rsa_key(16384, 16384, 8192), "the RSA key has 16384 bits"),
-    (lambda: dsa_key(20000), "holds no private key"),
+    (lambda: dsa_key(20000), "the key is of an unsupported type"),
 ], ids=["factors", "exponent", "size", "dsa"])
 def test_a_key_that_takes_minutes(agent, secret, key, words):
     """Numbers of the author's choice, with which one signature, or reading the key, takes seconds or minutes."""
@@ -384,7 +383,7 @@ def test_ca_certificates_with_their_own_curves(agent, secret, collector):
     agent.configure(agent.credential(), hostile(agent, secret)).start()
     agent.wait_generation(1)
     secret.put(openstack_form(collector.url, pem=collector.ca.read_text() + own_curve() * 100))
-    assert slowest_until(agent, "cacert has a certificate with explicit curve parameters") < 300
+    assert slowest_until(agent, "cacert has a certificate that is refused: the key has explicit curve parameters") < 300
     assert collector.got == []
     goes_on(agent)
 

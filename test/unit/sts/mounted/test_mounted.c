@@ -187,7 +187,10 @@ static void nothing_at_all(void **state)
 /* The certificates alone are handed on, without what is around them, and only those that the Secret brings. */
 static void certificates_of_a_secret(void **state)
 {
-    static const char one[] = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+    static const char one[] = "-----BEGIN CERTIFICATE-----\n"
+                              "MD4wNwIBATAAMAAwADAAMCowBQYDK2VwAyEAa2tra2tr"
+                              "a2tra2tra2tra2tra2tra2tra2tra2tra2swAAMBAA==\n"
+                              "-----END CERTIFICATE-----\n";
     struct mounted_sample s = {.count = 0};
     struct cfr_mounted m;
     struct cfr_err err = {0};
