@@ -476,10 +476,10 @@ static void notify_owners(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
         }
         for (size_t k = first; moved && k < i; k++)
             (void)attach(w, w->entries[k], NULL);
-        if (pending) {
-            fn(ctx, owner);
+        if (pending && fn(ctx, owner))
             i = find_owner_index(w, owner, true);
-        }
+        else if (pending)
+            w->entries[first]->pending = true;
     }
 }
 
@@ -502,6 +502,12 @@ static void reattach(struct cfr_watch *w, struct directory *d)
     }
 }
 
+/* True for the names of a kubelet's volume that only its swap makes known. */
+static bool is_generation(const char *name)
+{
+    return strncmp(name, "..", 2) == 0 && strcmp(name, CFR_GENERATION_DATA) != 0;
+}
+
 static void mark_pending(struct cfr_watch *w, struct directory *d, const char *name)
 {
     bool data = strcmp(name, CFR_GENERATION_DATA) == 0;
@@ -512,7 +518,7 @@ static void mark_pending(struct cfr_watch *w, struct directory *d, const char *n
         const char *part = e->path + e->part_at;
         bool own = e->part_at == e->name_at;
 
-        if ((own && !is_directory_itself(e) && (data || is_whole_directory(e))) ||
+        if ((own && !is_directory_itself(e) && (data || (is_whole_directory(e) && !is_generation(name)))) ||
             (strncmp(part, name, n) == 0 && part[n] == (own ? '\0' : '/'))) {
             e->pending = true;
             moved = moved || !own;
@@ -531,9 +537,7 @@ static void mark_pending(struct cfr_watch *w, struct directory *d, const char *n
 /* Earlier generations are removed after each swap, which no worker needs to know. */
 static void mark_removal(struct directory *d, const char *name)
 {
-    bool generation = strncmp(name, "..", 2) == 0 && strcmp(name, CFR_GENERATION_DATA) != 0;
-
-    for (struct entry *e = generation ? NULL : d->first; e != NULL; e = e->next)
+    for (struct entry *e = is_generation(name) ? NULL : d->first; e != NULL; e = e->next)
         e->pending = e->pending || (e->part_at == e->name_at && is_whole_directory(e));
 }
 

@@ -11,8 +11,9 @@
 struct cfr_watch; /* all watches of one agent: one inotify descriptor */
 
 /* Called from cfr_watch_dispatch and cfr_watch_rescan, once for each owner of a watched file whose directory had an
- * event: the file may or may not have changed. It may add and remove watches. */
-typedef void cfr_watch_fn(void *ctx, void *owner);
+ * event: the file may or may not have changed. It may add and remove watches. Returns false if it did nothing and the
+ * next call of one of the two is to call it again. */
+typedef bool cfr_watch_fn(void *ctx, void *owner);
 
 /* CFR_E_LIMIT (no inotify instance is left: the agent then polls), CFR_E_NOMEM. */
 int cfr_watch_open(struct cfr_watch **out, struct cfr_err *err);

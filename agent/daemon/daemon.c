@@ -463,6 +463,7 @@ static void set_times(struct cfr_daemon *a)
     int64_t watchdog_ms = cfr_sd_notify_watchdog_ms();
 
     a->clock_offset_ms = now.wall_ms - now.boot_ms;
+    a->changes_boot_ms = INT64_MAX;
     a->tick_boot_ms = a->options.once ? INT64_MAX : now.boot_ms + CFR_DAEMON_TICK_MS;
     a->watchdog_boot_ms = watchdog_ms != 0 ? now.boot_ms + watchdog_ms : INT64_MAX;
     a->readiness.look_boot_ms = INT64_MAX;

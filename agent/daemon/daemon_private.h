@@ -42,6 +42,7 @@ struct cfr_daemon {
     int step_fd;
     int64_t clock_offset_ms; /* wall minus boot, to notice steps that no event announced */
     int64_t tick_boot_ms;    /* next look at everything that may have been missed */
+    int64_t changes_boot_ms; /* when changed files are reported that were too early; INT64_MAX = none were */
     int64_t watchdog_boot_ms;
     int64_t notice_boot_ms;  /* when once logs what it waits for */
     int64_t end_boot_ms;     /* of once, or of what is still under way when the end has come */

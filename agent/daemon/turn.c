@@ -15,7 +15,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define STEP_MS 1000 /* a difference of the clocks that is no rounding */
+#define STEP_MS   1000 /* a difference of the clocks that is no rounding */
+#define CHANGE_MS 1000 /* between two reads of a file whose writer may change it all the time */
 
 /* True while the agent ends with another process. */
 static bool follows_process(const struct cfr_daemon *a)
@@ -38,6 +39,8 @@ static int64_t next_alarm(const struct cfr_daemon *a)
 
     if (a->tick_boot_ms < at)
         at = a->tick_boot_ms;
+    if (a->changes_boot_ms < at)
+        at = a->changes_boot_ms;
     if (a->notice_boot_ms < at)
         at = a->notice_boot_ms;
     if (a->watchdog_boot_ms < at)
@@ -59,12 +62,22 @@ static int64_t next_alarm(const struct cfr_daemon *a)
     return a->end_boot_ms < at ? a->end_boot_ms : at;
 }
 
-static void on_changed_file(void *ctx, void *owner)
+/* The first change is reported immediately, those of the following second together at its end: another user may be able
+ * to write the file, and would otherwise choose how often it is read. */
+static bool on_changed_file(void *ctx, void *owner)
 {
-    const struct cfr_watcher *watcher = owner;
+    struct cfr_daemon *a = ctx;
+    struct cfr_watcher *watcher = owner;
+    int64_t now_boot_ms = cfr_clock_now().boot_ms;
 
-    (void)ctx;
+    if (now_boot_ms < watcher->next_boot_ms) {
+        if (watcher->next_boot_ms < a->changes_boot_ms)
+            a->changes_boot_ms = watcher->next_boot_ms;
+        return false;
+    }
+    watcher->next_boot_ms = now_boot_ms + CHANGE_MS;
     watcher->changed(watcher->ctx);
+    return true;
 }
 
 static void on_clock_step(struct cfr_daemon *a, int64_t by_ms)
@@ -143,25 +156,6 @@ static void on_tick(struct cfr_daemon *a)
     a->host.moved = cfr_daemon_readiness_is_open(a, NULL) != a->readiness.ready;
 }
 
-static void on_alarm(struct cfr_daemon *a)
-{
-    struct cfr_now now = cfr_clock_now();
-
-    cfr_clock_drain_alarm(a->alarm_fd);
-    cfr_worker_run_timers(&a->host, a->count);
-    cfr_kube_step(a->host.kube, now);
-    cfr_program_step(now);
-    cfr_daemon_keep_service_ca(a);
-    if (a->watchdog_boot_ms <= now.boot_ms) {
-        a->watchdog_boot_ms = now.boot_ms + cfr_sd_notify_watchdog_ms();
-        cfr_sd_notify("WATCHDOG=1");
-    }
-    if (a->tick_boot_ms <= now.boot_ms) {
-        a->tick_boot_ms = now.boot_ms + CFR_DAEMON_TICK_MS;
-        on_tick(a);
-    }
-}
-
 static void on_files(struct cfr_daemon *a)
 {
     struct cfr_err err = {0};
@@ -171,6 +165,29 @@ static void on_files(struct cfr_daemon *a)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "%s", err.text);
     if (overflowed)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "the kernel's queue of file events overflowed: checked everything");
+}
+
+static void on_alarm(struct cfr_daemon *a)
+{
+    struct cfr_now now = cfr_clock_now();
+
+    cfr_clock_drain_alarm(a->alarm_fd);
+    cfr_worker_run_timers(&a->host, a->count);
+    cfr_kube_step(a->host.kube, now);
+    cfr_program_step(now);
+    cfr_daemon_keep_service_ca(a);
+    if (a->changes_boot_ms <= now.boot_ms) {
+        a->changes_boot_ms = INT64_MAX;
+        on_files(a);
+    }
+    if (a->watchdog_boot_ms <= now.boot_ms) {
+        a->watchdog_boot_ms = now.boot_ms + cfr_sd_notify_watchdog_ms();
+        cfr_sd_notify("WATCHDOG=1");
+    }
+    if (a->tick_boot_ms <= now.boot_ms) {
+        a->tick_boot_ms = now.boot_ms + CFR_DAEMON_TICK_MS;
+        on_tick(a);
+    }
 }
 
 /* The nearer of two times, of which -1 is none. */

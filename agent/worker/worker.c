@@ -85,8 +85,8 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     w->retire_boot_ms = INT64_MAX;
     w->look_boot_ms = INT64_MAX;
     w->save_boot_ms = INT64_MAX;
-    w->source_watcher = (struct cfr_watcher){cfr_worker_on_source_changed, w};
-    w->target_watcher = (struct cfr_watcher){cfr_worker_on_targets_changed, w};
+    w->source_watcher = (struct cfr_watcher){.changed = cfr_worker_on_source_changed, .ctx = w};
+    w->target_watcher = (struct cfr_watcher){.changed = cfr_worker_on_targets_changed, .ctx = w};
     w->token.overdue_boot_ms = INT64_MAX;
     cfr_lifecycle_init(&w->life, w->source->ages);
     rc = cfr_hook_open(config, host->http, host->kube, host->hook_attempts, cfr_worker_on_hook, w, &w->hooks, err);

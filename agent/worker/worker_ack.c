@@ -112,7 +112,7 @@ int cfr_worker_ack_open(struct cfr_worker *w, void (*changed)(void *ctx), struct
     w->ack = NULL;
     if (a == NULL)
         return cfr_err_nomem(err);
-    a->watcher = (struct cfr_watcher){changed, w};
+    a->watcher = (struct cfr_watcher){.changed = changed, .ctx = w};
     a->look_boot_ms = INT64_MAX;
     rc = add_files(w, a, err);
     add_hooks(w, a);

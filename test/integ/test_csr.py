@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Certificates for keys that never leave their consumer: requests in files that the consumer writes, read as hostile."""
+import ctypes
 import os
 import shutil
 import ssl
+import struct
 import subprocess
+import time
 
 import pytest
 
@@ -21,6 +24,43 @@ def request(path, *options, key=("ec", "ec_paramgen_curve:P-256"), subject="/CN=
                     f"{path}.new", "-subj", subject, *options], check=True, capture_output=True)
     os.rename(f"{path}.new", path)
     return key_path
+
+
+class Opens:
+    """How often other programs open the file at PATH (inotify)."""
+    IN_OPEN = 0x20
+
+    def __init__(self, path):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = self.libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.name = path.name.encode()
+        assert self.libc.inotify_add_watch(self.fd, str(path.parent).encode(), self.IN_OPEN) >= 0
+
+    def count(self):
+        """Since the last call."""
+        found = 0
+        try:
+            while True:
+                rest = os.read(self.fd, 65536)
+                while rest:
+                    size = struct.unpack_from("iIII", rest)[3]
+                    found += rest[16:16 + size].rstrip(b"\0") == self.name
+                    rest = rest[16 + size:]
+        except BlockingIOError:
+            return found
+
+
+def replace_for(seconds, path, texts):
+    """Renames new files with TEXTS in turn onto PATH all the time. Returns how often."""
+    end = time.monotonic() + seconds
+    new = path.parent / "next"
+    count = 0
+    while time.monotonic() < end:
+        new.write_text(texts[count % len(texts)])
+        os.rename(new, path)
+        count += 1
+        time.sleep(0.002)
+    return count
 
 
 class Consumer:
@@ -99,6 +139,23 @@ def test_a_rotation_issues_again_for_the_same_key(consumer):
     consumer.check(key)
 
 
+def test_requests_that_change_all_the_time(consumer):
+    """Each costs the agent a signature to verify; its consumer does not choose how many it reads in a second."""
+    request(consumer.csr)
+    consumer.agent.start()
+    consumer.agent.wait_generation(1, "tls")
+    good = consumer.csr.read_text()
+    opens = Opens(consumer.csr)
+    began = time.monotonic()
+    changes = replace_for(4, consumer.csr, [good, good + good])
+    # Two for each second, because a request that was refused before is read again before it is used.
+    assert opens.count() <= 2 * (time.monotonic() - began + 2) < changes / 4
+    last = request(consumer.csr)
+    agent = consumer.agent
+    eventually(lambda: consumer.error() == "" and agent.generation("tls") > 1, lambda: f"{consumer.error()}\n{agent.log}")
+    consumer.check(last)
+
+
 def test_hostile_requests(consumer):
     """Each is refused in words, and what was published stays."""
     agent = consumer.agent
@@ -115,7 +172,7 @@ def test_hostile_requests(consumer):
     lines = good.splitlines(keepends=True)
     middle = lines[-3]
     put("".join([*lines[:-3], ("A" if middle[5] != "A" else "B").join([middle[:5], middle[6:]]), *lines[-2:]]))
-    eventually(lambda: "not signed by its own key" in consumer.error() or "no certificate request" in consumer.error(),
+    eventually(lambda: "not signed by its own key" in consumer.error() or "not one certificate request" in consumer.error(),
                lambda: consumer.error())
     put(good + key.read_text())
     consumer.wait_error("more than one PEM block")

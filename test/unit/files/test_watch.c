@@ -26,10 +26,17 @@ static int teardown(void **state)
     return scratch_remove(state);
 }
 
-static void called(void *ctx, void *owner)
+static bool called(void *ctx, void *owner)
 {
     (void)ctx;
     ++*(int *)owner;
+    return true;
+}
+
+static bool too_early(void *ctx, void *owner)
+{
+    (void)called(ctx, owner);
+    return false;
 }
 
 static bool something_pending(int timeout_ms)
@@ -281,7 +288,7 @@ static void owners_and_paths_many_to_many(void **state)
     assert_int_equal(calls[0], 1);
 }
 
-static void remove_and_add(void *ctx, void *owner)
+static bool remove_and_add(void *ctx, void *owner)
 {
     (void)ctx;
     ++*(int *)owner;
@@ -289,6 +296,24 @@ static void remove_and_add(void *ctx, void *owner)
     cfr_watch_remove(w, &calls[1]);
     cfr_watch_remove(w, &calls[2]);
     assert_int_equal(cfr_watch_add(w, in("new"), &calls[3], &err), 0);
+    return true;
+}
+
+/* The next call reports it without another event. */
+static void a_change_that_is_too_early(void **state)
+{
+    (void)state;
+    put(in("a"), "x");
+    add(in("a"), 0);
+    put(in("a"), "y");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(cfr_watch_dispatch(w, too_early, NULL, NULL, &err), 0);
+    cfr_watch_rescan(w, too_early, NULL);
+    assert_int_equal(calls[0], 4);
+    dispatch();
+    assert_int_equal(calls[0], 5);
+    dispatch();
+    assert_int_equal(calls[0], 5);
 }
 
 static void callback_may_change_the_watches(void **state)
@@ -449,6 +474,7 @@ int main(void)
         SCRATCH_TEST(directory_that_goes_and_comes_again),
         SCRATCH_TEST(directory_itself),
         SCRATCH_TEST(owners_and_paths_many_to_many),
+        SCRATCH_TEST(a_change_that_is_too_early),
         SCRATCH_TEST(callback_may_change_the_watches),
         SCRATCH_TEST(overflow_calls_everybody),
         SCRATCH_TEST(rescan_sees_what_events_do_not_tell),
