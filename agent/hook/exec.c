@@ -102,7 +102,7 @@ static int start_exec(struct cfr_hook_run *run, struct cfr_now now, struct cfr_e
         environment[2] = paths.p;
         environment[3] = search.p;
         memcpy(argv, exec->items, exec->count * sizeof(char *));
-        rc = cfr_process_start(argv, environment, &run->pid, &run->fd, err);
+        rc = cfr_process_start(argv, environment, &run->pid, err);
         run->deadline_ms = now.boot_ms + run->timeout_ms;
         run->terminated = false;
     }
@@ -128,8 +128,8 @@ static void reap_exec(struct cfr_hook_run *run, struct cfr_now now)
     /* What it started may have ignored SIGTERM. Until the leader is reaped, the number of the group stays taken. */
     if (run->terminated)
         cfr_process_kill_group(run->pid, SIGKILL);
-    rc = cfr_process_reap(run->pid, run->fd, &err);
-    run->fd = -1;
+    rc = cfr_process_reap(run->pid, &err);
+    run->pid = 0;
     if (run->terminated)
         rc = cfr_err_set(&err, CFR_E_TIMEOUT, "took longer than its timeout of %" PRId64 " ms and was ended",
                          run->timeout_ms);
@@ -138,8 +138,8 @@ static void reap_exec(struct cfr_hook_run *run, struct cfr_now now)
 
 static void cancel_exec(struct cfr_hook_run *run)
 {
-    cfr_process_end(run->pid, run->fd);
-    run->fd = -1;
+    cfr_process_end(run->pid);
+    run->pid = 0;
 }
 
 /* The program that the first line of a script names must be there, too. */
@@ -212,7 +212,7 @@ const struct cfr_hook_ops cfr_hook_exec = {
     .kind = {.variant = {.key = "exec", .table = &table, .flat = true}, .runs_program = true},
     .describe = describe_exec,
     .start = start_exec,
-    .on_readable = reap_exec,
+    .on_child = reap_exec,
     .on_deadline = end_slow,
     .cancel = cancel_exec,
     .inspect = inspect_exec,

@@ -6,6 +6,7 @@
 #include "agent/hook/hook_private.h"
 #include "agent/loop/backoff.h"
 #include "agent/loop/log_once.h"
+#include "agent/loop/process.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -102,7 +103,7 @@ int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, 
         .ctx = ctx,
         .count = c->reload.count,
         .running = c->reload.count,
-        .run = {.fd = -1, .deadline_ms = INT64_MAX},
+        .run = {.deadline_ms = INT64_MAX},
     };
     for (size_t i = 0; rc == 0 && i < h->count; i++)
         rc = open_hook(&h->hooks[i], config_at(c, i), err);
@@ -274,7 +275,6 @@ static void start_hook(struct cfr_hooks *h, size_t i, struct cfr_now now)
         .issued_ms = h->issued_ms,
         .ended = on_ended,
         .ctx = h,
-        .fd = -1,
         .deadline_ms = INT64_MAX,
     };
     (void)find_kind(config_at(h->credential, i), &h->run.config);
@@ -311,14 +311,12 @@ bool cfr_hook_running(const struct cfr_hooks *h)
     return h->running < h->count;
 }
 
-int cfr_hook_pidfd(const struct cfr_hooks *h)
+bool cfr_hook_child(struct cfr_hooks *h, struct cfr_now now)
 {
-    return h->running < h->count ? h->run.fd : -1;
-}
-
-void cfr_hook_child(struct cfr_hooks *h, struct cfr_now now)
-{
-    h->hooks[h->running].kind->on_readable(&h->run, now);
+    if (h->running == h->count || h->run.pid == 0 || !cfr_process_has_ended(h->run.pid))
+        return false;
+    h->hooks[h->running].kind->on_child(&h->run, now);
+    return true;
 }
 
 void cfr_hook_inspect(const struct cfr_config_hook *c, const struct cfr_hook_inspection *inspection)

@@ -49,9 +49,8 @@ void cfr_hook_restore_said(struct cfr_hooks *h, size_t index, uint64_t said);
 void cfr_hook_step(struct cfr_hooks *h, struct cfr_now now);
 /* Boot time of the next thing to do, INT64_MAX if none. */
 int64_t cfr_hook_deadline(const struct cfr_hooks *h);
-/* A descriptor of the running hook, -1 if it has none; call cfr_hook_child when it is readable. */
-int cfr_hook_pidfd(const struct cfr_hooks *h);
-void cfr_hook_child(struct cfr_hooks *h, struct cfr_now now);
+/* After SIGCHLD. True if a hook's process has ended. */
+bool cfr_hook_child(struct cfr_hooks *h, struct cfr_now now);
 /* True while a command or a request of a hook is under way. */
 bool cfr_hook_running(const struct cfr_hooks *h);
 /* True while a hook is running or waits for its turn or retry. */

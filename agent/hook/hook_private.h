@@ -34,11 +34,10 @@ struct cfr_hook_run {
     void (*ended)(void *ctx, int rc, const struct cfr_err *err, struct cfr_view acknowledged);
     void *ctx;
     /* Set by the kind: when it wants to be called. */
-    int fd;              /* readable: ON_READABLE; -1 = none */
+    pid_t pid;           /* its process has ended: ON_CHILD; 0 = none */
     int64_t deadline_ms; /* boot time: ON_DEADLINE; INT64_MAX = none */
     /* Set by the kind: its own state. */
     void *request;
-    pid_t pid;
     bool terminated;
 };
 
@@ -48,8 +47,8 @@ struct cfr_hook_ops {
     void (*describe)(const void *config, char text[CFR_HOOK_NAME_MAX]);
     /* Begins. CFR_HOOK_STARTED: ENDED is called later. 0: done at once. An error: it failed; ENDED is not called. */
     int (*start)(struct cfr_hook_run *run, struct cfr_now now, struct cfr_err *err);
-    /* Each NULL for a kind that sets no FD, sets no DEADLINE_MS, or always ends in START. */
-    void (*on_readable)(struct cfr_hook_run *run, struct cfr_now now);
+    /* Each NULL for a kind that sets no PID, sets no DEADLINE_MS, or always ends in START. */
+    void (*on_child)(struct cfr_hook_run *run, struct cfr_now now);
     void (*on_deadline)(struct cfr_hook_run *run, struct cfr_now now);
     void (*cancel)(struct cfr_hook_run *run); /* ends it without calling ENDED */
     /* As cfr_hook_inspect. */

@@ -3,10 +3,10 @@
 #include "agent/kube/client.h"
 
 #include "agent/kube/client_private.h"
+#include "agent/loop/process.h"
 #include "agent/loop/slow_file.h"
 #include "base/str.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,11 +152,10 @@ static void resume_calls(struct cfr_kube *k, const struct cfr_kube_context *p, u
 void cfr_kube_child(struct cfr_kube *k)
 {
     for (struct cfr_kube_context *p = k->contexts; p != NULL; p = p->next) {
-        struct pollfd fd = {p->plugin.pidfd, POLLIN, 0};
         struct cfr_err err = {0};
         uint64_t run = p->plugin.run;
 
-        if (fd.fd < 0 || poll(&fd, 1, 0) != 1)
+        if (p->plugin.pid == 0 || !cfr_process_has_ended(p->plugin.pid))
             continue;
         resume_calls(k, p, run, cfr_kube_exec_plugin_ended(&p->plugin, &err), &err);
     }
@@ -167,7 +166,7 @@ int64_t cfr_kube_deadline(const struct cfr_kube *k)
     int64_t next = cfr_kube_streams_deadline(k);
 
     for (const struct cfr_kube_context *p = k->contexts; p != NULL; p = p->next) {
-        if (p->plugin.pidfd >= 0 && p->plugin.deadline_boot_ms < next)
+        if (p->plugin.pid != 0 && p->plugin.deadline_boot_ms < next)
             next = p->plugin.deadline_boot_ms;
     }
     return next;
@@ -180,7 +179,7 @@ void cfr_kube_step(struct cfr_kube *k, struct cfr_now now)
         struct cfr_err err = {0};
         uint64_t run = p->plugin.run;
 
-        if (p->plugin.pidfd < 0 || p->plugin.deadline_boot_ms > now.boot_ms)
+        if (p->plugin.pid == 0 || p->plugin.deadline_boot_ms > now.boot_ms)
             continue;
         resume_calls(k, p, run, cfr_kube_exec_plugin_overdue(&p->plugin, &err), &err);
     }

@@ -74,7 +74,7 @@ static void forget_unused(struct cfr_kube *k, struct cfr_now now)
     while (*at != NULL) {
         struct cfr_kube_context *p = *at;
 
-        if (p->calls != 0 || p->plugin.pidfd >= 0 || now.boot_ms - p->used_boot_ms < FORGET_MS) {
+        if (p->calls != 0 || p->plugin.pid != 0 || now.boot_ms - p->used_boot_ms < FORGET_MS) {
             at = &p->next;
             continue;
         }

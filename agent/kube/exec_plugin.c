@@ -177,7 +177,7 @@ static void end_run(struct cfr_kube_exec_plugin *l)
         (void)close(l->out_fd);
     free(l->command);
     free(l->api_version);
-    l->pidfd = -1;
+    l->pid = 0;
     l->out_fd = -1;
     l->command = NULL;
     l->api_version = NULL;
@@ -196,7 +196,7 @@ static int start_process(struct cfr_kube_exec_plugin *l, const struct cfr_kube_p
         argv[0] = l->command;
         for (size_t i = 0; i < p->arg_count; i++)
             argv[i + 1] = p->args[i];
-        rc = cfr_process_start_piped(argv, environment, OUTPUT_MAX, &l->pid, &l->pidfd, &l->out_fd, err);
+        rc = cfr_process_start_piped(argv, environment, OUTPUT_MAX, &l->pid, &l->out_fd, err);
     }
     free(environment);
     free(argv);
@@ -272,7 +272,7 @@ static int read_credential(struct cfr_kube_exec_plugin *l, struct cfr_err *err)
 int cfr_kube_exec_plugin_ended(struct cfr_kube_exec_plugin *l, struct cfr_err *err)
 {
     struct cfr_err how = {0};
-    int rc = cfr_process_reap(l->pid, l->pidfd, &how);
+    int rc = cfr_process_reap(l->pid, &how);
 
     if (rc != 0)
         rc = cfr_err_set(err, rc, "the exec plugin %s %s; its messages are on credfresh's standard error", l->command,
@@ -290,7 +290,7 @@ int cfr_kube_exec_plugin_overdue(struct cfr_kube_exec_plugin *l, struct cfr_err 
     int rc;
 
     (void)ioctl(l->out_fd, FIONREAD, &waiting);
-    cfr_process_end(l->pid, l->pidfd);
+    cfr_process_end(l->pid);
     if (waiting != 0 && waiting >= room - 4096)
         rc = cfr_err_set(err, CFR_E_LIMIT, "the exec plugin %s printed more than %d bytes and was ended", l->command,
                          waiting);
@@ -303,8 +303,8 @@ int cfr_kube_exec_plugin_overdue(struct cfr_kube_exec_plugin *l, struct cfr_err 
 
 void cfr_kube_exec_plugin_free(struct cfr_kube_exec_plugin *l)
 {
-    if (l->pidfd >= 0)
-        cfr_process_end(l->pid, l->pidfd);
+    if (l->pid != 0)
+        cfr_process_end(l->pid);
     end_run(l);
     cfr_k8s_exec_credential_free(&l->credential);
     *l = CFR_KUBE_EXEC_PLUGIN_NONE;

@@ -18,15 +18,14 @@ struct cfr_kube_exec_plugin {
     bool usable;                               /* not yet refused by the server */
     bool outdated;                             /* the kubeconfig changed during the run: its credential is not kept */
     uint64_t run;                              /* counts runs */
-    pid_t pid;
-    int pidfd; /* -1 = none runs */
+    pid_t pid;                                 /* 0 = none runs */
     int out_fd;
     int64_t deadline_boot_ms;
     char *command;
     char *api_version; /* of the run */
 };
 
-#define CFR_KUBE_EXEC_PLUGIN_NONE ((struct cfr_kube_exec_plugin){.pidfd = -1, .out_fd = -1})
+#define CFR_KUBE_EXEC_PLUGIN_NONE ((struct cfr_kube_exec_plugin){.out_fd = -1})
 
 /* True if the credential may be used at NOW; it is renewed 10 s before it expires. */
 bool cfr_kube_exec_plugin_fresh(const struct cfr_kube_exec_plugin *l, struct cfr_now now);
@@ -34,7 +33,7 @@ bool cfr_kube_exec_plugin_fresh(const struct cfr_kube_exec_plugin *l, struct cfr
  * such command, with what to install), CFR_E_PERM, CFR_E_NOMEM ... */
 int cfr_kube_exec_plugin_start(struct cfr_kube_exec_plugin *l, const struct cfr_kube_config *config, struct cfr_view ca,
                                struct cfr_now now, int64_t limit_ms, struct cfr_err *err);
-/* Reads the result, after L's pidfd became readable. CFR_E_REJECTED (it failed), CFR_E_ANSWER (its output is not a
+/* Reads the result, after L's process has ended. CFR_E_REJECTED (it failed), CFR_E_ANSWER (its output is not a
  * credential). */
 int cfr_kube_exec_plugin_ended(struct cfr_kube_exec_plugin *l, struct cfr_err *err);
 /* Kills a run that has passed its deadline. Always an error: CFR_E_TIMEOUT, CFR_E_LIMIT (it printed too

@@ -179,7 +179,7 @@ static int wait_for_plugin(struct cfr_kube_call *c, struct cfr_now now, struct c
     struct cfr_kube_context *p = c->context;
     int rc = 0;
 
-    if (p->plugin.pidfd < 0)
+    if (p->plugin.pid == 0)
         rc = cfr_kube_exec_plugin_start(&p->plugin, &p->config, cfr_kube_context_identity(p).ca, now,
                                         c->kube->plugin_limit_ms, err);
     if (rc == 0)

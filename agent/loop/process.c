@@ -36,6 +36,17 @@ static int pidfd_open(pid_t pid)
     return (int)syscall(SYS_pidfd_open, pid, 0U);
 }
 
+/* ERRNUM of pidfd_open, which refused PID. */
+static int refuse_open(pid_t pid, int errnum, struct cfr_err *err)
+{
+    bool filtered = errnum == ENOSYS || errnum == EPERM;
+
+    return cfr_err_sys(err, errnum, "cannot open process %d%s", (int)pid,
+                       filtered ? " (the container runtime does not allow pidfd_open: update it, or allow the call in "
+                                  "its seccomp profile)"
+                                : "");
+}
+
 static int pidfd_signal(int fd, int signal)
 {
     return (int)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0U);
@@ -167,7 +178,7 @@ static int open_file(const char *pid_file, pid_t *out, int *pidfd, struct cfr_er
                                             "no process %d, which %s names: it has ended, or it lives in another "
                                             "process namespace (in a pod: shareProcessNamespace: true)",
                                             (int)pid, pid_file)
-                              : cfr_err_sys(err, errno, "cannot open process %d", (int)pid);
+                              : refuse_open(pid, errno, err);
     /* The descriptor is open: whatever /proc says from here on is about this process, or about none. */
     if (read_stat(pid, &parent, &start_boot_ms) &&
         start_boot_ms > now.boot_ms - (now.wall_ms - origin.mtime_ns / 1000000) + START_SLACK_MS)
@@ -298,7 +309,7 @@ static int signal_match(pid_t pid, const char *executable, int signal, struct cf
     int rc = 0;
 
     if (fd < 0)
-        return errno == ESRCH ? 0 : cfr_err_sys(err, errno, "cannot open process %d", (int)pid);
+        return errno == ESRCH ? 0 : refuse_open(pid, errno, err);
     /* Looked at again through the same number, now that it cannot be reused unnoticed. */
     if (runs(pid, executable))
         rc = send_to(pid, fd, signal, err);
@@ -347,37 +358,40 @@ static bool is_named(pid_t pid, const char *name)
     return n != 0 && strncmp(comm, name, COMM_MAX) == 0 && (strlen(name) >= COMM_MAX || strcmp(comm, name) == 0);
 }
 
-/* A pidfd of PID if it is still the one that is meant and has not ended, else -1. */
-static int open_named(pid_t pid, const char *name)
+/* *PIDFD is PID's if it is still the one that is meant and has not ended, else -1. */
+static int open_named(pid_t pid, const char *name, int *pidfd, struct cfr_err *err)
 {
     struct pollfd p = {pidfd_open(pid), POLLIN, 0};
     pid_t parent;
     int64_t start;
 
+    *pidfd = -1;
     if (p.fd < 0)
-        return -1;
+        return errno == ESRCH ? 0 : refuse_open(pid, errno, err);
     if (poll(&p, 1, 0) == 0 && (is_named(pid, name) || runs(pid, name)) && read_stat(pid, &parent, &start) &&
         parent != getpid())
-        return p.fd;
-    (void)close(p.fd);
-    return -1;
+        *pidfd = p.fd;
+    else
+        (void)close(p.fd);
+    return 0;
 }
 
 int cfr_process_open_name(const char *name, pid_t *pid, int *pidfd, struct cfr_err *err)
 {
     DIR *proc = opendir("/proc");
     const struct dirent *entry;
+    int rc = 0;
 
     *pidfd = -1;
     if (proc == NULL)
         return cfr_err_sys(err, errno, "cannot list processes in /proc");
-    while (*pidfd < 0 && (entry = readdir(proc)) != NULL) {
+    while (rc == 0 && *pidfd < 0 && (entry = readdir(proc)) != NULL) {
         *pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
         if (*pid > 0 && *pid != getpid() && (is_named(*pid, name) || runs(*pid, name)))
-            *pidfd = open_named(*pid, name);
+            rc = open_named(*pid, name, pidfd, err);
     }
     (void)closedir(proc);
-    return *pidfd >= 0 ? 0 : cfr_err_set(err, CFR_E_MISSING, "no process is named %s", name);
+    return rc != 0 || *pidfd >= 0 ? rc : cfr_err_set(err, CFR_E_MISSING, "no process is named %s", name);
 }
 
 static struct rlimit files_before; /* rlim_cur is 0 while it was not changed */
@@ -436,31 +450,19 @@ static int spawn_here(char *const *argv, char *const *environment, int out_fd, p
     return 0;
 }
 
-static int spawn(char *const *argv, char *const *environment, int out_fd, pid_t *pid, int *pidfd, struct cfr_err *err)
+static int spawn(char *const *argv, char *const *environment, int out_fd, pid_t *pid, struct cfr_err *err)
 {
-    int rc = cfr_launcher_is_open() ? cfr_launcher_start(argv, environment, out_fd, pid, err)
-                                    : spawn_here(argv, environment, out_fd, pid, err);
-
-    if (rc != 0)
-        return rc;
-    *pidfd = pidfd_open(*pid);
-    if (*pidfd < 0) {
-        rc = errno;
-        cfr_process_kill_group(*pid, SIGKILL);
-        (void)waitpid(*pid, NULL, 0);
-        return cfr_err_sys(err, rc, "cannot watch %s", argv[0]);
-    }
-    (void)fcntl(*pidfd, F_SETFD, FD_CLOEXEC);
-    return 0;
+    return cfr_launcher_is_open() ? cfr_launcher_start(argv, environment, out_fd, pid, err)
+                                  : spawn_here(argv, environment, out_fd, pid, err);
 }
 
-int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, int *pidfd, struct cfr_err *err)
+int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, struct cfr_err *err)
 {
-    return spawn(argv, environment, STDERR_FILENO, pid, pidfd, err);
+    return spawn(argv, environment, STDERR_FILENO, pid, err);
 }
 
-int cfr_process_start_piped(char *const *argv, char *const *environment, int pipe_bytes, pid_t *pid, int *pidfd,
-                            int *out_fd, struct cfr_err *err)
+int cfr_process_start_piped(char *const *argv, char *const *environment, int pipe_bytes, pid_t *pid, int *out_fd,
+                            struct cfr_err *err)
 {
     int ends[2];
     int rc;
@@ -469,7 +471,7 @@ int cfr_process_start_piped(char *const *argv, char *const *environment, int pip
         return cfr_err_sys(err, errno, "cannot make a pipe for %s", argv[0]);
     /* Where the user has too many of them, it stays at what the kernel gave. */
     (void)fcntl(ends[0], F_SETPIPE_SZ, pipe_bytes);
-    rc = fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 ? spawn(argv, environment, ends[1], pid, pidfd, err)
+    rc = fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 ? spawn(argv, environment, ends[1], pid, err)
                                                   : cfr_err_sys(err, errno, "cannot use the pipe for %s", argv[0]);
     (void)close(ends[1]);
     if (rc != 0)
@@ -479,11 +481,17 @@ int cfr_process_start_piped(char *const *argv, char *const *environment, int pip
     return rc;
 }
 
-int cfr_process_reap(pid_t pid, int pidfd, struct cfr_err *err)
+bool cfr_process_has_ended(pid_t pid)
+{
+    siginfo_t info = {0};
+
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ? errno == ECHILD : info.si_pid == pid;
+}
+
+int cfr_process_reap(pid_t pid, struct cfr_err *err)
 {
     int status = 0;
 
-    (void)close(pidfd);
     if (waitpid(pid, &status, 0) != pid)
         return cfr_err_sys(err, errno, "cannot learn how process %d ended", (int)pid);
     if (WIFSIGNALED(status))
@@ -518,10 +526,9 @@ void cfr_process_reap_killed(void)
     killed_count = kept;
 }
 
-void cfr_process_end(pid_t pid, int pidfd)
+void cfr_process_end(pid_t pid)
 {
     cfr_process_kill_group(pid, SIGKILL);
-    (void)close(pidfd);
     if (killed_count == KILLED_MAX)
         memmove(killed, killed + 1, --killed_count * sizeof killed[0]);
     killed[killed_count++] = pid;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes: signalling without hitting a reused pid, and starting commands with a clean environment.
  *
- * Reads /proc and blocks on nothing else. No callbacks. A pidfd that a function returns is the caller's;
- * cfr_process_reap and cfr_process_end close it. Linux only: pidfd_open(2), pidfd_send_signal(2). */
+ * Reads /proc and blocks on nothing else. No callbacks. A pidfd that a function returns is the caller's. Other
+ * programs' processes are opened with pidfd_open(2), because their pid may be reused. Those that we start are known by
+ * their pid, which stays theirs until they are reaped: some container runtimes refuse pidfd_open. */
 #ifndef CFR_AGENT_LOOP_PROCESS_H
 #define CFR_AGENT_LOOP_PROCESS_H
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -32,18 +34,19 @@ int cfr_process_open_name(const char *name, pid_t *pid, int *pidfd, struct cfr_e
  * there was before, on which programs that use select() rely. */
 void cfr_process_raise_files(void);
 /* Starts ARGV (argv[0] absolute) with exactly ENVIRONMENT, in a process group of its own, standard input from
- * /dev/null, standard output to our standard error, no other descriptor, default signals. *PIDFD is readable when it
- * has ended. */
-int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, int *pidfd, struct cfr_err *err);
+ * /dev/null, standard output to our standard error, no other descriptor, default signals. */
+int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, struct cfr_err *err);
 /* The same with standard output into a pipe that takes at least 4096 and normally PIPE_BYTES bytes; a writer of
  * more waits. *OUT_FD is its end to read from, which does not block; the caller closes it. */
-int cfr_process_start_piped(char *const *argv, char *const *environment, int pipe_bytes, pid_t *pid, int *pidfd,
-                            int *out_fd, struct cfr_err *err);
-/* After *PIDFD became readable: reaps. 0 for exit status 0, else CFR_E_REJECTED in words ("exited with 3", "was
+int cfr_process_start_piped(char *const *argv, char *const *environment, int pipe_bytes, pid_t *pid, int *out_fd,
+                            struct cfr_err *err);
+/* True once PID, which we started, can be reaped. After SIGCHLD. */
+bool cfr_process_has_ended(pid_t pid);
+/* Reaps PID, which has ended. 0 for exit status 0, else CFR_E_REJECTED in words ("exited with 3", "was
  * killed by signal 9"). */
-int cfr_process_reap(pid_t pid, int pidfd, struct cfr_err *err);
-/* Kills it with its group, and leaves it to cfr_process_reap_killed: it may take any time to end. Closes PIDFD. */
-void cfr_process_end(pid_t pid, int pidfd);
+int cfr_process_reap(pid_t pid, struct cfr_err *err);
+/* Kills it with its group, and leaves it to cfr_process_reap_killed: it may take any time to end. */
+void cfr_process_end(pid_t pid);
 /* After SIGCHLD: reaps those of the last 64 given to cfr_process_end that have ended since. */
 void cfr_process_reap_killed(void);
 /* Signals the whole process group, and the process itself wherever it is. Not after it was reaped. */

@@ -7,7 +7,6 @@
 #include "base/time.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +16,6 @@
 struct cfr_program {
     struct cfr_program *next;
     pid_t pid;
-    int pidfd;
     int out_fd;
     char *name; /* heap; argv[0] */
     size_t output_max;
@@ -68,7 +66,7 @@ static int start_process(struct cfr_program *p, char *const *argv, size_t count,
         char *environment[] = {path.p, home.p, NULL};
 
         memcpy(all, argv, count * sizeof *all);
-        rc = cfr_process_start_piped(all, environment, PIPE_BYTES, &p->pid, &p->pidfd, &p->out_fd, err);
+        rc = cfr_process_start_piped(all, environment, PIPE_BYTES, &p->pid, &p->out_fd, err);
     }
     free(all);
     cfr_str_free(&path);
@@ -106,7 +104,7 @@ int cfr_program_start(char *const *argv, size_t count, size_t output_max, int64_
 void cfr_program_cancel(struct cfr_program *p)
 {
     unlink_program(p);
-    cfr_process_end(p->pid, p->pidfd);
+    cfr_process_end(p->pid);
     destroy(p);
 }
 
@@ -150,7 +148,7 @@ static void report_end(struct cfr_program *p)
 {
     struct cfr_err how = {0};
     struct cfr_err err = {0};
-    int rc = cfr_process_reap(p->pid, p->pidfd, &how);
+    int rc = cfr_process_reap(p->pid, &how);
 
     if (rc != 0)
         rc = cfr_err_set(&err, rc, "the program %s %s; its messages are on credfresh's standard error", p->name,
@@ -163,7 +161,7 @@ static void report_overdue(struct cfr_program *p)
     char words[CFR_TIME_WORDS_MAX];
     struct cfr_err err = {0};
 
-    cfr_process_end(p->pid, p->pidfd);
+    cfr_process_end(p->pid);
     report(p,
            cfr_err_set(&err, CFR_E_TIMEOUT, "the program %s took longer than %s, or printed too much, and was ended",
                        p->name, cfr_time_words(p->limit_ms, words)),
@@ -174,9 +172,7 @@ static void report_overdue(struct cfr_program *p)
 static struct cfr_program *take(const struct cfr_now *now)
 {
     for (struct cfr_program *p = running; p != NULL; p = p->next) {
-        struct pollfd fd = {p->pidfd, POLLIN, 0};
-
-        if (now != NULL ? p->deadline_boot_ms > now->boot_ms : poll(&fd, 1, 0) != 1)
+        if (now != NULL ? p->deadline_boot_ms > now->boot_ms : !cfr_process_has_ended(p->pid))
             continue;
         unlink_program(p);
         return p;

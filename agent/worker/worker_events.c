@@ -7,7 +7,6 @@
 #include "base/time.h"
 
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -457,8 +456,6 @@ void cfr_worker_on_tick(struct cfr_worker *w)
 
 void cfr_worker_on_child(struct cfr_worker *w)
 {
-    struct pollfd p = {cfr_hook_pidfd(w->hooks), POLLIN, 0};
-
     cfr_publisher_step(w->targets, cfr_clock_now());
     follow_targets(w);
     resume_acquire(w);
@@ -470,9 +467,8 @@ void cfr_worker_on_child(struct cfr_worker *w)
     }
     if (w->rotator != NULL && cfr_rotator_is_writing(w->rotator))
         cfr_worker_wake(w);
-    if (p.fd < 0 || poll(&p, 1, 0) != 1)
+    if (!cfr_hook_child(w->hooks, cfr_clock_now()))
         return;
-    cfr_hook_child(w->hooks, cfr_clock_now());
     cfr_hook_step(w->hooks, cfr_clock_now());
     cfr_worker_feed(w, CFR_EVENT_NONE);
 }

@@ -5,13 +5,14 @@
 #include "agent/hook/hook_private.h"
 
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* What the toy was asked to do, and what it is to answer. */
 static struct {
     unsigned started;
     unsigned cancelled;
-    unsigned readable;
+    unsigned reaped;
     unsigned late;
     unsigned inspected;
     int answer;
@@ -74,16 +75,20 @@ static int start_toy(struct cfr_hook_run *run, struct cfr_now now, struct cfr_er
     toy.run = run;
     if (toy.answer < 0)
         return cfr_err_set(err, toy.answer, "the toy is broken");
-    run->fd = 7;
+    run->pid = fork();
+    if (run->pid == 0)
+        _exit(0);
     assert_string_equal(word_of(run->config), "answers");
     run->deadline_ms = now.boot_ms + run->timeout_ms;
     return toy.answer;
 }
 
-static void read_toy(struct cfr_hook_run *run, struct cfr_now now)
+static void reap_toy(struct cfr_hook_run *run, struct cfr_now now)
 {
     (void)now;
-    toy.readable++;
+    toy.reaped++;
+    assert_int_equal(waitpid(run->pid, NULL, 0), run->pid);
+    run->pid = 0;
     run->ended(run->ctx, 0, &(struct cfr_err){0}, cfr_view_of("2"));
 }
 
@@ -110,7 +115,7 @@ static const struct cfr_hook_ops toy_kind = {
     .kind = {.variant = {.key = "toy", .table = &toy_table}, .acknowledge_header = toy_header},
     .describe = describe_toy,
     .start = start_toy,
-    .on_readable = read_toy,
+    .on_child = reap_toy,
     .on_deadline = end_toy,
     .cancel = cancel_toy,
     .inspect = inspect_toy,
@@ -196,6 +201,12 @@ static struct cfr_hooks *open_toy(struct heard *heard, unsigned max_attempts, in
     return h;
 }
 
+static void child_ends(struct cfr_hooks *h, struct cfr_now now)
+{
+    while (!cfr_hook_child(h, now))
+        (void)usleep(1000);
+}
+
 static void runs_once_for_a_generation(void **state)
 {
     struct heard heard = {0};
@@ -211,11 +222,10 @@ static void runs_once_for_a_generation(void **state)
     assert_int_equal(toy.started, 1);
     assert_int_equal(toy.generation, 2);
     assert_true(cfr_hook_running(h));
-    assert_int_equal(cfr_hook_pidfd(h), 7);
     assert_int_equal(cfr_hook_deadline(h), now.boot_ms + 1000);
     assert_string_equal(cfr_hook_status(h)[0].result, "running");
-    cfr_hook_child(h, now);
-    assert_int_equal(cfr_hook_pidfd(h), -1);
+    child_ends(h, now);
+    assert_false(cfr_hook_child(h, now));
     assert_false(cfr_hook_pending(h));
     assert_int_equal(cfr_hook_deadline(h), INT64_MAX);
     assert_int_equal(cfr_hook_done(h, 0), 2);
@@ -237,14 +247,14 @@ static void only_the_newest_generation_is_run(void **state)
     cfr_hook_step(h, now);
     cfr_hook_request(h, 3, false, now);
     cfr_hook_request(h, 4, false, now);
-    cfr_hook_child(h, now);
+    child_ends(h, now);
     assert_int_equal(heard.generation, 2);
     assert_true(cfr_hook_pending(h));
     cfr_hook_step(h, now);
     assert_int_equal(toy.started, 2);
     assert_int_equal(toy.generation, 4);
     /* The answer still names 2, so that it has to be run again. */
-    cfr_hook_child(h, now);
+    child_ends(h, now);
     assert_true(heard.failed);
     assert_true(cfr_hook_pending(h));
     cfr_hook_close(h);

@@ -93,7 +93,7 @@ static void test_pod_that_is_none(void **state)
 
 static void test_pod_with_an_ipv6_address(void **state)
 {
-    struct cfr_kube_context p = {.pod_directory = srv.dir, .plugin = {.pidfd = -1, .out_fd = -1}};
+    struct cfr_kube_context p = {.pod_directory = srv.dir, .plugin = {.out_fd = -1}};
 
     (void)state;
     in_pod();

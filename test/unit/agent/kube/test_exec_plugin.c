@@ -377,10 +377,10 @@ static void test_cancel_at_every_stage(void **state)
     /* While the second run of a 401 is under way. */
     put("known", "\n");
     c = start_call(&s, in_dir("config"), "/api", &never);
-    while (s.kube->contexts->plugin.pidfd < 0)
+    while (s.kube->contexts->plugin.pid == 0)
         assert_int_equal(cfr_http_step(s.http, NULL, 0, 10, NULL), 0);
     cfr_kube_cancel(c);
-    while (s.kube->contexts->plugin.pidfd >= 0)
+    while (s.kube->contexts->plugin.pid != 0)
         turn(&s, 10);
     /* And the end of everything while one runs. */
     s.kube->contexts->plugin.usable = false;

@@ -135,11 +135,10 @@ static void what_was_ended_is_reaped_later(void **state)
     char *const environment[] = {NULL};
     struct cfr_err err;
     pid_t pid;
-    int pidfd;
 
     (void)state;
-    assert_int_equal(cfr_process_start(argv, environment, &pid, &pidfd, &err), 0);
-    cfr_process_end(pid, pidfd);
+    assert_int_equal(cfr_process_start(argv, environment, &pid, &err), 0);
+    cfr_process_end(pid);
     /* Until it was reaped it can be asked for, dead or not. */
     for (int i = 0; i < LIMIT_S * 1000 && kill(pid, 0) == 0; i++) {
         cfr_process_reap_killed();
