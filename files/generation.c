@@ -476,6 +476,33 @@ int cfr_generation_retire(const char *directory, struct cfr_err *err)
     return rc;
 }
 
+int cfr_generation_drop(const char *directory, const char *name, struct cfr_err *err)
+{
+    struct cfr_layout current;
+    struct cfr_err local = {0};
+    int dir_fd;
+    int fd;
+    int rc = open_current(directory, &dir_fd, &current, &local);
+
+    if (rc != 0)
+        return rc == CFR_E_MISSING ? 0 : cfr_err_set(err, rc, "%s", local.text);
+    if (current.name[0] != '\0') {
+        /* The file first: a link that a crash leaves leads nowhere, and is removed by the next start. */
+        fd = cfr_path_openat(dir_fd, current.name, O_RDONLY | O_DIRECTORY, 0, err);
+        rc = fd < 0 ? fd : cfr_file_wipe(fd, name, err);
+        if (rc == 0)
+            rc = cfr_path_sync(fd, "the generation", err);
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    if (rc == 0 && cfr_layout_is_link(dir_fd, name) && unlinkat(dir_fd, name, 0) != 0 && errno != ENOENT)
+        rc = cfr_err_sys(err, errno, "cannot remove the link %s", name);
+    (void)close(dir_fd);
+    if (rc != 0)
+        (void)cfr_err_prefix(err, "%s", directory);
+    return rc;
+}
+
 struct expected {
     const char *const *names; /* NULL = any */
     size_t count;

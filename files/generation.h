@@ -59,6 +59,9 @@ int cfr_generation_verify_names(const char *directory, const char *const *names,
 /* Reads NAME of the current generation into OUT, following no link but ..data: the owner of the files need not be
  * trusted. CFR_E_MISSING; CFR_E_PATH if it is not a regular file. */
 int cfr_generation_read(const char *directory, const char *name, struct cfr_secret *out, struct cfr_err *err);
+/* Wipes the file NAME of the current generation, and removes its link; the other files remain as they are. A missing
+ * one is no error. */
+int cfr_generation_drop(const char *directory, const char *name, struct cfr_err *err);
 /* Wipes every generation but the current one. A missing DIRECTORY is no error. */
 int cfr_generation_retire(const char *directory, struct cfr_err *err);
 

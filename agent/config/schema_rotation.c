@@ -114,5 +114,5 @@ const struct cfr_table cfr_config_mint_table = {
     .doc = CFR_DOC("A long-lived key that credfresh creates and rotates: the new one is published before the old one "
                    "is removed. See docs/rotation.md. A directory also has `" CFR_ROTATION_FILE
                    "` and, for each file, what it held before under its name with `" CFR_MINT_OLD_SUFFIX
-                   "`; so has a Secret of the cluster for its keys."),
+                   "`, until the old key is removed; so has a Secret of the cluster for its keys."),
 };

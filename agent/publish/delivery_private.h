@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of a delivery share: secret_target.c (rendering and queueing), secret_apply.c (requests and watches),
- * secret_event.c (Events). Private to them. */
+ * secret_content.c (previous values, merging), secret_event.c (Events). Private to them. */
 #ifndef CFR_AGENT_PUBLISH_DELIVERY_PRIVATE_H
 #define CFR_AGENT_PUBLISH_DELIVERY_PRIVATE_H
 
@@ -16,7 +16,8 @@
 enum cfr_delivery_purpose {
     CFR_DELIVERY_LOOK,   /* does it still hold what was applied? */
     CFR_DELIVERY_BEFORE, /* may it be written? */
-    CFR_DELIVERY_APPLY
+    CFR_DELIVERY_APPLY,
+    CFR_DELIVERY_FORGET /* an apply without KEY.old of what it holds */
 };
 
 /* One Secret or ConfigMap. */
@@ -34,6 +35,7 @@ struct cfr_delivery_object {
     struct cfr_publish_keys keys; /* of what is wanted; none: not known since the start */
     size_t own_count; /* of these, those that are rendered; the others are what the Secret held before, KEY.old */
     bool minted;      /* it is a rotated key in a Secret, the last of those rendered being when that was minted */
+    bool forgets;     /* KEY.old is to be removed */
     bool loaded;      /* the values are there, to be applied */
     bool newer;       /* than what the call applies: they came since, perhaps under the same generation */
     struct cfr_kube_call *call;
@@ -76,10 +78,10 @@ struct cfr_delivery {
     size_t count;
 };
 
-/* A look is nothing to wait for. */
+/* A look is nothing to wait for, and neither is an apply after which it holds what it held. */
 static inline bool cfr_publish_delivery_is_writing(const struct cfr_delivery_object *t)
 {
-    return t->call != NULL && t->purpose != CFR_DELIVERY_LOOK;
+    return t->call != NULL && t->purpose != CFR_DELIVERY_LOOK && t->purpose != CFR_DELIVERY_FORGET;
 }
 
 static inline bool cfr_publish_delivery_is_lost(const struct cfr_delivery_object *t)
@@ -120,6 +122,18 @@ void cfr_publish_delivery_name(const struct cfr_config_secret *c, const char *na
 /* What is wanted, which it borrows; KEYS is filled. */
 struct cfr_k8s_secret_object cfr_publish_delivery_content(const struct cfr_delivery_object *t,
                                                           struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX]);
+
+/* ---- secret_content.c: BODY is the answer (200) to a GET of T ---- */
+
+/* What the Secret of BODY holds of the key before this one becomes KEY.old, so that one apply writes both. What holds
+ * this key already keeps its KEY.old; what holds no rotated key has none. */
+int cfr_publish_delivery_add_previous(struct cfr_delivery_object *t, struct cfr_view body, struct cfr_err *err);
+/* Puts what other programs have in the Secret of BODY, if there is one, into the keys whose format they write, too. */
+int cfr_publish_delivery_merge(struct cfr_delivery_object *t, struct cfr_view body, struct cfr_err *err);
+/* Reads back the values of the Secret of BODY, which it is applied with again, without KEY.old. *NONE: it has no
+ * KEY.old, and nothing was read. */
+int cfr_publish_delivery_read_back(struct cfr_delivery_object *t, struct cfr_view body, bool *none,
+                                   struct cfr_err *err);
 
 /* ---- secret_event.c ---- */
 

@@ -172,6 +172,18 @@ static int retire_previous(const struct cfr_target *t, struct cfr_err *err)
     return cfr_generation_retire(t->config->directory, err);
 }
 
+static int forget_old(const struct cfr_target *t, struct cfr_err *err)
+{
+    char name[CFR_PATH_NAME_MAX + 1];
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < t->config->files.count; i++) {
+        (void)snprintf(name, sizeof name, "%s" CFR_MINT_OLD_SUFFIX, file_at(t->config, i)->name);
+        rc = cfr_generation_drop(t->config->directory, name, err);
+    }
+    return rc;
+}
+
 /* ---- what is there ---- */
 
 /* A long-lived key's directory may have more than the configured files: those of the previous key. */
@@ -237,5 +249,6 @@ const struct cfr_target_ops cfr_publish_directory = {
     .look = look_at,
     .current = find_current,
     .retire = retire_previous,
+    .forget = forget_old,
     .read_key = read_key,
 };

@@ -105,6 +105,8 @@ static void work_at(const struct cfr_target *t, const struct cfr_publish_work *w
     }
     if (rc == 0 && (work->what & CFR_PUBLISHER_RETIRE) != 0 && t->ops->retire != NULL)
         rc = t->ops->retire(t, &seen->err);
+    if (rc == 0 && (work->what & CFR_PUBLISHER_FORGET) != 0 && t->ops->forget != NULL)
+        rc = t->ops->forget(t, &seen->err);
     /* What failed first may have been made good. */
     seen->err.code = rc;
     if (rc != 0 && !t->ops->is_remote)
@@ -485,6 +487,8 @@ static void note(struct cfr_publisher *p, size_t i, struct cfr_publish_record *r
         else if (t.ops->look != NULL && seen->look.code == 0 && !t.ops->is_remote)
             record->targets[i] = seen->mark;
     }
+    if ((p->work->what & CFR_PUBLISHER_FORGET) != 0 && t.ops->forget != NULL && seen->look.code == 0)
+        record->targets[i] = seen->mark;
     if (!seen->known || !cfr_publish_lies_remote(&t))
         return;
     if (p->slots[i].seen == NULL)

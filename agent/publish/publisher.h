@@ -44,8 +44,9 @@ typedef void cfr_publisher_fn(void *ctx);
 enum cfr_publisher_work {
     CFR_PUBLISHER_RECOVER = 1, /* remove what a crash has left */
     CFR_PUBLISHER_PUBLISH = 2,
-    CFR_PUBLISHER_RETIRE = 4, /* wipe the previous generation */
-    CFR_PUBLISHER_LOOK = 8,   /* what is there; after the others in any case */
+    CFR_PUBLISHER_RETIRE = 4,  /* wipe the previous generation */
+    CFR_PUBLISHER_FORGET = 16, /* remove the previous values of a rotated key, see cfr_publisher_may_forget */
+    CFR_PUBLISHER_LOOK = 8,    /* what is there; after the others in any case */
 };
 
 /* What became of work. */
@@ -94,6 +95,9 @@ int cfr_publisher_verify_left(const struct cfr_publisher *p, const struct cfr_pu
 void cfr_publisher_found(const struct cfr_publisher *p, struct cfr_publish_record *record);
 /* True if every target holds the long-lived key ID: directories say so themselves, the others by RECORD. */
 bool cfr_publisher_holds_key(const struct cfr_publisher *p, const struct cfr_publish_record *record, const char *id);
+/* True if all targets are as RECORD remembers them, so that their files may be removed in place. RECORD then remembers
+ * no marks of the targets: it is saved before the work, after which it has those that result. */
+bool cfr_publisher_may_forget(const struct cfr_publisher *p, struct cfr_publish_record *record);
 /* True if a target holds any long-lived key that was made, though an earlier run may not be on record. Only directories
  * know. */
 bool cfr_publisher_holds_made_key(const struct cfr_publisher *p);

@@ -130,6 +130,17 @@ int cfr_publisher_verify(const struct cfr_publisher *p, const struct cfr_publish
     return rc;
 }
 
+bool cfr_publisher_may_forget(const struct cfr_publisher *p, struct cfr_publish_record *record)
+{
+    if (cfr_publisher_verify(p, record, NULL) != 0)
+        return false;
+    for (size_t i = 0; i < p->config->publish.count; i++) {
+        if (cfr_publish_target(p->config, i).ops->forget != NULL)
+            record->targets[i] = (struct cfr_file_fingerprint){0};
+    }
+    return true;
+}
+
 int cfr_publisher_verify_left(const struct cfr_publisher *p, const struct cfr_publish_record *record,
                               struct cfr_err *err)
 {

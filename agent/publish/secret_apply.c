@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/redact.h"
-#include "files/format/format.h"
 #include "kube/status.h"
 
 #include <stdio.h>
@@ -207,86 +206,6 @@ static void hide_secrets(const struct cfr_delivery_object *t, const struct cfr_k
 
 static int send(struct cfr_delivery_object *t, enum cfr_delivery_purpose purpose, struct cfr_err *err);
 
-/* KEY.old of the rendered key INDEX is VALUE, which is moved. */
-static int add_old(struct cfr_delivery_object *t, size_t index, struct cfr_secret *value, struct cfr_err *err)
-{
-    char name[CFR_K8S_SECRET_KEY_MAX + sizeof CFR_MINT_OLD_SUFFIX];
-    int rc;
-
-    (void)snprintf(name, sizeof name, "%s" CFR_MINT_OLD_SUFFIX, t->keys.items[index].name);
-    rc = cfr_publish_keys_add(&t->keys, name, CFR_K8S_SECRET_TOTAL_MAX, err);
-    if (rc == 0)
-        cfr_secret_move(&t->keys.items[t->keys.count - 1].value, value);
-    return rc;
-}
-
-/* What the Secret of BODY holds of the key before this one becomes KEY.old, so that one apply writes both. What holds
- * this key already keeps its KEY.old; what holds no rotated key has none. */
-static int add_previous(struct cfr_delivery_object *t, struct cfr_view body, struct cfr_err *err)
-{
-    char old[CFR_MINT_FILES_MAX][CFR_K8S_SECRET_KEY_MAX + sizeof CFR_MINT_OLD_SUFFIX];
-    const char *names[2 * CFR_MINT_FILES_MAX + 1] = {CFR_ROTATION_FILE};
-    struct cfr_secret values[2 * CFR_MINT_FILES_MAX + 1];
-    bool there[2 * CFR_MINT_FILES_MAX + 1];
-    struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
-    struct cfr_k8s_secret_object o;
-    size_t files = t->own_count - 1;
-    bool same;
-    int rc;
-
-    for (size_t i = 0; i < files; i++) {
-        (void)snprintf(old[i], sizeof old[i], "%s" CFR_MINT_OLD_SUFFIX, t->keys.items[i].name);
-        names[1 + i] = t->keys.items[i].name;
-        names[1 + files + i] = old[i];
-    }
-    rc = cfr_k8s_secret_apply_values(body, names, 1 + 2 * files, values, there, err);
-    same =
-        rc == 0 && there[0] && cfr_view_eq(cfr_secret_view(&values[0]), cfr_secret_view(&t->keys.items[files].value));
-    for (size_t i = 0; rc == 0 && there[0] && i < files; i++) {
-        size_t from = 1 + i + (same ? files : 0);
-
-        if (there[from])
-            rc = add_old(t, i, &values[from], err);
-    }
-    for (size_t i = 0; i < 1 + 2 * files; i++)
-        cfr_secret_free(&values[i]);
-    if (rc != 0)
-        return rc;
-    o = cfr_publish_delivery_content(t, keys);
-    return cfr_k8s_secret_apply_check(&o, err);
-}
-
-/* Puts what other programs have in the Secret of BODY, if there is one, into the keys whose format they write, too. */
-static int merge_keys(struct cfr_delivery_object *t, struct cfr_view body, struct cfr_err *err)
-{
-    struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
-    struct cfr_k8s_secret_object o;
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < t->config->keys.count && i < t->own_count; i++) {
-        const struct cfr_format *format = &cfr_formats[cfr_publish_file_at(&t->config->keys, i)->format];
-        struct cfr_publish_key *key = &t->keys.items[i];
-        const char *name = key->name;
-        struct cfr_secret there;
-        bool found = false;
-
-        cfr_secret_free(&key->merged);
-        if (format->merge == NULL || t->absent)
-            continue;
-        cfr_secret_init(&key->merged, CFR_K8S_SECRET_TOTAL_MAX);
-        rc = cfr_k8s_secret_apply_values(body, &name, 1, &there, &found, err);
-        if (rc == 0 && found)
-            rc = cfr_secret_append(&key->merged, cfr_secret_view(&key->value), err);
-        if (rc == 0 && found)
-            rc = format->merge(cfr_secret_view(&there), &key->merged, err);
-        if (rc != 0)
-            (void)cfr_err_prefix(err, "%s: %s", t->name, name);
-        cfr_secret_free(&there);
-    }
-    o = cfr_publish_delivery_content(t, keys);
-    return rc != 0 ? rc : cfr_k8s_secret_apply_check(&o, err);
-}
-
 /* Another agent that shares the rotation is ahead, and this one is about to learn of the key, too: once that agent
  * has published it everywhere or, if it ended before, another one has. */
 static bool is_just_behind(struct cfr_delivery_object *t, int rc)
@@ -316,52 +235,10 @@ static int after_look(struct cfr_delivery_object *t, const struct cfr_kube_answe
     else if (answer->status != 404)
         rc = refuse(t, answer, retry_after_s, err);
     if (rc == 0 && answer->status == 200 && t->minted)
-        rc = add_previous(t, answer->body, err);
+        rc = cfr_publish_delivery_add_previous(t, answer->body, err);
     if (rc == 0)
-        rc = merge_keys(t, answer->body, err);
+        rc = cfr_publish_delivery_merge(t, answer->body, err);
     return rc != 0 ? rc : send(t, CFR_DELIVERY_APPLY, err);
-}
-
-/* The look at what was applied. */
-static void after_periodic_look(struct cfr_delivery_object *t, const struct cfr_kube_answer *answer)
-{
-    struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
-    struct cfr_k8s_secret_object o = cfr_publish_delivery_content(t, keys);
-    int64_t retry_after_s = answer->retry_after_s;
-    struct cfr_err err = answer->err;
-    int64_t pause_ms;
-    bool lost = false;
-    bool behind = false;
-    int rc = answer->error;
-
-    if (rc == 0 && answer->status == 200) {
-        rc = cfr_k8s_secret_apply_held(&o, answer->body, &err);
-        lost = rc == CFR_E_MISSING;
-        behind = is_just_behind(t, rc);
-    } else if (rc == 0 && answer->status == 404) {
-        rc = cfr_err_set(&err, CFR_E_MISSING, "%s was deleted: it is published again", t->name);
-        lost = true;
-    } else if (rc == 0) {
-        rc = refuse(t, answer, &retry_after_s, &err);
-    }
-    hide_secrets(t, answer, &err);
-    /* If something newer is to be applied by now, that looks itself. */
-    if (rc == 0 || t->loaded) {
-        t->newer_boot_ms = 0;
-        cfr_publish_delivery_clear_error(t);
-        look_later(t);
-        t->all->ended(t->all->ctx, t->name, t->done, NULL, false);
-    } else if (behind) {
-        look_later(t);
-        t->look_boot_ms = cfr_clock_now().boot_ms + NEWER_LOOK_MS;
-        t->all->ended(t->all->ctx, t->name, t->done, NULL, false);
-    } else if (lost) {
-        lose(t, &err);
-    } else {
-        pause_ms = backoff_ms(t, &err, retry_after_s);
-        t->look_boot_ms = cfr_clock_now().boot_ms + (t->seen && pause_ms < LOOK_MS ? LOOK_MS : pause_ms);
-        note_error(t, &err);
-    }
 }
 
 static int after_apply(struct cfr_delivery_object *t, const struct cfr_kube_answer *answer, int64_t *retry_after_s,
@@ -378,6 +255,93 @@ static int after_apply(struct cfr_delivery_object *t, const struct cfr_kube_answ
     if (answer->status != 200 && answer->status != 201)
         return refuse(t, answer, retry_after_s, err);
     return 0;
+}
+
+/* KEY.old of the Secret of BODY, which holds what was applied, is removed. True if a request for that was sent. */
+static bool forget_old(struct cfr_delivery_object *t, struct cfr_view body, struct cfr_err *err)
+{
+    bool none;
+    int rc = cfr_publish_delivery_read_back(t, body, &none, err);
+
+    if (rc == 0 && !none)
+        rc = send(t, CFR_DELIVERY_FORGET, err);
+    if (rc == 0 && !none)
+        return true;
+    cfr_publish_delivery_wipe(t);
+    t->forgets = rc != 0;
+    return false;
+}
+
+/* The apply that removes KEY.old has ended. */
+static void after_forget(struct cfr_delivery_object *t, const struct cfr_kube_answer *answer)
+{
+    int64_t retry_after_s = answer->retry_after_s;
+    struct cfr_err err = answer->err;
+    int rc = answer->error;
+
+    if (rc == 0)
+        rc = after_apply(t, answer, &retry_after_s, &err);
+    hide_secrets(t, answer, &err);
+    if (t->loaded)
+        return;
+    cfr_publish_delivery_wipe(t);
+    look_later(t);
+    /* Another program, such as an agent of the same rotation, has written it meanwhile. */
+    if (rc == CFR_E_UNAVAILABLE && answer->status == 409)
+        t->look_boot_ms = cfr_clock_now().boot_ms + (int64_t)(cfr_clock_chance() * COLLISION_MS);
+    else if (rc == 0)
+        t->forgets = false;
+    else
+        note_error(t, &err);
+}
+
+/* The look at what was applied. */
+static void after_periodic_look(struct cfr_delivery_object *t, const struct cfr_kube_answer *answer)
+{
+    struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
+    struct cfr_k8s_secret_object o = cfr_publish_delivery_content(t, keys);
+    int64_t retry_after_s = answer->retry_after_s;
+    struct cfr_err err = answer->err;
+    int64_t pause_ms;
+    bool lost = false;
+    bool behind = false;
+    int rc = answer->error;
+
+    /* Another agent of the rotation removes KEY.old first. */
+    o.key_count = t->own_count;
+    if (rc == 0 && answer->status == 200) {
+        rc = cfr_k8s_secret_apply_held(&o, answer->body, &err);
+        lost = rc == CFR_E_MISSING;
+        behind = is_just_behind(t, rc);
+    } else if (rc == 0 && answer->status == 404) {
+        rc = cfr_err_set(&err, CFR_E_MISSING, "%s was deleted: it is published again", t->name);
+        lost = true;
+    } else if (rc == 0) {
+        rc = refuse(t, answer, &retry_after_s, &err);
+    }
+    hide_secrets(t, answer, &err);
+    /* If something newer is to be applied by now, that looks itself. */
+    if (rc == 0 || t->loaded) {
+        t->newer_boot_ms = 0;
+        cfr_publish_delivery_clear_error(t);
+        look_later(t);
+        if (rc == 0 && t->forgets && !t->loaded && forget_old(t, answer->body, &err))
+            return;
+        if (err.code != 0)
+            note_error(t, &err);
+        else
+            t->all->ended(t->all->ctx, t->name, t->done, NULL, false);
+    } else if (behind) {
+        look_later(t);
+        t->look_boot_ms = cfr_clock_now().boot_ms + NEWER_LOOK_MS;
+        t->all->ended(t->all->ctx, t->name, t->done, NULL, false);
+    } else if (lost) {
+        lose(t, &err);
+    } else {
+        pause_ms = backoff_ms(t, &err, retry_after_s);
+        t->look_boot_ms = cfr_clock_now().boot_ms + (t->seen && pause_ms < LOOK_MS ? LOOK_MS : pause_ms);
+        note_error(t, &err);
+    }
 }
 
 /* Logs once what the API server warns of, such as an admission policy that will refuse later. */
@@ -427,8 +391,11 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
             cfr_k8s_secret_apply_uid(answer->body, t->uid);
     } else if (rc == 0 && answer->status == 404)
         t->version[0] = '\0';
-    if (t->purpose == CFR_DELIVERY_LOOK) {
-        after_periodic_look(t, answer);
+    if (t->purpose == CFR_DELIVERY_LOOK || t->purpose == CFR_DELIVERY_FORGET) {
+        if (t->purpose == CFR_DELIVERY_LOOK)
+            after_periodic_look(t, answer);
+        else
+            after_forget(t, answer);
         follow_watch(t);
         return;
     }
@@ -460,7 +427,7 @@ static int make_body(struct cfr_delivery_object *t, struct cfr_err *err)
 
 static int send(struct cfr_delivery_object *t, enum cfr_delivery_purpose purpose, struct cfr_err *err)
 {
-    bool apply = purpose == CFR_DELIVERY_APPLY;
+    bool apply = purpose == CFR_DELIVERY_APPLY || purpose == CFR_DELIVERY_FORGET;
     struct cfr_kube_where where = {t->config->kubeconfig, t->config->context};
     char path[CFR_K8S_SECRET_PATH_MAX];
     struct cfr_kube_request request = {

@@ -162,8 +162,8 @@ struct cfr_k8s_secret_object cfr_publish_delivery_content(const struct cfr_deliv
         .credential = t->all->config->name,
         .generation = state != NULL ? t->number : t->wanted,
         .rotation = state != NULL ? state->secret : NULL,
-        /* What was merged must not replace what another program has written since it was read. */
-        .version = state != NULL || merged ? t->version : NULL,
+        /* What was merged, or read from it, must not replace what another program has written since it was read. */
+        .version = state != NULL || merged || t->forgets ? t->version : NULL,
         .expires_s = t->wanted_expires_ms == INT64_MAX ? 0 : t->wanted_expires_ms / 1000,
     };
 }
@@ -268,6 +268,7 @@ static int queue_secret(const struct cfr_target *target, const struct cfr_publis
         cfr_publish_delivery_clear_error(t);
     wipe_wanted(t);
     t->keys = fresh;
+    t->forgets = false;
     t->own_count = fresh.count;
     t->minted = job->render.from->minted != NULL && !t->kind->is_public;
     t->loaded = true;
@@ -325,6 +326,7 @@ static void restore_keys(struct cfr_delivery_object *t, bool minted)
     }
     if (minted && !t->kind->is_public)
         (void)cfr_publish_keys_add(&t->keys, CFR_ROTATION_FILE, 0, NULL);
+    t->own_count = t->keys.count;
 }
 
 static void restore(struct cfr_delivery_object *t, uint64_t done, const struct cfr_publish_record *record, bool minted)
@@ -355,6 +357,18 @@ bool cfr_publish_secret_lost(const struct cfr_delivery *d)
             return true;
     }
     return false;
+}
+
+void cfr_publish_secret_forget_old(struct cfr_delivery *d, int64_t now_boot_ms)
+{
+    for (size_t i = 0; d != NULL && i < d->count; i++) {
+        struct cfr_delivery_object *t = &d->targets[i];
+
+        if (t->kind->is_public || t->config->keys.count == 0 || !cfr_publish_delivery_is_applied(t) || t->done == 0)
+            continue;
+        t->forgets = true;
+        t->look_boot_ms = t->look_boot_ms < now_boot_ms ? t->look_boot_ms : now_boot_ms;
+    }
 }
 
 /* ---- what others ask ---- */

@@ -41,6 +41,8 @@ void cfr_publish_secret_restore(struct cfr_delivery *d, const struct cfr_publish
 bool cfr_publish_secret_lost(const struct cfr_delivery *d);
 /* Starts what is due. */
 void cfr_publish_secret_step(struct cfr_delivery *d, struct cfr_now now);
+/* The key before a rotated key is deleted: the next look removes KEY.old from each Secret. */
+void cfr_publish_secret_forget_old(struct cfr_delivery *d, int64_t now_boot_ms);
 /* Boot time of the next thing to do, INT64_MAX if none. */
 int64_t cfr_publish_secret_deadline(const struct cfr_delivery *d);
 /* True while a Secret is being written. */

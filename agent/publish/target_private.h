@@ -73,6 +73,8 @@ struct cfr_target_ops {
     int (*current)(const struct cfr_target *t, uint64_t *number, struct cfr_err *err);
     /* Wipes the previous generation. */
     int (*retire)(const struct cfr_target *t, struct cfr_err *err);
+    /* Removes the previous values of a rotated key, the key being deleted. NULL: the kind has none on this machine. */
+    int (*forget)(const struct cfr_target *t, struct cfr_err *err);
     /* The id of the long-lived key that is there; "" for none. NULL: the kind does not know. */
     void (*read_key)(const struct cfr_target *t, char id[CFR_PUBLISH_KEY_MAX]);
 };

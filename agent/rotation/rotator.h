@@ -51,6 +51,8 @@ const char *cfr_rotator_provider(const struct cfr_rotator *m);
 
 /* True if a key was published and no other is about to be: what is published can be adopted. */
 bool cfr_rotator_is_settled(const struct cfr_rotator *m);
+/* The key before the published one, if there was one, is deleted for good, and no other is about to be made. */
+bool cfr_rotator_old_is_gone(struct cfr_rotator *m);
 /* When the next rotation is due, by the wall clock. */
 int64_t cfr_rotator_due_ms(const struct cfr_rotator *m);
 /* When the key that is published, or is about to be, ends by itself, by the wall clock; INT64_MAX = it does not. */

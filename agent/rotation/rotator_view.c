@@ -24,6 +24,12 @@ bool cfr_rotator_is_settled(const struct cfr_rotator *m)
             step == CFR_ROTATION_INACTIVE || step == CFR_ROTATION_DELETING);
 }
 
+bool cfr_rotator_old_is_gone(struct cfr_rotator *m)
+{
+    return cfr_rotator_is_settled(m) && m->r.journal.step == CFR_ROTATION_REST && m->r.journal.old[0] == '\0' &&
+           !m->saving && (m->shared == NULL || m->shared->known) && !m->store->lags(m);
+}
+
 int64_t cfr_rotator_due_ms(const struct cfr_rotator *m)
 {
     int64_t due_ms = cfr_rotation_due_s(&m->r.journal, &m->r.rules) * 1000;

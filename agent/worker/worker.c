@@ -83,6 +83,7 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
         cfr_fair_queue_expect(&host->turns, w->provider);
     w->spread = spread_of(config);
     w->retire_boot_ms = INT64_MAX;
+    w->forget_boot_ms = INT64_MAX;
     w->look_boot_ms = INT64_MAX;
     w->save_boot_ms = INT64_MAX;
     w->source_watcher = (struct cfr_watcher){.changed = cfr_worker_on_source_changed, .ctx = w};

@@ -278,6 +278,17 @@ static void end_retire(struct cfr_worker *w, const struct cfr_publisher_outcome 
     cfr_worker_save(w);
 }
 
+static void end_forget(struct cfr_worker *w, const struct cfr_publisher_outcome *out)
+{
+    w->forgotten = out->failed == 0;
+    cfr_worker_save(w);
+    if (w->forgotten)
+        return;
+    w->forget_boot_ms = cfr_clock_now().boot_ms + CFR_LIFECYCLE_LOOK_AGAIN_MS;
+    cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot remove the previous values of the key: %s",
+            out->err.text);
+}
+
 /* While nothing is under way that writes them. */
 static bool may_check_targets(const struct cfr_worker *w)
 {
@@ -315,6 +326,8 @@ static void end_work(struct cfr_worker *w)
     cfr_publisher_finish(w->targets, &w->record, &out);
     if (out.work == CFR_PUBLISHER_RETIRE)
         end_retire(w, &out);
+    if (out.work == CFR_PUBLISHER_FORGET)
+        end_forget(w, &out);
     if (out.work == CFR_PUBLISHER_RECOVER) {
         w->recover = false;
         if (out.failed != 0)
@@ -382,6 +395,30 @@ static void retire(struct cfr_worker *w)
         w->retire_boot_ms = cfr_clock_now().boot_ms + BUSY_LOOK_MS;
 }
 
+/* The old key is deleted: so are its values, in place. Another generation would be news to consumers. */
+static void forget(struct cfr_worker *w)
+{
+    bool gone = w->rotator != NULL && w->record.key != NULL && cfr_rotator_old_is_gone(w->rotator);
+    int64_t now_ms = cfr_clock_now().boot_ms;
+
+    w->forgotten = w->forgotten && gone;
+    if (!gone || w->forgotten || !cfr_lifecycle_is_settled(&w->life)) {
+        w->forget_boot_ms = INT64_MAX;
+        return;
+    }
+    if (w->forget_boot_ms != INT64_MAX && w->forget_boot_ms > now_ms)
+        return;
+    w->forget_boot_ms = now_ms + BUSY_LOOK_MS;
+    if (cfr_publisher_is_busy(w->targets) || !cfr_publisher_may_forget(w->targets, &w->record))
+        return;
+    /* A crash on the way must not look like a loss. */
+    cfr_worker_save(w);
+    cfr_publish_secret_forget_old(w->delivery, now_ms);
+    (void)begin_work(w, CFR_PUBLISHER_FORGET);
+    if (w->forgotten)
+        w->forget_boot_ms = INT64_MAX;
+}
+
 static void on_timer(struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
@@ -405,6 +442,7 @@ static void on_timer(struct cfr_worker *w)
     w->news = false;
     if (w->rotator != NULL)
         cfr_worker_rotation_step(w);
+    forget(w);
     if (w->life.state == CFR_STATE_RELOADING && !cfr_hook_pending(w->hooks))
         cfr_worker_feed(w, CFR_EVENT_NOTIFIED);
     cfr_lifecycle_lost(&w->life, now, cfr_publish_secret_lost(w->delivery), w->source->may_send(w->config));

@@ -112,6 +112,9 @@ struct cfr_worker {
     bool replace;        /* the configuration changed: shorter lives are welcome */
     double spread;
     int64_t retire_boot_ms;
+    int64_t forget_boot_ms; /* when the previous values of a rotated key are removed; INT64_MAX = they are not there, or
+                               are still in use */
+    bool forgotten;         /* they were, by this run */
     int64_t
         look_boot_ms;    /* when the source is looked at again, such as one that could not be read; INT64_MAX = never */
     unsigned looks;      /* how often it was */

@@ -70,6 +70,7 @@ void cfr_worker_rearm(struct cfr_worker *w)
     at = earlier(at, cfr_worker_ack_deadline(w));
     at = earlier(at, w->token.overdue_boot_ms);
     at = earlier(at, w->look_boot_ms);
+    at = earlier(at, w->forget_boot_ms);
     at = earlier(at, w->save_boot_ms);
     at = earlier(at, cfr_rotator_deadline(w->rotator));
     at = earlier(at, trouble_deadline(w));

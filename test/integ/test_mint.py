@@ -5,7 +5,7 @@ import subprocess
 import threading
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from conftest import AS_NOBODY, CREDFRESH, eventually, let_others_in, read_text
 from minting import (IAM, admin, call, clean_up, cloud, configured as agent, iam_cloud, keys_of, mint_of, minted,  # noqa: F401
@@ -86,6 +86,27 @@ def test_consumers_see_no_gap(agent):
     assert refused, "the new key was never refused, so this shows nothing"
     again = agent.run("rotate", "robot", "--reason", "drill")
     assert again.returncode == 0 and "already done" in again.stdout
+
+
+def test_the_old_values_go_with_the_old_key(agent):
+    """In place: that is no new generation, no loss, and no reason for another key, now or after a restart."""
+    agent.start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    rotate(agent)
+    agent.wait_generation(2, "robot")
+    assert (agent.out / "creds.json.old").exists() and (agent.out / "credentials.old").exists()
+    eventually(lambda: not list(agent.out.glob("*.old")), lambda: agent.log)
+    keys = keys_of(agent.cloud)
+    assert len(keys) == 1 and mint_of(agent)["old_key"] is None
+    assert sorted(path.name for path in (agent.out / "..data/").iterdir()) == ["credentials", "creds.json", "minted"]
+    assert not [path for path in agent.out.iterdir() if path.name.endswith(".old")]
+    for end in (agent.stop, agent.kill):
+        end()
+        agent.start()
+        agent.wait_state("fresh", "robot")
+        assert agent.generation("robot") == 2 and keys_of(agent.cloud).keys() == keys.keys()
+    assert "changed or are missing" not in agent.log and "published files are missing" not in agent.log
 
 
 def test_a_restart_keeps_what_stands(agent):
@@ -180,7 +201,7 @@ def use_until(agent, stop):
     while not stop.is_set():
         try:
             call(agent, suffix=".old")
-        except (ClientError, OSError):
+        except (ClientError, BotoCoreError, OSError):
             pass
 
 

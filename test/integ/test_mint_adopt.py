@@ -111,9 +111,9 @@ def test_a_secret_of_the_cluster(configured):
     assert kube.data("robot")["minted"].split()[1] == key[0]
     rotate(agent, "drill")
     agent.wait_generation(2, "robot")
+    eventually(lambda: kube.data("robot").get("aws_access_key_id.old") == key[0], lambda: agent.log)
     wait_complete(agent)
-    held = kube.data("robot")
-    assert held["aws_access_key_id.old"] == key[0] and list(keys_of(agent.cloud)) == [held["aws_access_key_id"]]
+    assert list(keys_of(agent.cloud)) == [kube.data("robot")["aws_access_key_id"]]
 
 
 def test_nothing_in_the_cluster_yet(configured):

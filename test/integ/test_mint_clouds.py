@@ -74,7 +74,7 @@ def test_one_takes_the_place_of_another(agent):
     only_published(agent, before)
     for kind in KINDS:
         assert kind.published(agent) != first[kind.name]
-        eventually(lambda: kind.use(agent, ".old") != 200, f"the end of the old one of {kind.name}")
+        eventually(lambda: not list(kind.directory(agent).glob("*.old")), f"the end of the old one of {kind.name}")
         text = (kind.directory(agent) / "creds.json").read_text() + agent.log
         assert "PRIVATE KEY" not in text and "SECRET" not in text and "credential_secret" not in text
 

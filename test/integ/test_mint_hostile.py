@@ -81,9 +81,9 @@ def test_nothing_secret_is_left(agent):
     """Neither in what is written down nor in what is said."""
     rotate(agent, "drill")
     agent.wait_generation(2, "robot")
-    ends_well(agent, 1)
     secrets = [agent.published(name)["fields"]["aws_secret_access_key"] for name in ("creds.json", "creds.json.old")]
-    said = agent.log + "".join(path.read_text() for path in agent.state.iterdir() if path.is_file())
-    assert not [secret for secret in secrets if secret in said]
     for name in ("creds.json.old", "minted"):
         assert os.stat(agent.out / name).st_mode == os.stat(agent.out / "creds.json").st_mode
+    ends_well(agent, 1)
+    said = agent.log + "".join(path.read_text() for path in agent.state.iterdir() if path.is_file())
+    assert not [secret for secret in secrets if secret in said]

@@ -65,7 +65,17 @@ def test_old_and_new_in_one_apply(agent, kube):
     wait_complete(agent)
     assert active(agent) == {second["aws_access_key_id"]}
     managers = {entry["manager"] for entry in kube.get("robot")["metadata"]["managedFields"]}
-    assert managers == {"credfresh"} and second["aws_access_key_id.old"] == held(kube)["aws_access_key_id.old"]
+    assert managers == {"credfresh"}
+    # The old values go with the old key, and everything else remains as it is.
+    generation = agent.generation("robot")
+    eventually(lambda: "credentials.old" not in held(kube), agent.log)
+    assert held(kube) == {key: value for key, value in second.items() if not key.endswith(".old")}
+    assert agent.generation("robot") == generation and delivery_of(agent)["result"] == "ok"
+    assert len(agent.cloud.exchanges("kube.secret.apply")) == 2
+    agent.stop()
+    agent.start()
+    agent.wait_state("fresh", "robot")
+    assert active(agent) == {second["aws_access_key_id"]} and len(agent.cloud.exchanges("kube.secret.apply")) == 2
     assert first["credentials"].split()[-1] not in agent.log
 
 
@@ -87,8 +97,9 @@ def test_the_old_key_stays_until_the_cluster_has_the_new_one(agent, kube):
     assert first["aws_access_key_id"] in active(agent) and mint_of(agent)["step"] == "verified"
     assert not agent.status("robot")["ready"] or held(kube) == first
     agent.cloud.clear_faults()
+    eventually(lambda: held(kube).get("credentials.old") == first["credentials"], agent.log)
     wait_complete(agent)
-    assert held(kube)["credentials.old"] == first["credentials"] and active(agent) == {held(kube)["aws_access_key_id"]}
+    assert active(agent) == {held(kube)["aws_access_key_id"]}
 
 
 def delivery_of(agent):
@@ -105,10 +116,12 @@ def test_a_crash_before_the_apply_loses_no_key_and_makes_no_other(agent, kube):
     made = set(keys_of(agent.cloud))
     agent.kill()
     agent.cloud.clear_faults()
-    start(agent)
+    agent.start()
+    eventually(lambda: held(kube).get("credentials.old") == first["credentials"], agent.log)
+    wait_complete(agent)
     second = held(kube)
     assert made == {first["aws_access_key_id"], second["aws_access_key_id"]}
-    assert second["credentials.old"] == first["credentials"] and set(keys_of(agent.cloud)) == {second["aws_access_key_id"]}
+    assert set(keys_of(agent.cloud)) == {second["aws_access_key_id"]}
 
 
 def test_the_same_key_again_keeps_the_old_one(agent, kube):
@@ -118,8 +131,8 @@ def test_the_same_key_again_keeps_the_old_one(agent, kube):
     agent.cloud.fault(kind="truncate", bytes=10, count=1, match={"action": "kube.secret.apply"})
     rotate(agent, "one")
     eventually(lambda: held(kube)["aws_access_key_id"] != first["aws_access_key_id"], agent.log)
-    wait_complete(agent)
     assert held(kube)["credentials.old"] == first["credentials"]
+    wait_complete(agent)
 
 
 def test_another_managers_field_is_refused_in_words(agent, kube):
@@ -154,9 +167,9 @@ def test_a_directory_and_a_secret_change_together(configured, kube):
     assert held(kube)["credentials"] == (agent.out / "credentials").read_text()
     rotate(agent, "one")
     eventually(lambda: "credentials.old" in held(kube), agent.log)
-    wait_complete(agent)
     for name in ("credentials", "credentials.old", "minted"):
         assert held(kube)[name] == (agent.out / name).read_text()
+    eventually(lambda: "credentials.old" not in held(kube) and not (agent.out / "credentials.old").exists(), agent.log)
 
 
 def test_names_that_would_be_overwritten(agent):

@@ -89,10 +89,12 @@ def test_each_key_is_written_once(pair, kube, cloud):
     rotate(pair[1], "drill")
     second = settled(pair, kube, first)
     assert follow_each_other(pair, kube, first) == second and created(cloud) == 2
-    held = kube.data(OUT)
-    assert number(kube) == "2" and held["aws_access_key_id.old"] == first and held["minted"].split()[1] == second
+    assert number(kube) == "2" and kube.data(OUT)["minted"].split()[1] == second
     eventually(lambda: set(keys_of(cloud)) == {second}, lambda: f"{keys_of(cloud)}")
-    assert writes.numbers == ["1", "2"]
+    assert writes.numbers[:2] == ["1", "2"]
+    # The old values go with the old key.
+    eventually(lambda: "aws_access_key_id.old" not in kube.data(OUT), lambda: f"{writes.numbers}")
+    assert set(writes.numbers[2:]) <= {"2"}
     assert not [agent for agent in pair if "published again" in agent.log or " warn " in agent.log.split("rotation asked")[-1]]
 
 
@@ -317,8 +319,9 @@ def test_an_agent_that_comes_later_takes_what_is_there(pair, kube, cloud):
     rotate(pair[0], "drill")
     second = settled(pair[:1], kube, key)
     assert number(kube) == "2"
+    eventually(lambda: "aws_access_key_id.old" not in kube.data(OUT), lambda: pair[0].log)
     before = kube.get(OUT)["metadata"]["resourceVersion"]
     pair[1].start()
     assert settled(pair, kube) == second and pair[1].generation("robot") == 1
-    assert kube.get(OUT)["metadata"]["resourceVersion"] == before and b64(key) in str(kube.get(OUT)["data"])
+    assert kube.get(OUT)["metadata"]["resourceVersion"] == before
     assert SECRET not in kube.data(OUT)

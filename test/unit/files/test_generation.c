@@ -50,6 +50,31 @@ static int generations(void)
     return count_entries(in("pub"), "..2");
 }
 
+static void one_file_is_dropped_in_place(void **state)
+{
+    struct cfr_file_fingerprint before;
+    struct cfr_file_fingerprint after;
+
+    (void)state;
+    assert_int_equal(cfr_generation_drop(in("pub"), "token", &err), 0);
+    assert_int_equal(publish_two(1, "keys", "jwt"), 0);
+    assert_int_equal(cfr_generation_verify(in("pub"), NULL, 0, &before, &err), 0);
+    assert_int_equal(cfr_generation_drop(in("pub"), "missing", &err), 0);
+    assert_int_equal(cfr_generation_verify(in("pub"), NULL, 0, &after, &err), 0);
+    assert_memory_equal(&before, &after, sizeof before);
+    assert_int_equal(cfr_generation_drop(in("pub"), "token", &err), 0);
+    assert_string_equal(get(in("pub/credentials")), "keys");
+    assert_int_equal(faccessat(AT_FDCWD, in("pub/token"), F_OK, AT_SYMLINK_NOFOLLOW), -1);
+    assert_int_equal(faccessat(AT_FDCWD, in("pub/..data/token"), F_OK, AT_SYMLINK_NOFOLLOW), -1);
+    assert_int_equal(current(), 1);
+    assert_int_equal(cfr_generation_verify(in("pub"), NULL, 0, &after, &err), 0);
+    assert_memory_not_equal(&before, &after, sizeof before);
+    /* Another program's file of that name remains. */
+    put(in("pub/token"), "theirs");
+    assert_int_equal(cfr_generation_drop(in("pub"), "token", &err), 0);
+    assert_string_equal(get(in("pub/token")), "theirs");
+}
+
 static void first_set_has_the_kubelets_layout(void **state)
 {
     char target[256] = "";
@@ -473,6 +498,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(first_set_has_the_kubelets_layout),
+        SCRATCH_TEST(one_file_is_dropped_in_place),
         SCRATCH_TEST(same_set_is_not_published_again),
         SCRATCH_TEST(mode_alone_is_a_change),
         SCRATCH_TEST(previous_stays_and_the_third_goes),
