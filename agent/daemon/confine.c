@@ -238,31 +238,15 @@ typedef void needs_fn(const struct cfr_config *c, cfr_daemon_directory_fn *each,
 struct check {
     enum cfr_sandbox_access access;
     needs_fn *needs;
-    const struct cfr_config *now;
+    struct cfr_daemon_known known;
     struct cfr_err *err;
     int rc;
 };
 
-struct wanted {
-    const char *directory;
-    bool found;
-};
-
-static void find_directory(void *ctx, const char *directory, const char *path)
+static void note_directory(void *ctx, const char *directory, const char *path)
 {
-    struct wanted *w = ctx;
-
     (void)path;
-    w->found = w->found || strcmp(directory, w->directory) == 0;
-}
-
-/* One that is in use already is no reason to refuse: a consumer could hold up every reload by its directory. */
-static bool is_new(const struct check *check, const char *directory)
-{
-    struct wanted w = {.directory = directory};
-
-    check->needs(check->now, find_directory, &w);
-    return !w.found;
+    cfr_daemon_known_add(ctx, directory);
 }
 
 static void check_directory(void *ctx, const char *directory, const char *path)
@@ -272,10 +256,11 @@ static void check_directory(void *ctx, const char *directory, const char *path)
     const char *key = cfr_sandbox_landlock_key(check->access);
     bool lost;
 
-    if (check->rc != 0)
+    /* One that is in use already is no reason to refuse: a consumer could hold up every reload by its directory. */
+    if (check->rc != 0 || cfr_daemon_known_has(&check->known, directory))
         return;
     lost = cfr_sandbox_has_lost(check->access, directory);
-    if ((!lost && cfr_sandbox_allows(check->access, directory)) || !is_new(check, directory))
+    if (!lost && cfr_sandbox_allows(check->access, directory))
         return;
     if (lost)
         check->rc = cfr_err_set(check->err, CFR_E_CONFIG,
@@ -290,10 +275,14 @@ static void check_directory(void *ctx, const char *directory, const char *path)
 }
 
 static int check_files(const struct cfr_daemon_sandbox *s, enum cfr_daemon_part part, struct check check,
-                       const struct cfr_config *next)
+                       const struct cfr_config *now, const struct cfr_config *next)
 {
-    if (s->parts[part].on)
-        check.needs(next, check_directory, &check);
+    if (!s->parts[part].on)
+        return 0;
+    check.needs(now, note_directory, &check.known);
+    cfr_daemon_known_sort(&check.known);
+    check.needs(next, check_directory, &check);
+    cfr_daemon_known_free(&check.known);
     return check.rc;
 }
 
@@ -321,10 +310,10 @@ int cfr_daemon_confine_check(const struct cfr_daemon_sandbox *s, const struct cf
             cfr_daemon_needs_explain(missing));
     rc = check_files(
         s, CFR_PART_LANDLOCK,
-        (struct check){.access = CFR_SANDBOX_WRITE, .needs = cfr_daemon_needs_written, .now = now, .err = err}, next);
+        (struct check){.access = CFR_SANDBOX_WRITE, .needs = cfr_daemon_needs_written, .err = err}, now, next);
     if (rc == 0)
         rc = check_files(
             s, CFR_PART_LANDLOCK_READ,
-            (struct check){.access = CFR_SANDBOX_READ, .needs = cfr_daemon_needs_read, .now = now, .err = err}, next);
+            (struct check){.access = CFR_SANDBOX_READ, .needs = cfr_daemon_needs_read, .err = err}, now, next);
     return rc;
 }

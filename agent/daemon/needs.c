@@ -131,20 +131,13 @@ static void add_client_secret(void *ctx, const struct cfr_config_endpoint *endpo
     add_owner(ctx, secret->owner, secret->group);
 }
 
-struct search {
-    const char *path;
-    bool found;
-};
-
-static void compare_path(void *ctx, const struct cfr_daemon_path *p)
+static void note_path(void *ctx, const struct cfr_daemon_path *p)
 {
-    struct search *s = ctx;
-
-    s->found = s->found || strcmp(p->path, s->path) == 0;
+    cfr_daemon_known_add(ctx, p->path);
 }
 
 struct paths {
-    const struct cfr_config *now;
+    struct cfr_daemon_known known;
     uint64_t needed;
 };
 
@@ -167,24 +160,17 @@ static uint64_t for_path(const struct cfr_daemon_path *p)
 static void add_path(void *ctx, const struct cfr_daemon_path *p)
 {
     struct paths *paths = ctx;
-    struct search s = {.path = p->path};
-    uint64_t needed;
 
     if ((paths->needed & AS_OTHERS) == AS_OTHERS || (p->field->flags & CFR_FIELD_PRIVATE) != 0)
         return;
-    needed = for_path(p);
-    if ((needed & ~paths->needed) == 0)
-        return;
     /* One that is in use already is no reason to refuse a reload: whose it is may have changed since. */
-    if (paths->now != NULL)
-        cfr_daemon_each_path(paths->now, compare_path, &s);
-    if (!s.found)
-        paths->needed |= needed;
+    if (!cfr_daemon_known_has(&paths->known, p->path))
+        paths->needed |= for_path(p);
 }
 
 uint64_t cfr_daemon_needs_capabilities(const struct cfr_config *c, const struct cfr_config *now)
 {
-    struct paths paths = {now, ALWAYS};
+    struct paths paths = {.needed = ALWAYS};
     bool low = has_low_port(c->listen);
 
     for (size_t i = 0; i < c->endpoints.count; i++)
@@ -196,7 +182,11 @@ uint64_t cfr_daemon_needs_capabilities(const struct cfr_config *c, const struct 
     for (size_t i = 0; i < c->credentials.count; i++)
         paths.needed |= for_credential(cfr_config_at(c, i));
     cfr_config_each_client_secret(c, add_client_secret, &paths.needed);
+    if (now != NULL)
+        cfr_daemon_each_path(now, note_path, &paths.known);
+    cfr_daemon_known_sort(&paths.known);
     cfr_daemon_each_path(c, add_path, &paths);
+    cfr_daemon_known_free(&paths.known);
     return paths.needed;
 }
 

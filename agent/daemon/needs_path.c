@@ -2,6 +2,9 @@
 /* Paths that a configuration names. */
 #include "agent/daemon/needs_private.h"
 
+#include "base/hash.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 struct visit {
@@ -79,4 +82,50 @@ void cfr_daemon_each_path(const struct cfr_config *c, cfr_daemon_path_fn *each, 
     const struct visit v = {each, ctx};
 
     visit_node(&v, &cfr_config_table, c);
+}
+
+static uint64_t hash_of(const char *path)
+{
+    return cfr_hash_add(CFR_HASH_START, path, strlen(path));
+}
+
+void cfr_daemon_known_add(struct cfr_daemon_known *k, const char *path)
+{
+    if (k->count == k->room) {
+        size_t room = k->room == 0 ? 64 : 2 * k->room;
+        uint64_t *more = realloc(k->hashes, room * sizeof *more);
+
+        if (more == NULL)
+            return;
+        k->hashes = more;
+        k->room = room;
+    }
+    k->hashes[k->count++] = hash_of(path);
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+void cfr_daemon_known_sort(struct cfr_daemon_known *k)
+{
+    if (k->count != 0)
+        qsort(k->hashes, k->count, sizeof k->hashes[0], compare);
+}
+
+bool cfr_daemon_known_has(const struct cfr_daemon_known *k, const char *path)
+{
+    uint64_t hash = hash_of(path);
+
+    return k->count != 0 && bsearch(&hash, k->hashes, k->count, sizeof hash, compare) != NULL;
+}
+
+void cfr_daemon_known_free(struct cfr_daemon_known *k)
+{
+    free(k->hashes);
+    *k = (struct cfr_daemon_known){NULL, 0, 0};
 }

@@ -6,6 +6,8 @@
 
 #include "agent/config/config.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A path in a configuration, all borrowed. */
@@ -19,6 +21,21 @@ typedef void cfr_daemon_path_fn(void *ctx, const struct cfr_daemon_path *path);
 
 /* Calls EACH for every path in C, of what is read and of what is written, by the tables of the configuration. */
 void cfr_daemon_each_path(const struct cfr_config *c, cfr_daemon_path_fn *each, void *ctx);
+
+/* The paths of the configuration in use, by their hashes: only those of a new one that are not among them are looked
+ * at. Zeroed is empty. */
+struct cfr_daemon_known {
+    uint64_t *hashes;
+    size_t count;
+    size_t room;
+};
+
+/* Adds PATH. Without memory it stays unknown, and is looked at again. */
+void cfr_daemon_known_add(struct cfr_daemon_known *k, const char *path);
+/* Call it after the last path is added. */
+void cfr_daemon_known_sort(struct cfr_daemon_known *k);
+bool cfr_daemon_known_has(const struct cfr_daemon_known *k, const char *path);
+void cfr_daemon_known_free(struct cfr_daemon_known *k);
 
 /* PATH is the file that DIRECTORY is for; NULL: a directory of the system, which exists. */
 typedef void cfr_daemon_directory_fn(void *ctx, const char *directory, const char *path);
