@@ -2,6 +2,7 @@
 /* Going along a path, and which links on it are followed. */
 #include "files/walk_private.h"
 
+#include "files/known_private.h"
 #include "files/path_private.h"
 
 #include <errno.h>
@@ -19,20 +20,17 @@
 #define PASS      (O_PATH | O_CLOEXEC)
 #define MODE_BITS 07777
 
-struct status {
-    struct stat st;
-    unsigned mount; /* 0: this kernel does not say */
-};
-
 /* Where a walk is, and what is left of its way. */
 struct at {
     int fd;
-    struct status status; /* of the directory FD */
+    struct cfr_known_dir dir; /* FD's */
     char rest[REST_MAX];
     char name[CFR_PATH_NAME_MAX + 1]; /* of the next component */
     unsigned links;
     size_t own;    /* bytes of REST that no link brought */
     bool borrowed; /* a link brought NAME */
+    struct cfr_known_trail trail;
+    bool whole; /* TRAIL has every directory, and nobody but root and our user could have changed the way */
 };
 
 static bool is_trusted(uid_t uid)
@@ -66,18 +64,9 @@ bool cfr_walk_trusts_link(const struct stat *dir, const struct stat *link, const
                                         ((dir->st_mode & S_ISVTX) != 0 || stays_beneath(target)));
 }
 
-/* As fstat(2). A network or FUSE file system is not asked with CACHED. */
-static int read_status(int fd, bool cached, struct status *out)
+static struct stat status_of(const struct cfr_known_dir *dir)
 {
-    struct statx now;
-
-    if (statx(fd, "", AT_EMPTY_PATH | (cached ? AT_STATX_DONT_SYNC : 0), STATX_BASIC_STATS | STATX_MNT_ID, &now) != 0)
-        return -1;
-    *out = (struct status){
-        .st = {.st_mode = now.stx_mode, .st_uid = now.stx_uid, .st_gid = now.stx_gid},
-        .mount = (now.stx_mask & STATX_MNT_ID) != 0 ? (unsigned)now.stx_mnt_id : 0,
-    };
-    return 0;
+    return (struct stat){.st_mode = dir->mode, .st_uid = dir->uid, .st_gid = dir->gid};
 }
 
 /* Takes the next component off the way. 1, 0 at the end, or an error. */
@@ -97,35 +86,39 @@ static int next_name(struct at *at, struct cfr_err *err)
     return 1;
 }
 
-/* FD of STATUS is the directory to go on from. */
-static void enter(struct at *at, int fd, const struct status *status)
+/* FD, which is DIR, is the directory to go on from. */
+static void enter(struct at *at, int fd, const struct cfr_known_dir *dir)
 {
     if (at->fd >= 0)
         (void)close(at->fd);
     at->fd = fd;
-    at->status = *status;
+    at->dir = *dir;
+    at->whole = at->whole && at->trail.count < CFR_KNOWN_DEPTH_MAX;
+    if (at->whole)
+        at->trail.dirs[at->trail.count++] = *dir;
 }
 
 static int enter_root(struct at *at, bool cached, struct cfr_err *err)
 {
-    struct status status;
+    struct cfr_known_dir dir;
     int fd = open("/", PASS | O_DIRECTORY);
 
     if (fd < 0)
         return cfr_err_sys(err, errno, "cannot open /");
-    if (read_status(fd, cached, &status) != 0) {
+    if (cfr_known_read(fd, cached, &dir) != 0) {
         int failed = errno;
 
         (void)close(fd);
         return cfr_err_sys(err, failed, "cannot read the status of /");
     }
-    enter(at, fd, &status);
+    enter(at, fd, &dir);
     return 0;
 }
 
 static int refuse_link(const struct at *at, struct cfr_err *err)
 {
-    const struct stat *dir = &at->status.st;
+    const struct stat st = status_of(&at->dir);
+    const struct stat *dir = &st;
     char advice[64] = "";
 
     if (is_trusted(dir->st_uid) && (dir->st_mode & S_ISVTX) == 0)
@@ -138,8 +131,10 @@ static int refuse_link(const struct at *at, struct cfr_err *err)
 }
 
 /* The link that FD is takes the place of its name. Consumes FD. */
-static int follow(struct at *at, int fd, const struct stat *link, bool cached, struct cfr_err *err)
+static int follow(struct at *at, int fd, const struct cfr_known_dir *found, bool cached, struct cfr_err *err)
 {
+    const struct stat dir = status_of(&at->dir);
+    const struct stat link = status_of(found);
     char target[PATH_MAX];
     char rest[REST_MAX];
     ssize_t n = readlinkat(fd, "", target, sizeof target - 1);
@@ -149,8 +144,9 @@ static int follow(struct at *at, int fd, const struct stat *link, bool cached, s
     if (n < 0)
         return cfr_err_sys(err, failed, "cannot read the link %s", at->name);
     target[n] = '\0';
-    if (!cfr_walk_trusts_link(&at->status.st, link, target))
+    if (!cfr_walk_trusts_link(&dir, &link, target))
         return refuse_link(at, err);
+    at->whole = at->whole && cfr_walk_is_private(&dir);
     if (!at->borrowed)
         at->own = strlen(at->rest);
     if (++at->links > LINKS_MAX)
@@ -165,7 +161,7 @@ static int follow(struct at *at, int fd, const struct stat *link, bool cached, s
 static int step(struct at *at, const struct cfr_walk *walk, struct cfr_err *err)
 {
     int fd = openat(at->fd, at->name, PASS | O_NOFOLLOW);
-    struct status status;
+    struct cfr_known_dir dir;
     int rc = 0;
 
     /* Nothing is made where a link leads nowhere. */
@@ -175,28 +171,92 @@ static int step(struct at *at, const struct cfr_walk *walk, struct cfr_err *err)
     }
     if (rc != 0)
         return rc;
-    if (fd < 0 || read_status(fd, walk->cached, &status) != 0) {
+    if (fd < 0 || cfr_known_read(fd, walk->cached, &dir) != 0) {
         rc = cfr_err_sys(err, errno, "cannot open the directory %s", at->name);
         if (fd >= 0)
             (void)close(fd);
         return rc;
     }
-    if (S_ISLNK(status.st.st_mode))
-        return follow(at, fd, &status.st, walk->cached, err);
-    if (!S_ISDIR(status.st.st_mode)) {
+    if (S_ISLNK(dir.mode))
+        return follow(at, fd, &dir, walk->cached, err);
+    if (!S_ISDIR(dir.mode)) {
         (void)close(fd);
         return cfr_err_sys(err, ENOTDIR, "cannot open the directory %s", at->name);
     }
-    enter(at, fd, &status);
+    enter(at, fd, &dir);
     return 0;
 }
 
 /* A path without links needs one call. -1: it has some, is not there, or this kernel has no openat2. */
-static int open_at_once(const char *path)
+static int open_at_once(const char *path, size_t n)
 {
+    char whole[PATH_MAX];
     struct open_how how = {.flags = PASS | O_DIRECTORY, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
 
-    return (int)syscall(SYS_openat2, AT_FDCWD, path[0] != '\0' ? path : "/", &how, sizeof how);
+    memcpy(whole, path, n);
+    whole[n] = '\0';
+    return (int)syscall(SYS_openat2, AT_FDCWD, n != 0 ? whole : "/", &how, sizeof how);
+}
+
+/* True if the walk may go on from DIR. */
+static bool tell(const struct cfr_walk *walk, int fd, const struct cfr_known_dir *dir)
+{
+    const struct stat st = status_of(dir);
+
+    return walk->enter == NULL || walk->enter(walk->ctx, fd, &st, dir->mount);
+}
+
+/* Begins at the last directory on the way that is known. False: at none, or the walk may not go there. */
+static bool begin_at_known(struct at *at, const char *path, size_t n, const struct cfr_walk *walk)
+{
+    size_t used;
+
+    at->fd = cfr_known_open(path, n, &at->trail, &used);
+    for (size_t i = 0; at->fd >= 0 && i + 1 < at->trail.count; i++) {
+        if (!tell(walk, at->fd, &at->trail.dirs[i])) {
+            (void)close(at->fd);
+            at->fd = -1;
+        }
+    }
+    if (at->fd < 0)
+        return false;
+    at->dir = at->trail.dirs[at->trail.count - 1];
+    memcpy(at->rest, path + used, n - used);
+    at->rest[n - used] = '\0';
+    return true;
+}
+
+static int begin_at_root(struct at *at, const char *path, size_t n, const struct cfr_walk *walk, struct cfr_err *err)
+{
+    cfr_known_begin(&at->trail);
+    memcpy(at->rest, path, n);
+    at->rest[n] = '\0';
+    return enter_root(at, walk->cached, err);
+}
+
+/* The last directory of PATH, and the one that it is in, which others may share. */
+static void remember(const struct at *at, const char *path, size_t n)
+{
+    const char *rest = at->rest + strspn(at->rest, "/");
+
+    if (at->whole && (rest[0] == '\0' || (at->links == 0 && strchr(rest, '/') == NULL)))
+        cfr_known_add(path, at->links == 0 ? n - strlen(at->rest) : n, &at->trail);
+}
+
+/* One directory further. 1, 0 at the end, or an error. */
+static int go_on(struct at *at, const struct cfr_walk *walk, struct cfr_err *err)
+{
+    int before = at->fd;
+    int rc = next_name(at, err);
+
+    /* A link leads on from where it is, and is no directory to enter. */
+    while (rc > 0) {
+        rc = step(at, walk, err);
+        if (rc != 0 || at->fd != before)
+            return rc == 0 ? 1 : rc;
+        rc = next_name(at, err);
+    }
+    return rc;
 }
 
 int cfr_walk_open(const char *path, size_t n, struct cfr_walk *walk, struct cfr_err *err)
@@ -206,31 +266,25 @@ int cfr_walk_open(const char *path, size_t n, struct cfr_walk *walk, struct cfr_
 
     if (n >= PATH_MAX)
         return cfr_err_sys(err, ENAMETOOLONG, "cannot open the directory");
+    walk->ended = false;
+    rc = walk->enter == NULL ? open_at_once(path, n) : -1;
+    if (rc >= 0)
+        return rc;
     at.fd = -1;
-    at.status = (struct status){.mount = 0};
     at.own = REST_MAX;
     at.links = 0;
     at.borrowed = false;
     at.name[0] = '\0';
-    memcpy(at.rest, path, n);
-    at.rest[n] = '\0';
-    walk->ended = false;
-    rc = walk->enter == NULL ? open_at_once(at.rest) : -1;
-    if (rc >= 0)
-        return rc;
-    rc = enter_root(&at, walk->cached, err);
+    at.whole = true;
+    rc = begin_at_known(&at, path, n, walk) ? 0 : begin_at_root(&at, path, n, walk, err);
     if (rc != 0)
         return rc;
     rc = 1;
     while (rc > 0) {
-        int before = at.fd;
-
-        walk->ended = walk->enter != NULL && !walk->enter(walk->ctx, at.fd, &at.status.st, at.status.mount);
-        rc = walk->ended ? 0 : next_name(&at, err);
-        /* A link leaves it where it is, and is no directory to enter. */
-        while (rc > 0 && (rc = step(&at, walk, err)) == 0 && at.fd == before)
-            rc = next_name(&at, err);
-        rc = rc == 0 && at.fd != before ? 1 : rc;
+        walk->ended = !tell(walk, at.fd, &at.dir);
+        if (!walk->ended)
+            remember(&at, path, n);
+        rc = walk->ended ? 0 : go_on(&at, walk, err);
     }
     if (rc == 0)
         return at.fd;

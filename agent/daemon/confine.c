@@ -308,12 +308,12 @@ int cfr_daemon_confine_check(const struct cfr_daemon_sandbox *s, const struct cf
             "%s now, as it did not before: the agent gave up the capability for it at its start: restart "
             "it",
             cfr_daemon_needs_explain(missing));
-    rc = check_files(
-        s, CFR_PART_LANDLOCK,
-        (struct check){.access = CFR_SANDBOX_WRITE, .needs = cfr_daemon_needs_written, .err = err}, now, next);
+    rc = check_files(s, CFR_PART_LANDLOCK,
+                     (struct check){.access = CFR_SANDBOX_WRITE, .needs = cfr_daemon_needs_written, .err = err}, now,
+                     next);
     if (rc == 0)
-        rc = check_files(
-            s, CFR_PART_LANDLOCK_READ,
-            (struct check){.access = CFR_SANDBOX_READ, .needs = cfr_daemon_needs_read, .err = err}, now, next);
+        rc = check_files(s, CFR_PART_LANDLOCK_READ,
+                         (struct check){.access = CFR_SANDBOX_READ, .needs = cfr_daemon_needs_read, .err = err}, now,
+                         next);
     return rc;
 }

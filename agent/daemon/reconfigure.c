@@ -45,20 +45,29 @@ static int check_fixed(const struct cfr_daemon *a, const struct cfr_config *next
     return cfr_daemon_confine_check(&a->sandbox, a->config, next, err);
 }
 
-/* Workers of the former configuration; NULL where one has found its place in the new one. */
+/* Workers of the former configuration, sorted by name. */
 struct former {
     struct cfr_worker **workers;
+    bool *placed; /* those that have found their place in the new one, or were closed */
     size_t count;
 };
 
-/* The place of the former worker that C names, or NULL. */
-static struct cfr_worker **find_worker(const struct former *f, const struct cfr_config_credential *c)
+static int compare_name(const void *name, const void *worker)
 {
-    for (size_t i = 0; i < f->count; i++) {
-        if (f->workers[i] != NULL && strcmp(cfr_worker_config(f->workers[i])->name, c->name) == 0)
-            return &f->workers[i];
-    }
-    return NULL;
+    const struct cfr_worker *const *w = worker;
+
+    return strcmp(name, cfr_worker_config(*w)->name);
+}
+
+/* The former worker that C names, which is placed with this; NULL: there is none. */
+static struct cfr_worker *take_worker(const struct former *f, const struct cfr_config_credential *c)
+{
+    struct cfr_worker **w = bsearch(c->name, f->workers, f->count, sizeof(struct cfr_worker *), compare_name);
+
+    if (w == NULL)
+        return NULL;
+    f->placed[w - f->workers] = true;
+    return *w;
 }
 
 static bool can_stay(const struct cfr_worker *w, const struct cfr_config_credential *c)
@@ -96,35 +105,34 @@ static int replace(struct cfr_daemon *a, struct cfr_worker *old, const struct cf
 static int swap_workers(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *err)
 {
     struct cfr_worker **workers = calloc(next->credentials.count + 1, sizeof(struct cfr_worker *));
-    const struct former former = {a->workers, a->count};
+    const struct former former = {a->workers, calloc(a->count + 1, sizeof(bool)), a->count};
     size_t count = 0;
 
-    if (workers == NULL)
+    if (workers == NULL || former.placed == NULL) {
+        free(workers);
+        free(former.placed);
         return cfr_err_nomem(err);
+    }
+    cfr_daemon_sort_workers(former.workers, former.count);
     a->host.config = next;
     a->workers = workers;
     a->count = 0;
     for (size_t i = 0; i < next->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(next, i);
-        struct cfr_worker **old = find_worker(&former, c);
+        struct cfr_worker *old = take_worker(&former, c);
         struct cfr_err one = {0};
 
-        if (old != NULL && can_stay(*old, c) && cfr_worker_rebind(*old, c, &one) == 0) {
-            workers[count++] = *old;
-            *old = NULL;
-            continue;
-        }
-        if (replace(a, old != NULL ? *old : NULL, c, &workers[count], &one) == 0)
+        if (old != NULL && can_stay(old, c) && cfr_worker_rebind(old, c, &one) == 0)
+            workers[count++] = old;
+        else if (replace(a, old, c, &workers[count], &one) == 0)
             count++;
         else
             cfr_log(CFR_LOG_ERROR, c->name, NULL, "cannot be kept: %s", one.text);
-        if (old != NULL)
-            *old = NULL;
     }
     for (size_t i = 0; i < former.count; i++) {
         struct cfr_worker *w = former.workers[i];
 
-        if (w == NULL)
+        if (former.placed[i])
             continue;
         cfr_log(CFR_LOG_INFO, cfr_worker_config(w)->name, NULL,
                 "was removed from the configuration: its published files remain, but are not renewed");
@@ -132,6 +140,7 @@ static int swap_workers(struct cfr_daemon *a, struct cfr_config *next, struct cf
         cfr_worker_close(w);
     }
     free(former.workers);
+    free(former.placed);
     a->count = count;
     cfr_daemon_index_workers(a);
     return 0;
