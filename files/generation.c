@@ -521,27 +521,30 @@ static int check_link(const struct expected *e, const char *name)
 }
 
 /* In any order of the files. */
-static void add_to_mark(struct cfr_file_fingerprint *mark, int dir_fd, const char *name)
+static void add_to_mark(struct cfr_file_fingerprint *mark, const char *name, const struct cfr_file_fingerprint *one)
 {
-    struct cfr_file_fingerprint one = {0};
     uint64_t h = cfr_hash_add(CFR_HASH_START, name, strlen(name));
 
-    (void)cfr_file_fingerprint(dir_fd, name, &one, NULL);
-    h = cfr_hash_add(h, &one.size, sizeof one.size);
-    h = cfr_hash_add(h, &one.mtime_ns, sizeof one.mtime_ns);
-    mark->size += one.size;
+    if (mark == NULL)
+        return;
+    h = cfr_hash_add(h, &one->size, sizeof one->size);
+    h = cfr_hash_add(h, &one->mtime_ns, sizeof one->mtime_ns);
+    mark->size += one->size;
     mark->mtime_ns = (int64_t)((uint64_t)mark->mtime_ns + h);
 }
 
 static int check_expected(void *ctx, int dir_fd, const char *name)
 {
+    struct cfr_file_fingerprint one = {0};
     struct expected *e = ctx;
 
     e->found++;
-    if (e->mark != NULL)
-        add_to_mark(e->mark, dir_fd, name);
-    if (e->names == NULL)
+    if (e->names == NULL) {
+        if (e->mark != NULL)
+            (void)cfr_file_fingerprint(dir_fd, name, &one, NULL);
+        add_to_mark(e->mark, name, &one);
         return check_link(e, name);
+    }
     for (size_t i = 0; i < e->count; i++) {
         if (strcmp(name, e->names[i]) == 0)
             return 0;
@@ -551,7 +554,7 @@ static int check_expected(void *ctx, int dir_fd, const char *name)
 
 static int verify_files(const struct cfr_layout *current, struct expected *e)
 {
-    struct cfr_file_fingerprint mark;
+    struct cfr_file_fingerprint one;
     int fd;
     int rc = 0;
 
@@ -561,12 +564,14 @@ static int verify_files(const struct cfr_layout *current, struct expected *e)
     if (fd < 0)
         return fd;
     for (size_t i = 0; rc == 0 && i < e->count; i++) {
-        if (cfr_file_fingerprint(fd, e->names[i], &mark, NULL) != 0)
+        if (cfr_file_fingerprint(fd, e->names[i], &one, NULL) != 0)
             rc = cfr_err_set(e->err, CFR_E_MISSING, "the current generation has no file %s", e->names[i]);
-        else if (mark.size == 0 && !e->may_be_empty)
+        else if (one.size == 0 && !e->may_be_empty)
             rc = cfr_err_set(e->err, CFR_E_MISSING, "%s is empty", e->names[i]);
         else
             rc = check_link(e, e->names[i]);
+        if (rc == 0)
+            add_to_mark(e->mark, e->names[i], &one);
     }
     if (rc == 0)
         rc = cfr_layout_each(fd, check_expected, e, e->err);

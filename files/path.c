@@ -259,15 +259,30 @@ int cfr_path_make_dir(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_
     return 0;
 }
 
+/* Opens the directory whose path is the first N bytes of PATH, if no link is on the way. -1: there is one, the
+ * directory is not there or may not be listed, or this kernel has no openat2. */
+static int open_without_links(const char *path, size_t n)
+{
+    char whole[PATH_MAX];
+    struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+
+    if (n >= sizeof whole)
+        return -1;
+    memcpy(whole, path, n);
+    whole[n] = '\0';
+    return (int)syscall(SYS_openat2, AT_FDCWD, n != 0 ? whole : "/", &how, sizeof how);
+}
+
 /* Opens the directory whose path is the first N bytes of PATH, following the links that may be followed. */
 static int open_following_links(const char *path, size_t n, bool create, struct cfr_err *err)
 {
     struct cfr_walk walk = {.create = create};
-    int passing = cfr_walk_open(path, n, &walk, err);
-    int fd;
+    int fd = open_without_links(path, n);
+    int passing = fd < 0 ? cfr_walk_open(path, n, &walk, err) : -1;
 
-    if (passing < 0)
-        return passing;
+    if (fd >= 0 || passing < 0)
+        return fd >= 0 ? fd : passing;
     fd = openat(passing, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     /* Passing through needs no right to list. */
     if (fd < 0 && errno == EACCES)
@@ -323,6 +338,9 @@ int cfr_path_open_dir(const char *path, bool create, mode_t mode, struct cfr_err
     name[n - at] = '\0';
     if (!cfr_path_is_name(name))
         return cfr_err_set(err, CFR_E_PATH, "%s: a path must not end with %s", path, name);
+    fd = open_without_links(path, n);
+    if (fd >= 0)
+        return fd;
     parent = open_following_links(path, at - 1, create, err);
     fd = parent < 0 ? parent : cfr_path_openat(parent, name, O_RDONLY | O_DIRECTORY, 0, create ? NULL : err);
     if (parent >= 0 && fd < 0 && create) {

@@ -112,7 +112,7 @@ static void work_at(const struct cfr_target *t, const struct cfr_publish_work *w
     if (rc != 0 && !t->ops->is_remote)
         cfr_sandbox_explain(CFR_SANDBOX_WRITE, cfr_publish_path(t->config), &seen->err);
     if (!t->ops->is_remote)
-        cfr_publish_look_at(t, seen);
+        cfr_publish_look_at(t, CFR_LOOK_ALL, seen);
 }
 
 /* ---- in a child ---- */

@@ -21,6 +21,14 @@ struct cfr_publish_seen {
     char key[CFR_PUBLISH_KEY_MAX];
 };
 
+/* What of a target to look at. */
+enum {
+    CFR_LOOK_SET = 1,  /* CURRENT, MARK and LOOK */
+    CFR_LOOK_KEY = 2,  /* KEY */
+    CFR_LOOK_TIME = 4, /* RENAMED_NS */
+    CFR_LOOK_ALL = 7
+};
+
 struct cfr_publish_work;
 
 struct cfr_publish_slot {
@@ -74,7 +82,7 @@ struct cfr_publisher *cfr_publisher_crew_next(struct cfr_publisher_crew *crew);
 void cfr_publisher_crew_join(struct cfr_publisher *p);
 void cfr_publisher_crew_slow_down(struct cfr_publisher *p);
 void cfr_publisher_crew_leave(struct cfr_publisher *p);
-/* Fills in what is at a target on this machine, but for the work. Blocks as its file system does. */
-void cfr_publish_look_at(const struct cfr_target *t, struct cfr_publish_seen *seen);
+/* Fills in the PARTS of what is at a target on this machine, but for the work. Blocks as its file system does. */
+void cfr_publish_look_at(const struct cfr_target *t, unsigned parts, struct cfr_publish_seen *seen);
 
 #endif

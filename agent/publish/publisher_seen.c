@@ -12,33 +12,46 @@
 
 #define GENERATION_MAX UINT64_C(10000000000) /* of what is found in a directory that others may write to */
 
-void cfr_publish_look_at(const struct cfr_target *t, struct cfr_publish_seen *seen)
+static void look_at_set(const struct cfr_target *t, struct cfr_publish_seen *seen)
 {
-    char path[CFR_TARGET_PATH_MAX];
-    const char *name;
-    struct stat st;
-    int dir_fd;
     int rc = 0;
 
-    seen->known = true;
     if (t->ops->current != NULL)
         rc = t->ops->current(t, &seen->current, &seen->look);
     if (rc == 0 && t->ops->look != NULL)
         rc = t->ops->look(t, &seen->mark, &seen->look);
     seen->look.code = rc;
-    if (t->ops->read_key != NULL && t->credential->mint != NULL)
-        t->ops->read_key(t, seen->key);
+}
+
+/* A rename changes the change time of what was renamed. */
+static void look_at_time(const struct cfr_target *t, struct cfr_publish_seen *seen)
+{
+    char path[CFR_TARGET_PATH_MAX];
+    const char *name;
+    struct stat st;
+    int dir_fd;
+
     if (t->ops->renamed != NULL)
         t->ops->renamed(t->config, path);
     else
         (void)snprintf(path, sizeof path, "%s", cfr_publish_path(t->config));
-    /* A rename changes its change time. */
     dir_fd = cfr_path_open_parent(path, false, &name, NULL);
     if (dir_fd < 0)
         return;
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         seen->renamed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
     (void)close(dir_fd);
+}
+
+void cfr_publish_look_at(const struct cfr_target *t, unsigned parts, struct cfr_publish_seen *seen)
+{
+    seen->known = true;
+    if ((parts & CFR_LOOK_SET) != 0)
+        look_at_set(t, seen);
+    if ((parts & CFR_LOOK_KEY) != 0 && t->ops->read_key != NULL && t->credential->mint != NULL)
+        t->ops->read_key(t, seen->key);
+    if ((parts & CFR_LOOK_TIME) != 0)
+        look_at_time(t, seen);
 }
 
 bool cfr_publish_lies_remote(const struct cfr_target *t)
@@ -51,8 +64,9 @@ bool cfr_publish_lies_remote(const struct cfr_target *t)
     return route.storage == CFR_ROUTE_REMOTE || route.blocked;
 }
 
-/* What is at target I: what the last work saw, or what is there now. False for one that is not on this machine. */
-static bool see(const struct cfr_publisher *p, size_t i, struct cfr_publish_seen *out)
+/* PARTS of what is at target I: what the last work saw, or what is there now. False for one that is not on this
+ * machine. */
+static bool see(const struct cfr_publisher *p, size_t i, unsigned parts, struct cfr_publish_seen *out)
 {
     struct cfr_target t = cfr_publish_target(p->config, i);
 
@@ -60,7 +74,7 @@ static bool see(const struct cfr_publisher *p, size_t i, struct cfr_publish_seen
     if (t.ops->is_remote)
         return false;
     if (!cfr_publish_lies_remote(&t))
-        cfr_publish_look_at(&t, out);
+        cfr_publish_look_at(&t, parts, out);
     else if (p->slots[i].seen != NULL)
         *out = *p->slots[i].seen;
     else
@@ -100,7 +114,7 @@ int cfr_publish_verify_target(const struct cfr_publisher *p, size_t i, const str
     struct cfr_target t = cfr_publish_target(p->config, i);
     struct cfr_publish_seen seen;
 
-    if (!see(p, i, &seen))
+    if (!see(p, i, CFR_LOOK_SET, &seen))
         return 0;
     if (seen.look.code != 0)
         return cfr_err_set(err, seen.look.code, "%s", seen.look.text);
@@ -149,7 +163,7 @@ int cfr_publisher_verify_left(const struct cfr_publisher *p, const struct cfr_pu
     for (size_t i = 0; i < p->config->publish.count && i < record->target_count; i++) {
         struct cfr_target t = cfr_publish_target(p->config, i);
 
-        if (!see(p, i, &seen))
+        if (!see(p, i, CFR_LOOK_SET, &seen))
             continue;
         if (seen.look.code != 0)
             return cfr_err_set(err, seen.look.code, "%s", seen.look.text);
@@ -167,7 +181,8 @@ void cfr_publisher_found(const struct cfr_publisher *p, struct cfr_publish_recor
     struct cfr_publish_seen seen;
 
     for (size_t i = 0; i < p->config->publish.count; i++)
-        record->targets[i] = see(p, i, &seen) && seen.look.code == 0 ? seen.mark : (struct cfr_file_fingerprint){0};
+        record->targets[i] =
+            see(p, i, CFR_LOOK_SET, &seen) && seen.look.code == 0 ? seen.mark : (struct cfr_file_fingerprint){0};
     record->target_count = p->config->publish.count;
 }
 
@@ -179,7 +194,7 @@ static bool holds_key(const struct cfr_publisher *p, size_t i, size_t remote, co
     struct cfr_publish_seen seen;
 
     if (t.ops->read_key != NULL)
-        return see(p, i, &seen) && seen.look.code == 0 && strcmp(seen.key, id) == 0;
+        return see(p, i, CFR_LOOK_SET | CFR_LOOK_KEY, &seen) && seen.look.code == 0 && strcmp(seen.key, id) == 0;
     if (record->key == NULL || strcmp(record->key->id, id) != 0)
         return false;
     return t.ops->is_remote ? remote < record->delivered_count && record->delivered[remote] == record->generation
@@ -203,7 +218,7 @@ bool cfr_publisher_holds_made_key(const struct cfr_publisher *p)
     struct cfr_publish_seen seen;
 
     for (size_t i = 0; i < p->config->publish.count; i++) {
-        if (see(p, i, &seen) && seen.look.code == 0 && seen.key[0] != '\0')
+        if (see(p, i, CFR_LOOK_SET | CFR_LOOK_KEY, &seen) && seen.look.code == 0 && seen.key[0] != '\0')
             return true;
     }
     return false;
@@ -216,7 +231,7 @@ uint64_t cfr_publisher_newest(const struct cfr_publisher *p)
 
     for (size_t i = 0; i < p->config->publish.count; i++) {
         /* A greater one is not ours: another user wants us to run out of numbers. */
-        if (see(p, i, &seen) && seen.current > newest && seen.current <= GENERATION_MAX)
+        if (see(p, i, CFR_LOOK_SET, &seen) && seen.current > newest && seen.current <= GENERATION_MAX)
             newest = seen.current;
     }
     return newest;
@@ -228,7 +243,7 @@ int64_t cfr_publisher_time_ns(const struct cfr_publisher *p)
     struct cfr_publish_seen seen;
 
     for (size_t i = 0; i < p->config->publish.count; i++) {
-        if (see(p, i, &seen) && seen.renamed_ns > newest_ns)
+        if (see(p, i, CFR_LOOK_TIME, &seen) && seen.renamed_ns > newest_ns)
             newest_ns = seen.renamed_ns;
     }
     return newest_ns;
