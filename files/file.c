@@ -15,6 +15,7 @@
 
 #define MODE_BITS  07777
 #define TEMP_TRIES 8
+#define CLEAN_MAX  16
 #define WIPE_MAX   (4 << 20) /* more than anything that is published */
 
 static int write_all(int fd, struct cfr_view bytes)
@@ -242,12 +243,46 @@ int cfr_file_wipe(int dir_fd, const char *name, struct cfr_err *err)
     return cfr_file_wipe_within(dir_fd, name, &budget, err);
 }
 
-int cfr_file_remove_temps(int dir_fd, const char *name, struct cfr_err *err)
+/* Directories that had no temporary file when they were last looked through: many targets share the one above them. */
+static struct {
+    struct statx items[CLEAN_MAX];
+    size_t count;
+    size_t next;
+} clean;
+
+void cfr_file_forget_clean(void)
+{
+    clean.count = 0;
+}
+
+/* A number is used again for another directory, which is made later. */
+static bool is_clean(const struct statx *st)
+{
+    for (size_t i = 0; i < clean.count; i++) {
+        const struct statx *one = &clean.items[i];
+
+        if (one->stx_ino == st->stx_ino && one->stx_dev_major == st->stx_dev_major &&
+            one->stx_dev_minor == st->stx_dev_minor && one->stx_btime.tv_sec == st->stx_btime.tv_sec &&
+            one->stx_btime.tv_nsec == st->stx_btime.tv_nsec)
+            return true;
+    }
+    return false;
+}
+
+static void add_clean(const struct statx *st)
+{
+    clean.items[clean.next] = *st;
+    clean.next = (clean.next + 1) % CLEAN_MAX;
+    clean.count += clean.count < CLEAN_MAX;
+}
+
+static int remove_temps(int dir_fd, const char *name, bool *whole_and_clean, struct cfr_err *err)
 {
     int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     struct cfr_file_budget budget = CFR_FILE_BUDGET;
-    struct dirent *entry;
+    const struct dirent *entry = NULL;
+    bool found = false;
     int rc = 0;
 
     if (dir == NULL) {
@@ -257,11 +292,29 @@ int cfr_file_remove_temps(int dir_fd, const char *name, struct cfr_err *err)
         return rc;
     }
     for (int seen = 0; seen < CFR_PATH_ENTRIES_MAX && budget.entries != 0 && (entry = readdir(dir)) != NULL; seen++) {
+        found = found || cfr_path_is_temp(entry->d_name, NULL);
         /* An unfinished directory of ours is empty; one with entries is not ours. */
         if (cfr_path_is_temp(entry->d_name, name) && unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR) != 0 &&
             errno == ENOTDIR && rc == 0)
             rc = cfr_file_wipe_within(dir_fd, entry->d_name, &budget, err);
     }
+    *whole_and_clean = entry == NULL && !found;
     (void)closedir(dir);
+    return rc;
+}
+
+int cfr_file_remove_temps(int dir_fd, const char *name, struct cfr_err *err)
+{
+    bool whole_and_clean = false;
+    struct statx st;
+    bool known =
+        statx(dir_fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &st) == 0 && (st.stx_mask & STATX_BTIME) != 0;
+    int rc;
+
+    if (known && is_clean(&st))
+        return 0;
+    rc = remove_temps(dir_fd, name, &whole_and_clean, err);
+    if (known && whole_and_clean)
+        add_clean(&st);
     return rc;
 }

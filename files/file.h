@@ -94,6 +94,8 @@ int cfr_file_fingerprint(int dir_fd, const char *name, struct cfr_file_fingerpri
  * larger than anything that is published, and anything that is not a regular file, is unlinked only. A file that cannot
  * be overwritten is unlinked as well, and the error reports it. */
 int cfr_file_wipe(int dir_fd, const char *name, struct cfr_err *err);
+/* After a process that writes files was killed, so that what it left is found. */
+void cfr_file_forget_clean(void);
 /* True if PATH itself is a mount point (a subPath or a bind-mounted file). */
 bool cfr_file_is_mount(const char *path);
 /* True if the file that PATH leads to, with CFR_FILE_ANSWERING, is one; false for CFR_FILE_ELSEWHERE. Never blocks. */

@@ -41,7 +41,8 @@ int cfr_file_open_above(const char *path, size_t n, enum cfr_file_reach reach, b
                         struct cfr_err *err);
 /* As cfr_file_open, for NAME in DIR_FD, which is no link (CFR_E_PATH). */
 int cfr_file_open_at(int dir_fd, const char *name, int flags, enum cfr_file_reach reach, int *out, struct cfr_err *err);
-/* Removes the temporary files and directories of NAME (of any name if NULL) that a crash left below DIR_FD. */
+/* Removes the temporary files and directories of NAME (of any name if NULL) that a crash left below DIR_FD. A directory
+ * that had none at all is not looked through again before cfr_file_forget_clean. */
 int cfr_file_remove_temps(int dir_fd, const char *name, struct cfr_err *err);
 
 #endif

@@ -57,12 +57,13 @@ static struct known *find(const char *path, size_t n)
 }
 
 /* The path is not asked of a file system that may not answer: where its server has to be asked, this fails. */
-static int open_cached(const char *path)
+static int open_cached(const struct known *k)
 {
     struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-                           .resolve = RESOLVE_CACHED | RESOLVE_NO_MAGICLINKS};
+                           .resolve =
+                               RESOLVE_CACHED | RESOLVE_NO_MAGICLINKS | (k->trail.linked ? 0 : RESOLVE_NO_SYMLINKS)};
 
-    return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    return (int)syscall(SYS_openat2, AT_FDCWD, k->path, &how, sizeof how);
 }
 
 int cfr_known_read(int fd, bool cached, struct cfr_known_dir *out)
@@ -101,6 +102,7 @@ static int64_t now_ms(void)
 void cfr_known_begin(struct cfr_known_trail *trail)
 {
     trail->count = 0;
+    trail->linked = false;
     trail->since_ms = now_ms();
 }
 
@@ -119,7 +121,7 @@ int cfr_known_open(const char *path, size_t n, struct cfr_known_trail *trail, si
 
     forget_after_mount();
     while ((k = find(path, n)) != NULL) {
-        int fd = now_ms() - k->trail.since_ms < KEPT_MS ? open_cached(k->path) : -1;
+        int fd = now_ms() - k->trail.since_ms < KEPT_MS ? open_cached(k) : -1;
 
         if (fd >= 0 && is_same(fd, &k->trail.dirs[k->trail.count - 1])) {
             k->used = ++all.clock;

@@ -26,6 +26,7 @@ struct cfr_known_dir {
 struct cfr_known_trail {
     struct cfr_known_dir dirs[CFR_KNOWN_DEPTH_MAX];
     size_t count;
+    bool linked;      /* a link was followed on the way */
     int64_t since_ms; /* when the walk began */
 };
 

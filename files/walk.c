@@ -147,6 +147,7 @@ static int follow(struct at *at, int fd, const struct cfr_known_dir *found, bool
     if (!cfr_walk_trusts_link(&dir, &link, target))
         return refuse_link(at, err);
     at->whole = at->whole && cfr_walk_is_private(&dir);
+    at->trail.linked = true;
     if (!at->borrowed)
         at->own = strlen(at->rest);
     if (++at->links > LINKS_MAX)

@@ -4,6 +4,7 @@
 
 #include "agent/loop/clock.h"
 #include "base/secret.h"
+#include "files/file.h"
 #include "files/path.h"
 
 #include <errno.h>
@@ -97,6 +98,8 @@ enum cfr_errand_state cfr_errand_look(struct cfr_errand *e)
         return e->state;
     e->pid = 0;
     e->state = e->shared->done != 0 ? CFR_ERRAND_DONE : CFR_ERRAND_FAILED;
+    if (e->state == CFR_ERRAND_FAILED)
+        cfr_file_forget_clean();
     return e->state;
 }
 
@@ -138,6 +141,7 @@ void cfr_errand_kill(struct cfr_errand *e)
     e->killed = true;
     e->group = e->pid;
     (void)kill(-e->pid, SIGKILL);
+    cfr_file_forget_clean();
 }
 
 void cfr_errand_close(struct cfr_errand *e)

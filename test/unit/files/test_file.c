@@ -435,6 +435,26 @@ static void of_a_full_directory_a_part_is_looked_at(void **state)
     assert_in_range(looks, LOOKS_MAX / 2, LOOKS_MAX);
 }
 
+/* Targets share the directory above them, and each looks there for what a crash has left. */
+static void a_directory_without_leftovers_is_looked_through_once(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(in("one"), 0755), 0);
+    looks = 0;
+    assert_int_equal(cfr_file_remove_temps(dir_fd, "one", &err), 0);
+    assert_true(looks > 0);
+    looks = 0;
+    assert_int_equal(mkdir(in(".two.credfresh-01234567"), 0700), 0);
+    assert_int_equal(cfr_file_remove_temps(dir_fd, "two", &err), 0);
+    assert_int_equal(looks, 0);
+    /* A child was killed since. */
+    cfr_file_forget_clean();
+    assert_int_equal(cfr_file_remove_temps(dir_fd, "one", &err), 0);
+    assert_true(exists(in(".two.credfresh-01234567")));
+    assert_int_equal(cfr_file_remove_temps(dir_fd, "two", &err), 0);
+    assert_false(exists(in(".two.credfresh-01234567")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,6 +473,7 @@ int main(void)
         SCRATCH_TEST(overwrite_that_may_not_set_the_mode_changes_nothing),
         SCRATCH_TEST(a_refused_owner_is_named_and_what_it_takes),
         SCRATCH_TEST(foreign_files_are_trusted_by_owner_mode_and_place),
+        SCRATCH_TEST(a_directory_without_leftovers_is_looked_through_once),
         SCRATCH_TEST(of_a_full_directory_a_part_is_looked_at),
     };
 

@@ -304,6 +304,7 @@ static void recover_removes_leftovers_only(void **state)
     put(in("pub/..2025_01_02_03_04_05.000000002/token"), "two");
     make_leftovers();
     make_foreign();
+    cfr_file_forget_clean();
     assert_int_equal(cfr_generation_recover(in("pub"), false, &err), 0);
     assert_string_equal(get(in("pub/token")), "four");
     assert_string_equal(get(in("pub/..2026_01_02_03_04_05.000000003/token")), "three");

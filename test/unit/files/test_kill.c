@@ -136,6 +136,7 @@ static void kill_everywhere(const struct set *first, const struct set *before, c
         check_view(before, after);
         if (!was_killed)
             break;
+        cfr_file_forget_clean();
         assert_int_equal(cfr_generation_recover(in("pub"), false, &err), 0);
         if (exists(in("pub"))) {
             check_view(before, after);
@@ -260,6 +261,7 @@ static void fail_everywhere(const struct set *before, const struct set *after, i
             assert_int_equal(count_entries(scratch, ""), before != NULL ? 1 : 0);
             assert_int_equal(before != NULL ? count_entries(in("pub"), "") : 0, entries);
         }
+        cfr_file_forget_clean();
         assert_int_equal(cfr_generation_recover(in("pub"), false, &err), 0);
         assert_int_equal(publish(after, 4), 0);
         check_view(NULL, after);

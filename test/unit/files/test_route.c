@@ -38,11 +38,13 @@ int __real_statx(int fd, const char *path, int flags, unsigned mask, struct stat
 int __wrap_statx(int fd, const char *path, int flags, unsigned mask, struct statx *out);
 
 static bool old_kernel;
+static int asked; /* how often statx was called */
 
 int __wrap_statx(int fd, const char *path, int flags, unsigned mask, struct statx *out)
 {
     int rc = __real_statx(fd, path, flags, mask, out);
 
+    asked++;
     if (old_kernel)
         out->stx_mask &= ~STATX_MNT_ID;
     return rc;
@@ -141,6 +143,68 @@ static void follows_only_links_that_nobody_else_could_make(void **state)
 
 #define SCRATCH_TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
 
+/* How many directories are looked at on the way to PATH. */
+static int count_looks(const char *path)
+{
+    struct cfr_route route;
+
+    asked = 0;
+    cfr_route_find(path, true, false, &route);
+    return asked;
+}
+
+static void goes_a_second_time_without_looking_at_the_way(void **state)
+{
+    char path[PATH_MAX];
+    struct cfr_route route;
+
+    (void)state;
+    assert_int_equal(mkdir(in("a"), 0755), 0);
+    assert_int_equal(mkdir(in("a/b"), 0755), 0);
+    (void)snprintf(path, sizeof path, "%s", in("a/b"));
+    assert_true(count_looks(path) > 3);
+    assert_int_equal(count_looks(path), 1);
+    /* One that is next to it begins at the directory above both. */
+    assert_int_equal(mkdir(in("a/c"), 0755), 0);
+    assert_int_equal(count_looks(in("a/c")), 2);
+    /* Another directory is there. */
+    assert_int_equal(rename(in("a/b"), in("a/old")), 0);
+    assert_int_equal(mkdir(in("a/b"), 0755), 0);
+    assert_int_equal(count_looks(path), 3);
+    assert_int_equal(count_looks(path), 1);
+    if (geteuid() != 0)
+        return;
+    /* Its owner has changed: nothing that was known of it counts. */
+    assert_int_equal(chown(path, OTHER, OTHER), 0);
+    cfr_route_find(path, true, false, &route);
+    assert_true(route.foreign);
+    /* What an owner does below is not of root's doing. */
+    assert_int_equal(mkdir(in("a/b/d"), 0755), 0);
+    cfr_route_find(in("a/b/d"), true, false, &route);
+    assert_true(route.foreign);
+    assert_int_equal(route.uid, OTHER);
+    cfr_route_find(in("a/b/d"), true, false, &route);
+    assert_true(route.foreign);
+    assert_int_equal(route.uid, OTHER);
+}
+
+static void looks_at_the_way_again_where_a_link_has_come(void **state)
+{
+    struct cfr_route route;
+
+    (void)state;
+    assert_int_equal(mkdir(in("open"), 0755), 0);
+    assert_int_equal(mkdir(in("open/dir"), 0755), 0);
+    assert_int_equal(chmod(in("open"), 0777), 0);
+    cfr_route_find(in("open/dir"), true, false, &route);
+    assert_false(route.blocked);
+    /* Another user, who may write there, moves it, and puts a link in its place that leads to it. */
+    assert_int_equal(rename(in("open/dir"), in("real")), 0);
+    assert_int_equal(symlink("../real", in("open/dir")), 0);
+    cfr_route_find(in("open/dir"), true, false, &route);
+    assert_true(route.blocked);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +212,8 @@ int main(void)
         SCRATCH_TEST(tells_the_storage),
         SCRATCH_TEST(tells_the_storage_on_a_kernel_before_5_8),
         SCRATCH_TEST(tells_whose_directories_it_leads_through),
+        SCRATCH_TEST(goes_a_second_time_without_looking_at_the_way),
+        SCRATCH_TEST(looks_at_the_way_again_where_a_link_has_come),
         SCRATCH_TEST(follows_only_links_that_nobody_else_could_make),
     };
 
