@@ -107,6 +107,8 @@ static void give_written(void *ctx, const char *directory, const char *path)
     int rc = CFR_E_PATH;
 
     (void)path;
+    if (!cfr_daemon_known_add(&all->seen, directory))
+        return;
     (void)snprintf(nearest, sizeof nearest, "%s", directory);
     cfr_sandbox_nearest(nearest);
     cfr_route_find(directory, true, false, &route);
@@ -131,6 +133,8 @@ static void give_read(void *ctx, const char *directory, const char *path)
     struct cfr_daemon_directories *all = ctx;
     char nearest[PATH_MAX];
 
+    if (path != NULL && !cfr_daemon_known_add(&all->seen, directory))
+        return;
     (void)snprintf(nearest, sizeof nearest, "%s", directory);
     /* /proc does not count as a file system that answers. */
     if (path != NULL)
@@ -165,11 +169,13 @@ static int confine_part(struct cfr_daemon_sandbox *s, enum cfr_daemon_part part,
         return cfr_sandbox_seccomp(err);
     case CFR_PART_LANDLOCK:
         cfr_daemon_needs_written(config, give_written, &s->written);
+        cfr_daemon_known_free(&s->written.seen);
         return confine_files(&s->written, CFR_SANDBOX_WRITE, err);
     default:
         cfr_daemon_needs_written(config, give_read, &s->read);
         cfr_daemon_needs_read(config, give_read, &s->read);
         cfr_daemon_needs_read_at_start(config, config_path, give_read, &s->read);
+        cfr_daemon_known_free(&s->read.seen);
         return confine_files(&s->read, CFR_SANDBOX_READ, err);
     }
 }
@@ -246,7 +252,7 @@ struct check {
 static void note_directory(void *ctx, const char *directory, const char *path)
 {
     (void)path;
-    cfr_daemon_known_add(ctx, directory);
+    (void)cfr_daemon_known_add(ctx, directory);
 }
 
 static void check_directory(void *ctx, const char *directory, const char *path)
@@ -280,7 +286,6 @@ static int check_files(const struct cfr_daemon_sandbox *s, enum cfr_daemon_part 
     if (!s->parts[part].on)
         return 0;
     check.needs(now, note_directory, &check.known);
-    cfr_daemon_known_sort(&check.known);
     check.needs(next, check_directory, &check);
     cfr_daemon_known_free(&check.known);
     return check.rc;

@@ -4,6 +4,7 @@
 #define CFR_AGENT_DAEMON_CONFINE_PRIVATE_H
 
 #include "agent/config/config.h"
+#include "agent/daemon/needs_private.h"
 #include "base/str.h"
 #include "serve/api/status.h"
 
@@ -21,6 +22,7 @@ _Static_assert((int)CFR_PARTS == CFR_API_SANDBOX_PARTS, "the status has each par
 struct cfr_daemon_directories {
     char **items; /* heap */
     size_t count;
+    struct cfr_daemon_known seen;       /* while they are collected */
     int make_looks;                     /* at those that were being made since the last that was */
     char in_root[CFR_ERR_TEXT_MAX / 4]; /* what only the right to all of / would allow; empty: nothing */
 };

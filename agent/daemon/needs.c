@@ -133,7 +133,7 @@ static void add_client_secret(void *ctx, const struct cfr_config_endpoint *endpo
 
 static void note_path(void *ctx, const struct cfr_daemon_path *p)
 {
-    cfr_daemon_known_add(ctx, p->path);
+    (void)cfr_daemon_known_add(ctx, p->path);
 }
 
 struct paths {
@@ -164,7 +164,7 @@ static void add_path(void *ctx, const struct cfr_daemon_path *p)
     if ((paths->needed & AS_OTHERS) == AS_OTHERS || (p->field->flags & CFR_FIELD_PRIVATE) != 0)
         return;
     /* One that is in use already is no reason to refuse a reload: whose it is may have changed since. */
-    if (!cfr_daemon_known_has(&paths->known, p->path))
+    if (cfr_daemon_known_add(&paths->known, p->path))
         paths->needed |= for_path(p);
 }
 
@@ -184,7 +184,6 @@ uint64_t cfr_daemon_needs_capabilities(const struct cfr_config *c, const struct 
     cfr_config_each_client_secret(c, add_client_secret, &paths.needed);
     if (now != NULL)
         cfr_daemon_each_path(now, note_path, &paths.known);
-    cfr_daemon_known_sort(&paths.known);
     cfr_daemon_each_path(c, add_path, &paths);
     cfr_daemon_known_free(&paths.known);
     return paths.needed;
@@ -204,6 +203,7 @@ const char *cfr_daemon_needs_explain(uint64_t missing)
 struct directories {
     cfr_daemon_directory_fn *fn;
     void *ctx;
+    struct cfr_daemon_known named; /* paths whose links were followed */
 };
 
 static bool write_parent(const char *path, char out[PATH_MAX])
@@ -245,7 +245,7 @@ static void give_target(const struct directories *d, const struct cfr_config_pub
 
 void cfr_daemon_needs_written(const struct cfr_config *c, cfr_daemon_directory_fn *each, void *ctx)
 {
-    struct directories d = {each, ctx};
+    struct directories d = {.fn = each, .ctx = ctx};
 
     each(ctx, c->state_dir, c->state_dir);
     give_parent(&d, c->control_socket);
@@ -279,7 +279,7 @@ static void give_path(void *ctx, const struct cfr_daemon_path *p)
 
 void cfr_daemon_needs_read(const struct cfr_config *c, cfr_daemon_directory_fn *each, void *ctx)
 {
-    struct directories d = {each, ctx};
+    struct directories d = {.fn = each, .ctx = ctx};
 
     cfr_daemon_each_path(c, give_path, &d);
 }
@@ -321,8 +321,10 @@ static void give_named(void *ctx, const char *path)
 static void give_named_by(void *ctx, const struct cfr_daemon_path *p)
 {
     const struct cfr_kube_where where = {p->path, p->context};
+    struct directories *d = ctx;
 
-    give_link(ctx, p->path);
+    if (cfr_daemon_known_add(&d->named, p->path))
+        give_link(d, p->path);
     if (is_kubeconfig(p))
         cfr_kube_each_file(&where, give_named, ctx);
 }
@@ -351,7 +353,7 @@ void cfr_daemon_needs_read_at_start(const struct cfr_config *c, const char *conf
         "/etc", "/usr",       "/lib",       "/lib64",    "/proc",       "/run/systemd/resolve",
         POD,    "/nix/store", "/gnu/store", "/run/nscd", "/var/lib/sss"};
     static const char *const links[] = {"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/localtime"};
-    struct directories d = {each, ctx};
+    struct directories d = {.fn = each, .ctx = ctx};
     const char *const trust[] = {cfr_http_trust_system(), getenv(CFR_WIRE_AWS_CA_VARIABLE)};
     struct stat st;
 
@@ -368,4 +370,5 @@ void cfr_daemon_needs_read_at_start(const struct cfr_config *c, const char *conf
     if (config_path != NULL)
         give_config(&d, config_path);
     cfr_daemon_each_path(c, give_named_by, &d);
+    cfr_daemon_known_free(&d.named);
 }

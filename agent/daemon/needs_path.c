@@ -86,46 +86,57 @@ void cfr_daemon_each_path(const struct cfr_config *c, cfr_daemon_path_fn *each, 
 
 static uint64_t hash_of(const char *path)
 {
-    return cfr_hash_add(CFR_HASH_START, path, strlen(path));
+    return cfr_hash_add(CFR_HASH_START, path, strlen(path)) | 1;
 }
 
-void cfr_daemon_known_add(struct cfr_daemon_known *k, const char *path)
+/* The slot of HASH, or the free one where it belongs. */
+static uint64_t *find_slot(const struct cfr_daemon_known *k, uint64_t hash)
 {
-    if (k->count == k->room) {
-        size_t room = k->room == 0 ? 64 : 2 * k->room;
-        uint64_t *more = realloc(k->hashes, room * sizeof *more);
+    size_t i = (size_t)(hash >> 1) & (k->room - 1);
 
-        if (more == NULL)
-            return;
-        k->hashes = more;
-        k->room = room;
+    while (k->slots[i] != 0 && k->slots[i] != hash)
+        i = (i + 1) & (k->room - 1);
+    return &k->slots[i];
+}
+
+static bool grow(struct cfr_daemon_known *k)
+{
+    struct cfr_daemon_known more = {.count = k->count, .room = k->room == 0 ? 64 : 2 * k->room};
+
+    more.slots = calloc(more.room, sizeof more.slots[0]);
+    if (more.slots == NULL)
+        return false;
+    for (size_t i = 0; i < k->room; i++) {
+        if (k->slots[i] != 0)
+            *find_slot(&more, k->slots[i]) = k->slots[i];
     }
-    k->hashes[k->count++] = hash_of(path);
+    free(k->slots);
+    *k = more;
+    return true;
 }
 
-static int compare(const void *a, const void *b)
+bool cfr_daemon_known_add(struct cfr_daemon_known *k, const char *path)
 {
-    uint64_t x = *(const uint64_t *)a;
-    uint64_t y = *(const uint64_t *)b;
+    uint64_t hash = hash_of(path);
+    uint64_t *slot;
 
-    return (x > y) - (x < y);
-}
-
-void cfr_daemon_known_sort(struct cfr_daemon_known *k)
-{
-    if (k->count != 0)
-        qsort(k->hashes, k->count, sizeof k->hashes[0], compare);
+    if (2 * (k->count + 1) > k->room && !grow(k))
+        return true;
+    slot = find_slot(k, hash);
+    if (*slot == hash)
+        return false;
+    *slot = hash;
+    k->count++;
+    return true;
 }
 
 bool cfr_daemon_known_has(const struct cfr_daemon_known *k, const char *path)
 {
-    uint64_t hash = hash_of(path);
-
-    return k->count != 0 && bsearch(&hash, k->hashes, k->count, sizeof hash, compare) != NULL;
+    return k->room != 0 && *find_slot(k, hash_of(path)) != 0;
 }
 
 void cfr_daemon_known_free(struct cfr_daemon_known *k)
 {
-    free(k->hashes);
+    free(k->slots);
     *k = (struct cfr_daemon_known){NULL, 0, 0};
 }

@@ -22,18 +22,16 @@ typedef void cfr_daemon_path_fn(void *ctx, const struct cfr_daemon_path *path);
 /* Calls EACH for every path in C, of what is read and of what is written, by the tables of the configuration. */
 void cfr_daemon_each_path(const struct cfr_config *c, cfr_daemon_path_fn *each, void *ctx);
 
-/* The paths of the configuration in use, by their hashes: only those of a new one that are not among them are looked
- * at. Zeroed is empty. */
+/* Paths by their hashes, so that each is looked at once, and of a new configuration only those that the one in use does
+ * not have. Zeroed is empty. */
 struct cfr_daemon_known {
-    uint64_t *hashes;
+    uint64_t *slots; /* 0: free */
     size_t count;
-    size_t room;
+    size_t room; /* a power of 2 */
 };
 
-/* Adds PATH. Without memory it stays unknown, and is looked at again. */
-void cfr_daemon_known_add(struct cfr_daemon_known *k, const char *path);
-/* Call it after the last path is added. */
-void cfr_daemon_known_sort(struct cfr_daemon_known *k);
+/* Adds PATH; true if it is new, or without memory for it. */
+bool cfr_daemon_known_add(struct cfr_daemon_known *k, const char *path);
 bool cfr_daemon_known_has(const struct cfr_daemon_known *k, const char *path);
 void cfr_daemon_known_free(struct cfr_daemon_known *k);
 
