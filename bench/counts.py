@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Instructions of the hot paths, counted by callgrind, against those in counts.json: unlike times they do not drift. Exits
-non-zero if one is more than 3 % above the recorded one.
+"""Instructions of the hot paths, counted by callgrind, and system calls of whole jobs (calls.py), against those in counts.json:
+unlike times they do not drift. Exits non-zero if instructions are more than 3 %, or calls more than 10 %, above the recorded ones.
 
 Counts depend on the compiler, libc and the type of the build, which are recorded next to them. Where these differ nothing is
 compared: the counts are printed with the reason, and the exit status is 0.
@@ -20,12 +20,14 @@ import subprocess
 import sys
 import tempfile
 
+import calls
 from common import ROOT
 
 # Few and many times; the difference of the two counts leaves out what happens once.
 PATHS = {"answer": ("an endpoint's answer (AWS container)", 200, 1200), "claims": ("a token's claims read", 100, 600),
          "publish": ("a publish of three files", 20, 120), "acquire": ("a reader's acquire and release", 1000, 11000)}
 TOLERANCE = 0.03
+CALLS_TOLERANCE = 0.1
 FILE = ROOT / "bench/counts.json"
 # The variants of memcpy and the like that every x86-64 has.
 ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-AVX,-AVX512F,-ERMS,-FSRM,-BMI2,-MOVBE", "LC_ALL": "C", "PATH": os.environ["PATH"]}
@@ -58,6 +60,19 @@ def count(build):
             for name, (_, few, many) in PATHS.items()}
 
 
+def compare(counts, recorded, texts, unit, tolerance, different):
+    """Prints them; the names of those above the recorded ones."""
+    more = []
+    for name, text in texts.items():
+        change = counts[name] / recorded[name] - 1
+        print(f"{text}: {counts[name]} {unit}" + ("" if different else f", recorded {recorded[name]} ({change:+.1%})"))
+        if change > tolerance:
+            more.append(name)
+        elif change < -tolerance and not different:
+            print("  fewer than recorded: run bench/counts.py --write, so that they stay as few")
+    return more
+
+
 def main():
     arguments = argparse.ArgumentParser(usage="counts.py [--write] [BUILD_DIR]")
     arguments.add_argument("--write", action="store_true")
@@ -65,23 +80,17 @@ def main():
     options = arguments.parse_args()
     here = circumstances(options.build)
     counts = count(options.build)
+    system = calls.count(options.build)
     if options.write:
-        FILE.write_text(json.dumps({**here, "counts": counts}, indent=1) + "\n")
+        FILE.write_text(json.dumps({**here, "counts": counts, "calls": system}, indent=1) + "\n")
     recorded = json.loads(FILE.read_text())
     different = [f"{key} {value}, recorded with {recorded[key]}" for key, value in here.items() if recorded[key] != value]
-    more = []
-    for name, (text, _, _) in PATHS.items():
-        change = counts[name] / recorded["counts"][name] - 1
-        print(f"{text}: {counts[name]} instructions" +
-              ("" if different else f", recorded {recorded['counts'][name]} ({change:+.1%})"))
-        if change > TOLERANCE:
-            more.append(name)
-        elif change < -TOLERANCE and not different:
-            print("  fewer than recorded: run bench/counts.py --write, so that they stay as few")
+    more = compare(counts, recorded["counts"], {name: text for name, (text, _, _) in PATHS.items()}, "instructions", TOLERANCE, different)
+    more += compare(system, recorded["calls"], calls.JOBS, "system calls", CALLS_TOLERANCE, different)
     if different:
         print(f"counts.py: skipped, nothing is compared: {'; '.join(different)}")
     elif more:
-        sys.exit(f"counts.py: more than {TOLERANCE:.0%} above the recorded counts: {', '.join(more)}; find out why with callgrind, or "
+        sys.exit(f"counts.py: too far above the recorded counts: {', '.join(more)}; find out why with callgrind or strace, or "
                  "record them with bench/counts.py --write and give the reason in the commit")
 
 

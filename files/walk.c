@@ -30,7 +30,7 @@ struct at {
     size_t own;    /* bytes of REST that no link brought */
     bool borrowed; /* a link brought NAME */
     struct cfr_known_trail trail;
-    bool whole; /* TRAIL has every directory, and nobody but root and our user could have changed the way */
+    bool whole; /* TRAIL has every directory, and nobody but root and our user could change a link on the way */
 };
 
 static bool is_trusted(uid_t uid)
@@ -212,7 +212,7 @@ static bool begin_at_known(struct at *at, const char *path, size_t n, const stru
 {
     size_t used;
 
-    at->fd = cfr_known_open(path, n, &at->trail, &used);
+    at->fd = walk->enter != NULL ? cfr_known_open(path, n, &at->trail, &used) : -1;
     for (size_t i = 0; at->fd >= 0 && i + 1 < at->trail.count; i++) {
         if (!tell(walk, at->fd, &at->trail.dirs[i])) {
             (void)close(at->fd);
@@ -276,7 +276,7 @@ int cfr_walk_open(const char *path, size_t n, struct cfr_walk *walk, struct cfr_
     at.links = 0;
     at.borrowed = false;
     at.name[0] = '\0';
-    at.whole = true;
+    at.whole = walk->enter != NULL;
     rc = begin_at_known(&at, path, n, walk) ? 0 : begin_at_root(&at, path, n, walk, err);
     if (rc != 0)
         return rc;
