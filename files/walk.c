@@ -2,7 +2,7 @@
 /* Going along a path, and which links on it are followed. */
 #include "files/walk_private.h"
 
-#include "files/known_private.h"
+#include "files/walk_known_private.h"
 #include "files/path_private.h"
 
 #include <errno.h>
@@ -23,13 +23,13 @@
 /* Where a walk is, and what is left of its way. */
 struct at {
     int fd;
-    struct cfr_known_dir dir; /* FD's */
+    struct cfr_walk_dir dir; /* FD's */
     char rest[REST_MAX];
     char name[CFR_PATH_NAME_MAX + 1]; /* of the next component */
     unsigned links;
     size_t own;    /* bytes of REST that no link brought */
     bool borrowed; /* a link brought NAME */
-    struct cfr_known_trail trail;
+    struct cfr_walk_trail trail;
     bool whole; /* TRAIL has every directory, and nobody but root and our user could change a link on the way */
 };
 
@@ -64,7 +64,7 @@ bool cfr_walk_trusts_link(const struct stat *dir, const struct stat *link, const
                                         ((dir->st_mode & S_ISVTX) != 0 || stays_beneath(target)));
 }
 
-static struct stat status_of(const struct cfr_known_dir *dir)
+static struct stat status_of(const struct cfr_walk_dir *dir)
 {
     return (struct stat){.st_mode = dir->mode, .st_uid = dir->uid, .st_gid = dir->gid};
 }
@@ -87,25 +87,25 @@ static int next_name(struct at *at, struct cfr_err *err)
 }
 
 /* FD, which is DIR, is the directory to go on from. */
-static void enter(struct at *at, int fd, const struct cfr_known_dir *dir)
+static void enter(struct at *at, int fd, const struct cfr_walk_dir *dir)
 {
     if (at->fd >= 0)
         (void)close(at->fd);
     at->fd = fd;
     at->dir = *dir;
-    at->whole = at->whole && at->trail.count < CFR_KNOWN_DEPTH_MAX;
+    at->whole = at->whole && at->trail.count < CFR_WALK_DEPTH_MAX;
     if (at->whole)
         at->trail.dirs[at->trail.count++] = *dir;
 }
 
 static int enter_root(struct at *at, bool cached, struct cfr_err *err)
 {
-    struct cfr_known_dir dir;
+    struct cfr_walk_dir dir;
     int fd = open("/", PASS | O_DIRECTORY);
 
     if (fd < 0)
         return cfr_err_sys(err, errno, "cannot open /");
-    if (cfr_known_read(fd, cached, &dir) != 0) {
+    if (cfr_walk_read(fd, cached, &dir) != 0) {
         int failed = errno;
 
         (void)close(fd);
@@ -131,7 +131,7 @@ static int refuse_link(const struct at *at, struct cfr_err *err)
 }
 
 /* The link that FD is takes the place of its name. Consumes FD. */
-static int follow(struct at *at, int fd, const struct cfr_known_dir *found, bool cached, struct cfr_err *err)
+static int follow(struct at *at, int fd, const struct cfr_walk_dir *found, bool cached, struct cfr_err *err)
 {
     const struct stat dir = status_of(&at->dir);
     const struct stat link = status_of(found);
@@ -162,7 +162,7 @@ static int follow(struct at *at, int fd, const struct cfr_known_dir *found, bool
 static int step(struct at *at, const struct cfr_walk *walk, struct cfr_err *err)
 {
     int fd = openat(at->fd, at->name, PASS | O_NOFOLLOW);
-    struct cfr_known_dir dir;
+    struct cfr_walk_dir dir;
     int rc = 0;
 
     /* Nothing is made where a link leads nowhere. */
@@ -172,7 +172,7 @@ static int step(struct at *at, const struct cfr_walk *walk, struct cfr_err *err)
     }
     if (rc != 0)
         return rc;
-    if (fd < 0 || cfr_known_read(fd, walk->cached, &dir) != 0) {
+    if (fd < 0 || cfr_walk_read(fd, walk->cached, &dir) != 0) {
         rc = cfr_err_sys(err, errno, "cannot open the directory %s", at->name);
         if (fd >= 0)
             (void)close(fd);
@@ -200,7 +200,7 @@ static int open_at_once(const char *path, size_t n)
 }
 
 /* True if the walk may go on from DIR. */
-static bool tell(const struct cfr_walk *walk, int fd, const struct cfr_known_dir *dir)
+static bool tell(const struct cfr_walk *walk, int fd, const struct cfr_walk_dir *dir)
 {
     const struct stat st = status_of(dir);
 
@@ -212,7 +212,7 @@ static bool begin_at_known(struct at *at, const char *path, size_t n, const stru
 {
     size_t used;
 
-    at->fd = walk->enter != NULL ? cfr_known_open(path, n, &at->trail, &used) : -1;
+    at->fd = walk->enter != NULL ? cfr_walk_known(path, n, &at->trail, &used) : -1;
     for (size_t i = 0; at->fd >= 0 && i + 1 < at->trail.count; i++) {
         if (!tell(walk, at->fd, &at->trail.dirs[i])) {
             (void)close(at->fd);
@@ -229,7 +229,7 @@ static bool begin_at_known(struct at *at, const char *path, size_t n, const stru
 
 static int begin_at_root(struct at *at, const char *path, size_t n, const struct cfr_walk *walk, struct cfr_err *err)
 {
-    cfr_known_begin(&at->trail);
+    cfr_walk_begin(&at->trail);
     memcpy(at->rest, path, n);
     at->rest[n] = '\0';
     return enter_root(at, walk->cached, err);
@@ -241,7 +241,7 @@ static void remember(const struct at *at, const char *path, size_t n)
     const char *rest = at->rest + strspn(at->rest, "/");
 
     if (at->whole && (rest[0] == '\0' || (at->links == 0 && strchr(rest, '/') == NULL)))
-        cfr_known_add(path, at->links == 0 ? n - strlen(at->rest) : n, &at->trail);
+        cfr_walk_remember(path, at->links == 0 ? n - strlen(at->rest) : n, &at->trail);
 }
 
 /* One directory further. 1, 0 at the end, or an error. */

@@ -63,7 +63,7 @@ def test_killed_at_every_call(agent, tmp_path, kind, again):
     calls = trace(agent, CALLS)
     # All before the way to the target is gone, after the answer has come, is reading only, and so is going it.
     at = max(i for i, (_, _, args) in enumerate(calls) if "ca.pem" in args)
-    begin = next(i for i, (_, _, args) in enumerate(calls) if i > at and '"/", O_' in args)
+    begin = next(i for i, (_, _, args) in enumerate(calls) if i > at and ('"/", O_' in args or "RESOLVE_CACHED" in args))
     points = [(call, nth) for call, nth, args in calls[begin:] if "O_PATH" not in args]
     killed = 0
     seen = None

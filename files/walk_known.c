@@ -4,7 +4,7 @@
  * A path that still leads to the same directory needs no second look at those above it. Whoever else could have changed
  * the way there owns a directory on it, as the trail tells. Only root can give such a directory away, which counts
  * after a second. */
-#include "files/known_private.h"
+#include "files/walk_known_private.h"
 
 #include "files/mount_private.h"
 
@@ -28,7 +28,7 @@
 struct known {
     char path[PATH_KEPT];
     size_t n; /* of PATH; 0: not in use */
-    struct cfr_known_trail trail;
+    struct cfr_walk_trail trail;
     uint64_t used; /* the time of its last use, by counting */
 };
 
@@ -66,13 +66,13 @@ static int open_cached(const struct known *k)
     return (int)syscall(SYS_openat2, AT_FDCWD, k->path, &how, sizeof how);
 }
 
-int cfr_known_read(int fd, bool cached, struct cfr_known_dir *out)
+int cfr_walk_read(int fd, bool cached, struct cfr_walk_dir *out)
 {
     struct statx now;
 
     if (statx(fd, "", AT_EMPTY_PATH | (cached ? AT_STATX_DONT_SYNC : 0), STATX_BASIC_STATS | STATX_MNT_ID, &now) != 0)
         return -1;
-    *out = (struct cfr_known_dir){
+    *out = (struct cfr_walk_dir){
         .inode = now.stx_ino,
         .device = makedev(now.stx_dev_major, now.stx_dev_minor),
         .mode = now.stx_mode,
@@ -83,11 +83,11 @@ int cfr_known_read(int fd, bool cached, struct cfr_known_dir *out)
     return 0;
 }
 
-static bool is_same(int fd, const struct cfr_known_dir *then)
+static bool is_same(int fd, const struct cfr_walk_dir *then)
 {
-    struct cfr_known_dir now;
+    struct cfr_walk_dir now;
 
-    return cfr_known_read(fd, true, &now) == 0 && now.inode == then->inode && now.device == then->device &&
+    return cfr_walk_read(fd, true, &now) == 0 && now.inode == then->inode && now.device == then->device &&
            now.mode == then->mode && now.uid == then->uid && now.gid == then->gid && now.mount == then->mount;
 }
 
@@ -99,7 +99,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-void cfr_known_begin(struct cfr_known_trail *trail)
+void cfr_walk_begin(struct cfr_walk_trail *trail)
 {
     trail->count = 0;
     trail->linked = false;
@@ -115,7 +115,7 @@ static void forget_after_mount(void)
     all.mounts = now;
 }
 
-int cfr_known_open(const char *path, size_t n, struct cfr_known_trail *trail, size_t *used)
+int cfr_walk_known(const char *path, size_t n, struct cfr_walk_trail *trail, size_t *used)
 {
     struct known *k;
 
@@ -136,11 +136,11 @@ int cfr_known_open(const char *path, size_t n, struct cfr_known_trail *trail, si
     return -1;
 }
 
-void cfr_known_add(const char *path, size_t n, const struct cfr_known_trail *trail)
+void cfr_walk_remember(const char *path, size_t n, const struct cfr_walk_trail *trail)
 {
     struct known *k;
 
-    if (n == 0 || n >= PATH_KEPT || trail->count == 0 || trail->count > CFR_KNOWN_DEPTH_MAX)
+    if (n == 0 || n >= PATH_KEPT || trail->count == 0 || trail->count > CFR_WALK_DEPTH_MAX)
         return;
     for (size_t i = 0; i < trail->count; i++) {
         if (trail->dirs[i].mount == 0)
