@@ -91,6 +91,14 @@ int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *
     return cfr_json_parse_own(text, out, err);
 }
 
+/* Says what TEXT is instead, where that is known; else keeps the error that is there. */
+static int explain(struct cfr_view text, struct cfr_err *err)
+{
+    const char *mistake = cfr_view_mistake(text, CFR_FORM_JSON);
+
+    return mistake != NULL ? cfr_err_set(err, CFR_E_ANSWER, "not JSON, but %s", mistake) : CFR_E_ANSWER;
+}
+
 int cfr_json_parse_own(struct cfr_view text, struct cfr_json **out, struct cfr_err *err)
 {
     struct cfr_view body = cfr_view_trim(text);
@@ -100,14 +108,18 @@ int cfr_json_parse_own(struct cfr_view text, struct cfr_json **out, struct cfr_e
     *out = NULL;
     if (body.n == 0)
         return cfr_err_set(err, CFR_E_ANSWER, "not JSON: it is empty");
-    if (has_nul(body))
-        return cfr_err_set(err, CFR_E_ANSWER, "not usable JSON: it has a NUL or a broken \\u escape in a string");
+    if (has_nul(body)) {
+        (void)cfr_err_set(err, CFR_E_ANSWER, "not usable JSON: it has a NUL or a broken \\u escape in a string");
+        return explain(text, err);
+    }
     out_of_memory = false;
     doc = cJSON_ParseWithLengthOpts(body.p, body.n, &end, 0);
     if (doc == NULL && out_of_memory)
         return cfr_err_nomem(err);
-    if (doc == NULL)
-        return cfr_err_set(err, CFR_E_ANSWER, "not JSON: error near byte %td of %zu", end - body.p, body.n);
+    if (doc == NULL) {
+        (void)cfr_err_set(err, CFR_E_ANSWER, "not JSON: error near byte %td of %zu", end - body.p, body.n);
+        return explain(text, err);
+    }
     if ((size_t)(end - body.p) != body.n) {
         cJSON_Delete(doc);
         return cfr_err_set(err, CFR_E_ANSWER, "not JSON: something follows the document at byte %td", end - body.p);

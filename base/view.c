@@ -203,6 +203,128 @@ char *cfr_view_show(struct cfr_view text, char *out, size_t size)
     return out;
 }
 
+/* ---- what bytes look like ---- */
+
+/* Every second byte of ASCII text is NUL. */
+static bool is_utf16(struct cfr_view a)
+{
+    static const unsigned char little[] = {0xff, 0xfe};
+    static const unsigned char big[] = {0xfe, 0xff};
+
+    if (a.n >= 2 && (memcmp(a.p, little, 2) == 0 || memcmp(a.p, big, 2) == 0))
+        return true;
+    return a.n >= 4 && ((a.p[0] == '\0') != (a.p[1] == '\0')) && (a.p[0] == '\0') == (a.p[2] == '\0') &&
+           (a.p[1] == '\0') == (a.p[3] == '\0');
+}
+
+static enum cfr_view_form form_of_bytes(struct cfr_view a)
+{
+    static const struct {
+        const char *begins;
+        enum cfr_view_form form;
+    } rows[] = {
+        {"\xef\xbb\xbf", CFR_FORM_MARKED},      {"\x1f\x8b", CFR_FORM_ARCHIVE}, {"PK\x03\x04", CFR_FORM_ARCHIVE},
+        {"\x28\xb5\x2f\xfd", CFR_FORM_ARCHIVE}, {"\x30\x82", CFR_FORM_DER},
+    };
+
+    if (is_utf16(a))
+        return CFR_FORM_UTF16;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (cfr_view_starts(a, rows[i].begins))
+            return rows[i].form;
+    }
+    return cfr_view_is_utf8(a) && memchr(a.p, '\0', a.n) == NULL ? CFR_FORM_TEXT : CFR_FORM_BINARY;
+}
+
+/* A begins with "-----BEGIN ". */
+static enum cfr_view_form form_of_pem(struct cfr_view a)
+{
+    static const struct {
+        const char *label;
+        enum cfr_view_form form;
+    } rows[] = {
+        {"CERTIFICATE REQUEST", CFR_FORM_REQUEST},
+        {"NEW CERTIFICATE REQUEST", CFR_FORM_REQUEST},
+        {"CERTIFICATE", CFR_FORM_CERTIFICATE},
+        {"TRUSTED CERTIFICATE", CFR_FORM_CERTIFICATE},
+        {"ENCRYPTED PRIVATE", CFR_FORM_ENCRYPTED_KEY},
+        {"OPENSSH PRIVATE", CFR_FORM_OPENSSH_KEY},
+        {"PRIVATE KEY", CFR_FORM_KEY},
+        {"RSA PRIVATE KEY", CFR_FORM_KEY},
+        {"EC PRIVATE KEY", CFR_FORM_KEY},
+        {"EC PARAMETERS", CFR_FORM_KEY},
+        {"PUBLIC KEY", CFR_FORM_PUBLIC_KEY},
+        {"RSA PUBLIC KEY", CFR_FORM_PUBLIC_KEY},
+    };
+    const size_t skip = sizeof "-----BEGIN " - 1;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (!cfr_view_starts((struct cfr_view){a.p + skip, a.n - skip}, rows[i].label))
+            continue;
+        return rows[i].form == CFR_FORM_KEY && cfr_view_find(a, "ENCRYPTED") >= 0 ? CFR_FORM_ENCRYPTED_KEY
+                                                                                  : rows[i].form;
+    }
+    return CFR_FORM_PEM;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static size_t count_dots(struct cfr_view a)
+{
+    size_t dots = 0;
+
+    for (size_t i = 0; i < a.n; i++)
+        dots += a.p[i] == '.';
+    return dots;
+}
+
+enum cfr_view_form cfr_view_form(struct cfr_view a)
+{
+    struct cfr_view text = cfr_view_trim(a);
+    enum cfr_view_form form = text.n == 0 ? CFR_FORM_EMPTY : form_of_bytes(a);
+
+    if (form != CFR_FORM_TEXT)
+        return form;
+    if (text.n >= 2 && (text.p[0] == '"' || text.p[0] == '\'') && text.p[text.n - 1] == text.p[0])
+        return CFR_FORM_QUOTED;
+    if ((text.n > 7 && cfr_view_is_nocase((struct cfr_view){text.p, 7}, "bearer ")) ||
+        (text.n > 14 && cfr_view_is_nocase((struct cfr_view){text.p, 14}, "authorization:")))
+        return CFR_FORM_HEADER;
+    if (cfr_view_starts(text, "-----BEGIN "))
+        return form_of_pem(text);
+    if (text.p[0] == '[' && text.n > 1 && is_letter(text.p[1]))
+        return CFR_FORM_INI;
+    if (text.p[0] == '{' || text.p[0] == '[')
+        return CFR_FORM_JSON;
+    if (text.p[0] == '<' && text.n > 1 && (strchr("!?/", text.p[1]) != NULL || is_letter(text.p[1])))
+        return CFR_FORM_MARKUP;
+    /* `{"` in base64 and base64url, and what base64 makes of that; "-----BEGIN". */
+    if (cfr_view_starts(text, "eyJ"))
+        return count_dots(text) == 2 ? CFR_FORM_JWT : count_dots(text) == 0 ? CFR_FORM_BASE64_JSON : CFR_FORM_TEXT;
+    if (cfr_view_starts(text, "ZXlK"))
+        return CFR_FORM_BASE64_JWT;
+    if (cfr_view_starts(text, "LS0tLS1CRUdJTi"))
+        return CFR_FORM_BASE64_PEM;
+    if (cfr_view_starts(text, "apiVersion:") || cfr_view_starts(text, "kind:"))
+        return CFR_FORM_MANIFEST;
+    return CFR_FORM_TEXT;
+}
+
+const char *cfr_view_mistake(struct cfr_view a, enum cfr_view_form expected)
+{
+    static const char *const names[] = {
+#define X(name, text) [CFR_FORM_##name] = (text),
+        CFR_VIEW_FORM_LIST(X)
+#undef X
+    };
+    enum cfr_view_form form = cfr_view_form(a);
+
+    return form == expected ? NULL : names[form];
+}
+
 bool cfr_view_line(struct cfr_view *rest, struct cfr_view *line)
 {
     const char *lf;

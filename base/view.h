@@ -34,6 +34,43 @@ bool cfr_view_is_text(struct cfr_view a);
  * lines, of a character for private use or of none, and each byte that is no UTF-8, becomes `?`. What does not fit in
  * SIZE (at least 4) is cut at a character and ends in "...". OUT may be TEXT's own bytes. Returns OUT. */
 char *cfr_view_show(struct cfr_view text, char *out, size_t size);
+/* What bytes look like to a person: the first of these that fits. The names hold nothing of the bytes. */
+#define CFR_VIEW_FORM_LIST(X)                                                                                          \
+    X(UTF16, "text in UTF-16 (save it as UTF-8)")                                                                      \
+    X(MARKED, "text that begins with a byte order mark (save it as UTF-8 without one)")                                \
+    X(ARCHIVE, "a compressed file")                                                                                    \
+    X(DER, "DER, which is binary (convert it to PEM: openssl x509 -inform DER, openssl pkey -inform DER)")             \
+    X(BINARY, "binary data, or text in another encoding than UTF-8")                                                   \
+    X(QUOTED, "text in quotes (remove them)")                                                                          \
+    X(HEADER, "a line of an HTTP header (keep only what follows `Bearer`)")                                            \
+    X(JSON, "JSON")                                                                                                    \
+    X(CERTIFICATE, "a certificate in PEM form")                                                                        \
+    X(REQUEST, "a certificate request")                                                                                \
+    X(ENCRYPTED_KEY, "a private key with a passphrase (remove it: openssl pkey)")                                      \
+    X(OPENSSH_KEY, "a private key in OpenSSH's form (convert it: ssh-keygen -p -m PKCS8)")                             \
+    X(KEY, "a private key in PEM form")                                                                                \
+    X(PUBLIC_KEY, "a public key")                                                                                      \
+    X(PEM, "PEM of another kind")                                                                                      \
+    X(JWT, "a JSON Web Token")                                                                                         \
+    X(BASE64_JWT, "base64 of a JSON Web Token (decode it)")                                                            \
+    X(BASE64_PEM, "base64 of a PEM file (decode it)")                                                                  \
+    X(BASE64_JSON, "base64 of JSON (decode it)")                                                                       \
+    X(MARKUP, "HTML or XML")                                                                                           \
+    X(MANIFEST, "a Kubernetes object in YAML")                                                                         \
+    X(INI, "an ini file")
+
+enum cfr_view_form {
+    CFR_FORM_TEXT, /* none of these */
+    CFR_FORM_EMPTY,
+#define X(name, text) CFR_FORM_##name,
+    CFR_VIEW_FORM_LIST(X)
+#undef X
+};
+
+enum cfr_view_form cfr_view_form(struct cfr_view a);
+/* For "not a token, but %s": what A looks like, if it is anything else than EXPECTED; NULL if it is not known, or A
+ * is empty. */
+const char *cfr_view_mistake(struct cfr_view a, enum cfr_view_form expected);
 /* Length of the well-formed UTF-8 sequence (RFC 3629, 4) that A begins with, or 0. */
 size_t cfr_view_utf8_len(struct cfr_view a);
 /* True for well-formed UTF-8, which may hold any character; the empty view is. */

@@ -743,7 +743,15 @@ static int read_events(struct reader *r)
 
 static int check_encoding(struct reader *r)
 {
+    enum cfr_view_form form = cfr_view_form(r->text);
+    char words[CFR_ERR_TEXT_MAX];
     size_t i = 0;
+
+    if (form == CFR_FORM_UTF16 || form == CFR_FORM_ARCHIVE || form == CFR_FORM_CERTIFICATE || form == CFR_FORM_KEY ||
+        form == CFR_FORM_JWT || form == CFR_FORM_MARKUP) {
+        (void)snprintf(words, sizeof words, "not YAML, but %s", cfr_view_mistake(r->text, CFR_FORM_TEXT));
+        return refuse(r, 1, words);
+    }
 
     while (i < r->text.n) {
         size_t k = cfr_view_utf8_len((struct cfr_view){r->text.p + i, r->text.n - i});

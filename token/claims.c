@@ -186,11 +186,19 @@ int cfr_claims_read(struct cfr_view token, struct cfr_claims *out, struct cfr_er
     struct cfr_view payload = {NULL, 0};
     int rc = split(token, &header, &payload, err);
 
+    const char *mistake;
+
     *out = (struct cfr_claims){0};
     if (rc == 0)
         rc = parse_part(header, "header", &out->header, err);
     if (rc == 0)
         rc = parse_part(payload, "payload", &out->payload, err);
+    mistake = rc == CFR_E_TOKEN && token.n != 0 ? cfr_view_mistake(token, CFR_FORM_JWT) : NULL;
+    if (mistake != NULL)
+        rc = cfr_err_set(err, CFR_E_TOKEN, "not a JSON Web Token, but %s%s", mistake,
+                         cfr_view_form(token) == CFR_FORM_JSON
+                             ? "; `json_field` names the member of a token file that has the token"
+                             : "");
     if (rc == 0)
         rc = read_header(out, err);
     if (rc == 0)

@@ -369,8 +369,21 @@ static int read_public(struct cfr_view body, EVP_PKEY **out, struct cfr_err *err
     return rc;
 }
 
+/* PEM has no block of the wanted kind, which is called WHAT. */
+static int refuse_form(struct cfr_view pem, enum cfr_view_form wanted, const char *what, struct cfr_err *err)
+{
+    const char *mistake = cfr_view_mistake(pem, wanted);
+
+    if (mistake != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "it holds no %s in PEM form, but %s", what, mistake);
+    return cfr_err_set(err, CFR_E_CONFIG, "it holds no %s in PEM form (%s)%s", what,
+                       wanted == CFR_FORM_KEY ? "-----BEGIN PRIVATE KEY-----" : "-----BEGIN CERTIFICATE-----",
+                       what[0] == 'p' ? " of type RSA or EC" : "");
+}
+
 int cfr_decode_key(struct cfr_view pem, bool take_public, EVP_PKEY **out, struct cfr_err *err)
 {
+    struct cfr_view whole = pem;
     struct cfr_view label;
     struct cfr_view body;
     int rc = check_size(pem, err);
@@ -382,15 +395,12 @@ int cfr_decode_key(struct cfr_view pem, bool take_public, EVP_PKEY **out, struct
         if (take_public && cfr_view_is(label, "PUBLIC KEY-----"))
             return read_public(body, out, err);
     }
-    return rc != 0 ? rc
-                   : refuse(take_public
-                                ? "it holds no key in PEM form (-----BEGIN PRIVATE KEY-----)"
-                                : "it holds no private key in PEM form (-----BEGIN PRIVATE KEY-----) of type RSA or EC",
-                            err);
+    return rc != 0 ? rc : refuse_form(whole, CFR_FORM_KEY, take_public ? "key" : "private key", err);
 }
 
 int cfr_decode_certificate(struct cfr_view pem, X509 **out, struct cfr_err *err)
 {
+    struct cfr_view whole = pem;
     struct cfr_secret der;
     const unsigned char *at;
     int rc;
@@ -399,7 +409,7 @@ int cfr_decode_certificate(struct cfr_view pem, X509 **out, struct cfr_err *err)
     cfr_secret_init(&der, CFR_DECODE_PEM_MAX);
     rc = cfr_decode_next_certificate(&pem, &der, err);
     if (rc == 0 && der.len == 0)
-        rc = refuse("it holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)", err);
+        rc = refuse_form(whole, CFR_FORM_CERTIFICATE, "certificate", err);
     if (rc == 0)
         rc = check_certificate(cfr_secret_view(&der), RSA_BITS_MAX, err);
     if (rc == 0) {

@@ -176,6 +176,7 @@ int cfr_jwt_alg_of(struct cfr_view key, enum cfr_jwt_alg *out, struct cfr_err *e
 static int each_certificate(struct cfr_view pem, size_t limit, int (*use)(struct cfr_view, void *, struct cfr_err *),
                             void *context, struct cfr_err *err)
 {
+    const char *mistake = cfr_view_mistake(pem, CFR_FORM_CERTIFICATE);
     struct cfr_secret der;
     size_t n = 0;
     int rc = 0;
@@ -192,6 +193,8 @@ static int each_certificate(struct cfr_view pem, size_t limit, int (*use)(struct
         n++;
     }
     cfr_secret_free(&der);
+    if (rc == 0 && n == 0 && mistake != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "it holds no certificate in PEM form, but %s", mistake);
     if (rc == 0 && n == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "it holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)");
     return rc;

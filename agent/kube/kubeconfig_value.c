@@ -201,7 +201,9 @@ int cfr_kube_data(const struct cfr_kube_reader *r, const struct cfr_yaml_node *m
     if (rc == 0) {
         rc = cfr_base64_decode((struct cfr_view){text.p, n}, out, NULL);
         if (rc != 0 && rc != CFR_E_NOMEM)
-            rc = cfr_kube_refuse(r, node->line, key, "is not base64");
+            rc = cfr_kube_refuse(r, node->line, key,
+                                 cfr_view_find(cfr_secret_view(&text), "-----BEGIN") >= 0 ? "is PEM, not its base64"
+                                                                                          : "is not base64");
         else if (rc != 0)
             rc = cfr_kube_no_memory(r);
         else if (cfr_view_find(cfr_secret_view(out), "-----BEGIN ") < 0)

@@ -54,6 +54,22 @@ static int read_variable(struct cfr_source_inputs *m, const char *key, const cha
     return rc;
 }
 
+/* An encoding that no reader of a key, password or document expects, as an editor may have left it. */
+static int check_form(const char *key, const char *path, const struct cfr_secret *text, struct cfr_err *err)
+{
+    struct cfr_view all = cfr_secret_view(text);
+    enum cfr_view_form form = cfr_view_form(all);
+    enum cfr_view_form rest = CFR_FORM_TEXT;
+
+    if (form == CFR_FORM_MARKED)
+        rest = cfr_view_form((struct cfr_view){all.p + 3, all.n - 3});
+    /* Readers of JSON and of ini files skip the mark. */
+    if ((form != CFR_FORM_UTF16 && form != CFR_FORM_MARKED && form != CFR_FORM_ARCHIVE && form != CFR_FORM_HEADER) ||
+        rest == CFR_FORM_JSON || rest == CFR_FORM_INI)
+        return 0;
+    return cfr_err_set(err, CFR_E_CONFIG, "%s: %s is %s", key, path, cfr_view_mistake(all, CFR_FORM_TEXT));
+}
+
 static int read_content(struct cfr_source_inputs *m, const char *key, const char *path, struct cfr_err *err)
 {
     struct cfr_secret *to = &m->files[m->content_count];
@@ -67,6 +83,9 @@ static int read_content(struct cfr_source_inputs *m, const char *key, const char
     rc = cfr_slow_file_read(path, to, &st, err);
     if (rc != 0)
         return cfr_err_prefix(err, "%s", key);
+    rc = check_form(key, path, to, err);
+    if (rc != 0)
+        return rc;
     m->contents[m->content_count] = (struct cfr_sts_content){key, cfr_view_trim(cfr_secret_view(to))};
     if (m->contents[m->content_count++].bytes.n == 0)
         return cfr_err_set(err, CFR_E_MISSING, "%s: %s is empty", key, path);

@@ -175,8 +175,11 @@ static int read_field(const struct cfr_config_token *config, struct cfr_view tex
     struct cfr_view value = {NULL, 0};
     int rc = cfr_json_parse(text, &doc, err);
 
-    if (rc == CFR_E_ANSWER)
-        rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s is no JSON (is it only half written?)", config->file);
+    if (rc == CFR_E_ANSWER && cfr_view_mistake(text, CFR_FORM_JSON) != NULL)
+        rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s is not JSON, but %s; `json_field` is for JSON",
+                         config->file, cfr_view_mistake(text, CFR_FORM_JSON));
+    else if (rc == CFR_E_ANSWER)
+        rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s is not JSON (is it only half written?)", config->file);
     if (rc == 0 && (!cfr_json_string(cfr_json_get(doc, config->json_field), &value) || cfr_view_trim(value).n == 0))
         rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s has no text in the member %s", config->file,
                          config->json_field);

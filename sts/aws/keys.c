@@ -68,6 +68,10 @@ static int check_keys(const struct cfr_aws *c, const struct cfr_wire_aws_keys *k
 {
     const char *where = c->credentials_file != NULL ? "credentials_file" : "access_key_id_file";
 
+    const char *mistake = cfr_view_mistake(keys->id, CFR_FORM_TEXT);
+
+    if (!id_ok(keys->id) && mistake != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: not an access key ID, but %s", where, mistake);
     if (!id_ok(keys->id))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "%s: not an access key ID, which has only letters and digits, such as AKIAIOSFODNN7EXAMPLE",
@@ -76,6 +80,10 @@ static int check_keys(const struct cfr_aws *c, const struct cfr_wire_aws_keys *k
         return cfr_err_set(err, CFR_E_CONFIG,
                            "%s: not a secret access key: it is empty, too long, or has blanks or line breaks",
                            c->credentials_file != NULL ? where : "secret_access_key_file");
+    if (cfr_view_form(keys->secret) == CFR_FORM_QUOTED)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: not a secret access key, but %s",
+                           c->credentials_file != NULL ? where : "secret_access_key_file",
+                           cfr_view_mistake(keys->secret, CFR_FORM_TEXT));
     if (!printable(keys->session_token, CFR_GRANT_VALUE_MAX))
         return cfr_err_set(err, CFR_E_CONFIG, "%s: its aws_session_token has blanks or is too long", where);
     if (cfr_view_starts(keys->id, "ASIA") && keys->session_token.n == 0)

@@ -52,6 +52,7 @@ static int check_block(const struct cfr_mounted_case *c, const char *key, const 
 int cfr_mounted_ca(const struct cfr_mounted_case *c, const char *key, struct cfr_view pem)
 {
     struct cfr_secret block; /* the base64 of a certificate */
+    const char *mistake = cfr_view_mistake(pem, CFR_FORM_CERTIFICATE);
     struct cfr_view line;
     bool inside = false;
     int rc = 0;
@@ -79,7 +80,9 @@ int cfr_mounted_ca(const struct cfr_mounted_case *c, const char *key, struct cfr
     }
     cfr_secret_free(&block);
     if (rc == 0 && (inside || c->out->ca.len == 0))
-        rc = cfr_err_set(c->err, CFR_E_CONFIG, "%s holds no whole certificate in PEM form", key);
+        rc = mistake != NULL && !inside
+                 ? cfr_err_set(c->err, CFR_E_CONFIG, "%s is not a certificate in PEM form, but %s", key, mistake)
+                 : cfr_err_set(c->err, CFR_E_CONFIG, "%s holds no whole certificate in PEM form", key);
     if (rc == 0)
         cfr_mounted_taken(c, "CA certificates");
     return rc;

@@ -242,9 +242,64 @@ static void invisible_characters_are_not_shown(void **state)
     }
 }
 
+static void what_bytes_look_like(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t n; /* 0 = strlen */
+        enum cfr_view_form form;
+    } cases[] = {
+        {"", 0, CFR_FORM_EMPTY},
+        {" \n", 0, CFR_FORM_EMPTY},
+        {"\xff\xfe{\0", 4, CFR_FORM_UTF16},
+        {"\xfe\xff\0{", 4, CFR_FORM_UTF16},
+        {"e\0y\0J\0", 6, CFR_FORM_UTF16},
+        {"\0e\0y\0J", 6, CFR_FORM_UTF16},
+        {"\xef\xbb\xbfsecret", 0, CFR_FORM_MARKED},
+        {"\x1f\x8b\x08", 3, CFR_FORM_ARCHIVE},
+        {"\x30\x82\x01\x02", 4, CFR_FORM_DER},
+        {"caf\xe9", 0, CFR_FORM_BINARY},
+        {"a\0bcd", 5, CFR_FORM_BINARY},
+        {"\"eyJ.a.b\"\n", 0, CFR_FORM_QUOTED},
+        {"'x'", 0, CFR_FORM_QUOTED},
+        {"Bearer eyJ.a.b", 0, CFR_FORM_HEADER},
+        {"authorization: Basic x", 0, CFR_FORM_HEADER},
+        {"{\"token\": \"x\"}", 0, CFR_FORM_JSON},
+        {"[{}]", 0, CFR_FORM_JSON},
+        {"[default]\na = b\n", 0, CFR_FORM_INI},
+        {"-----BEGIN CERTIFICATE-----\n", 0, CFR_FORM_CERTIFICATE},
+        {"-----BEGIN CERTIFICATE REQUEST-----\n", 0, CFR_FORM_REQUEST},
+        {"-----BEGIN EC PRIVATE KEY-----\n", 0, CFR_FORM_KEY},
+        {"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n", 0, CFR_FORM_ENCRYPTED_KEY},
+        {"-----BEGIN ENCRYPTED PRIVATE KEY-----\n", 0, CFR_FORM_ENCRYPTED_KEY},
+        {"-----BEGIN OPENSSH PRIVATE KEY-----\n", 0, CFR_FORM_OPENSSH_KEY},
+        {"-----BEGIN PUBLIC KEY-----\n", 0, CFR_FORM_PUBLIC_KEY},
+        {"-----BEGIN PGP MESSAGE-----\n", 0, CFR_FORM_PEM},
+        {"eyJhbGciOiJSUzI1NiJ9.e30.x", 0, CFR_FORM_JWT},
+        {"eyJhbGciOiJSUzI1NiJ9", 0, CFR_FORM_BASE64_JSON},
+        {"ZXlKaGJHY2lPaUo", 0, CFR_FORM_BASE64_JWT},
+        {"LS0tLS1CRUdJTiBDRVJU", 0, CFR_FORM_BASE64_PEM},
+        {"<!DOCTYPE html>", 0, CFR_FORM_MARKUP},
+        {"apiVersion: v1\nkind: Secret\n", 0, CFR_FORM_MANIFEST},
+        {"wJalrXUtnFEMI/K7MDENG", 0, CFR_FORM_TEXT},
+        {"version: 1\n", 0, CFR_FORM_TEXT},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cfr_view text = {cases[i].text, cases[i].n != 0 ? cases[i].n : strlen(cases[i].text)};
+
+        assert_int_equal(cfr_view_form(text), cases[i].form);
+        assert_null(cfr_view_mistake(text, cases[i].form));
+    }
+    assert_string_equal(cfr_view_mistake(cfr_view_of("{}"), CFR_FORM_JWT), "JSON");
+    assert_null(cfr_view_mistake(cfr_view_of("opaque"), CFR_FORM_JWT));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_bytes_look_like),
         cmocka_unit_test(comparing),
         cmocka_unit_test(finding_and_trimming),
         cmocka_unit_test(integers),

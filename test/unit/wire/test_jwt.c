@@ -154,8 +154,7 @@ static void keys_that_do_not_fit(void **state)
     } cases[] = {
         {CFR_JWT_RS256, "jwt/p256.pem", "RS256 needs an RSA key"},
         {CFR_JWT_PS256, "jwt/p256.pem", "PS256 needs an RSA key"},
-        {CFR_JWT_RS256, "jwt/ed25519.pem",
-         "holds no private key in PEM form (-----BEGIN PRIVATE KEY-----) of type RSA or EC"},
+        {CFR_JWT_RS256, "jwt/ed25519.pem", "holds no private key in PEM form"},
         {CFR_JWT_RS256, "jwt/rsa-pss.pem", "RS256 needs a plain RSA key, and this is an RSASSA-PSS key"},
         {CFR_JWT_PS256, "jwt/rsa-pss.pem", "PS256 needs a plain RSA key, and this is an RSASSA-PSS key"},
         {CFR_JWT_ES256, "jwt/rsa.pem", "curve P-256"},
