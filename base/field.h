@@ -117,10 +117,17 @@ struct cfr_field {
     const char *doc;                             /* CFR_DOC: one or two sentences */
 };
 
+/* A key that an earlier version had. The parser refuses it with INSTEAD, which says why and what to do. */
+struct cfr_field_gone {
+    const char *key;
+    const char *instead;
+};
+
 struct cfr_table {
     const char *name; /* what one such mapping is: "credential" */
     size_t size;
-    const struct cfr_field *fields; /* ends with key == NULL */
+    const struct cfr_field *fields;    /* ends with key == NULL */
+    const struct cfr_field_gone *gone; /* ends with key == NULL; NULL if there are none */
     /* Rules across fields; NULL if there are none. The error text names the key it is about. */
     int (*check)(const void *node, struct cfr_err *err);
     /* CHECK holds for the whole of something that may be in parts at several places (an exchange next to a mounted

@@ -479,6 +479,20 @@ static const char *unknown_key(struct cfr_config_diagnostics *ps, const struct c
     return like;
 }
 
+/* Whether KEY is one that TABLE no longer has; it is then reported. */
+static bool report_gone(struct cfr_config_diagnostics *ps, const struct cfr_table *table,
+                        const struct cfr_yaml_node *key, const struct scope *scope)
+{
+    const struct cfr_field_gone *gone = table->gone;
+
+    while (gone != NULL && gone->key != NULL && !cfr_view_is(key->text, gone->key))
+        gone++;
+    if (gone == NULL || gone->key == NULL)
+        return false;
+    problem(ps, scope, key->line, gone->key, "%s", gone->instead);
+    return true;
+}
+
 /* The field that KEY belongs to; *OUT is set if that is a ONE_OF. */
 static const struct cfr_field *find_field(const struct cfr_table *table, struct cfr_view key, struct cfr_variant *out)
 {
@@ -558,6 +572,8 @@ static bool bind_known_pair(struct cfr_config_diagnostics *ps, const struct cfr_
         problem(ps, scope, key->line, NULL, "a key must be text, not %s", kind_name(key->kind));
         return false;
     }
+    if (report_gone(ps, table, key, scope))
+        return false;
     f = find_field(table, key->text, &variant);
     if (f == NULL) {
         const char *like = unknown_key(ps, table, key, scope);

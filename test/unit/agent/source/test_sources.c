@@ -34,8 +34,12 @@ static int check_toy(const void *node, struct cfr_err *err)
     return strcmp(c->word, "rude") != 0 ? 0 : cfr_err_set(err, CFR_E_CONFIG, "word: is rude; write another");
 }
 
-static const struct cfr_table toy_table = {
-    .name = "toy", .size = sizeof(struct toy_config), .fields = toy_fields, .check = check_toy};
+static const struct cfr_field_gone toy_gone[] = {{"words", "was removed; write one `word`"}, {NULL, NULL}};
+static const struct cfr_table toy_table = {.name = "toy",
+                                           .size = sizeof(struct toy_config),
+                                           .fields = toy_fields,
+                                           .gone = toy_gone,
+                                           .check = check_toy};
 
 static const char *key_of_toy(const void *config)
 {
@@ -180,6 +184,7 @@ static void the_toy_brings_its_key(void **state)
     static const char *const cases[][2] = {
         {"toy: {word: rude}", ":4: credential a: toy.word: is rude; write another"},
         {"toy: {}", ":4: credential a: toy.word: is missing; this toy needs it"},
+        {"toy: {word: x, words: [y]}", ":4: credential a: toy.words: was removed; write one `word`"},
         {"toys: {word: x}", ":4: credential a: unknown key toys; did you mean toy?"},
         {"ca_bundle: true", ":4: credential a: unknown key ca_bundle; this credential has: name, required, token, "
                             "secret, exchange, toy, mint"},
