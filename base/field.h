@@ -39,13 +39,10 @@ enum cfr_field_flag {
     CFR_FIELD_REDO_NOTHING = 128,
     CFR_FIELD_DEFAULTS = 256, /* MAP: what is in it holds in each item of the lists next to it that can have it and has
                                * nothing of its own under that key */
-    CFR_FIELD_PROGRAM = 512,  /* STRINGS, of a provider's table: a program and its arguments. The agent runs it before
-                               * each exchange and hands what it printed to the provider under this key, as a content */
     CFR_FIELD_PRIVATE = 1024, /* STRING with PATH: refused in a directory that another user owns or can write to */
     CFR_FIELD_VARIABLES = 2048, /* STRING in which ${NAME} has a meaning; elsewhere it is refused unless quoted */
     CFR_FIELD_CONTENT = 16 /* STRING with PATH, of a provider's table: a file whose content the agent reads before each
-                            * exchange, watches, and hands to the provider under this key; or `env:NAME`, a variable. In
-                            * the table of a LIST, too: the provider then finds it by key and path */
+                            * exchange, watches, and hands to the provider under this key; or `env:NAME`, a variable */
 };
 
 struct cfr_strings {

@@ -111,16 +111,11 @@ static uint64_t for_credential(const struct cfr_config_credential *c)
     uint64_t needed = 0;
     const struct cfr_publish_inspection i = {&needed,     add_owner,    skip_path,       add_file,
                                              add_profile, skip_cluster, skip_secret_file};
-    const void *config;
-    const struct cfr_sts_provider *provider = cfr_config_provider(c, &config);
-    const char *key;
 
     for (size_t k = 0; k < c->publish.count; k++)
         cfr_publish_inspect(c, k, &i);
     for (size_t k = 0; k < c->reload.count; k++)
         needed |= for_hook((const struct cfr_config_hook *)c->reload.items + k);
-    if (cfr_source_program(provider, config, &key) != NULL)
-        needed |= BIT(CAP_KILL);
     return needed;
 }
 

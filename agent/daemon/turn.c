@@ -5,7 +5,6 @@
 #include "agent/loop/file_watcher.h"
 #include "agent/loop/launcher.h"
 #include "agent/loop/process.h"
-#include "agent/loop/program.h"
 #include "agent/loop/sd_notify.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -49,8 +48,6 @@ static int64_t next_alarm(const struct cfr_daemon *a)
         at = readiness_deadline(a);
     if (cfr_kube_deadline(a->host.kube) < at)
         at = cfr_kube_deadline(a->host.kube);
-    if (cfr_program_deadline() < at)
-        at = cfr_program_deadline();
     if (cfr_service_ca_deadline(a->host.service_ca) < at)
         at = cfr_service_ca_deadline(a->host.service_ca);
     if (cfr_service_ca_injector_deadline(a->injector) < at)
@@ -127,7 +124,6 @@ static void on_signals(struct cfr_daemon *a)
         cfr_worker_on_child(a->workers[i]);
     if (child) {
         cfr_kube_child(a->host.kube);
-        cfr_program_on_child();
         cfr_service_ca_on_child(a->host.service_ca);
         cfr_errand_reap();
         cfr_slow_write_reap();
@@ -174,7 +170,6 @@ static void on_alarm(struct cfr_daemon *a)
     cfr_clock_drain_alarm(a->alarm_fd);
     cfr_worker_run_timers(&a->host, a->count);
     cfr_kube_step(a->host.kube, now);
-    cfr_program_step(now);
     cfr_daemon_keep_service_ca(a);
     if (a->changes_boot_ms <= now.boot_ms) {
         a->changes_boot_ms = INT64_MAX;

@@ -21,19 +21,6 @@ static void set_placeholders(const struct cfr_sts_provider *provider, struct cfr
         (void)cfr_grant_set(g, *name, cfr_view_of("nothing"), NULL);
 }
 
-/* A placeholder for what the program of the configuration would print: a look at the servers runs no program. */
-static void add_program(const struct cfr_doctor_case *c, struct cfr_sts_content contents[CFR_STS_CONTENTS_MAX],
-                        struct cfr_sts_input *in)
-{
-    const char *key;
-
-    if (cfr_source_program(c->provider, c->config, &key) == NULL || in->content_count == CFR_STS_CONTENTS_MAX)
-        return;
-    memcpy(contents, in->contents, in->content_count * sizeof *contents);
-    contents[in->content_count++] = (struct cfr_sts_content){key, cfr_view_of("000000")};
-    in->contents = contents;
-}
-
 static bool is_known(const struct cfr_doctor_hosts *h, const struct cfr_doctor_host *one)
 {
     for (size_t i = 0; i < h->count; i++) {
@@ -66,16 +53,13 @@ void cfr_doctor_hosts_find(const struct cfr_doctor_case *c, struct cfr_doctor_ho
         .subject = c->has_claims ? c->claims.sub : cfr_view_of("unknown"),
         .contents = c->material.contents,
         .content_count = c->material.content_count,
-        .paths = c->material.paths,
         .now_s = cfr_clock_now().wall_ms / 1000,
         .nonce = nonce,
         .env = cfr_env_get,
     };
-    struct cfr_sts_content contents[CFR_STS_CONTENTS_MAX];
     int rc = 0;
 
     *out = (struct cfr_doctor_hosts){.count = 0};
-    add_program(c, contents, &in);
     set_placeholders(c->provider, &x.grant);
     for (x.step = 0; rc == 0 && x.step < STEPS_MAX; x.step++) {
         struct cfr_wire_request request = {0};

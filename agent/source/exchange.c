@@ -3,7 +3,6 @@
 #include "agent/source/exchange.h"
 
 #include "agent/loop/env.h"
-#include "agent/loop/program.h"
 #include "agent/source/source.h"
 #include "agent/source/token_request_private.h"
 #include "base/redact.h"
@@ -18,8 +17,6 @@
 
 #define REQUEST_TIMEOUT_MS 30000
 #define STEPS_MAX          64
-#define PROGRAM_LIMIT_MS   30000
-#define PROGRAM_OUTPUT_MAX 1024
 
 struct cfr_exchange {
     struct cfr_http *http;
@@ -29,8 +26,6 @@ struct cfr_exchange {
     struct cfr_sts_exchange x;
     struct cfr_wire_request request;
     struct cfr_source_token_request *ask; /* while the token is being asked for */
-    struct cfr_program *program;          /* while it runs */
-    const char *program_key;
     void *handle;
     int64_t token_issued_s;
     int64_t token_expires_s;
@@ -57,7 +52,6 @@ static struct cfr_sts_input input_of(const struct cfr_exchange *e, const unsigne
         .subject = cfr_view_of(e->m.subject),
         .contents = e->m.contents,
         .content_count = e->m.content_count,
-        .paths = e->m.paths,
         .now_s = cfr_clock_now().wall_ms / 1000,
         .nonce = nonce,
         .env = cfr_env_get,
@@ -302,50 +296,6 @@ static int send_first(struct cfr_exchange *e, struct cfr_err *err)
     return rc != 0 ? rc : CFR_STS_MORE;
 }
 
-static int keep_output(struct cfr_exchange *e, struct cfr_secret *output, struct cfr_err *err)
-{
-    struct cfr_source_inputs *m = &e->m;
-
-    if (m->content_count == CFR_STS_CONTENTS_MAX)
-        return cfr_err_set(err, CFR_E_CONFIG, "the exchange names more than %d files; name fewer",
-                           CFR_STS_CONTENTS_MAX);
-    cfr_secret_move(&m->files[m->content_count], output);
-    m->contents[m->content_count] =
-        (struct cfr_sts_content){e->program_key, cfr_view_trim(cfr_secret_view(&m->files[m->content_count]))};
-    m->content_count++;
-    return 0;
-}
-
-static void on_program(void *ctx, int rc, struct cfr_secret *output, struct cfr_err *err)
-{
-    struct cfr_exchange *e = ctx;
-    struct cfr_source_exchange_result result = {.rc = rc, .err = *err, .retry_after_s = -1};
-
-    e->program = NULL;
-    if (result.rc == 0)
-        result.rc = keep_output(e, output, &result.err);
-    if (result.rc != 0)
-        (void)cfr_err_prefix(&result.err, "%s", e->program_key);
-    else
-        result.rc = send_first(e, &result.err);
-    if (result.rc != CFR_STS_MORE)
-        finish(e, &result);
-}
-
-/* The program that the provider's configuration names, last of all: a code of an MFA device is good for seconds.
- * CFR_STS_MORE: a program or a request is under way. */
-static int go_on(struct cfr_exchange *e, struct cfr_err *err)
-{
-    const struct cfr_strings *program = cfr_source_program(e->x.provider, e->x.config, &e->program_key);
-    int rc;
-
-    if (program == NULL)
-        return send_first(e, err);
-    rc = cfr_program_start(program->items, program->count, PROGRAM_OUTPUT_MAX, PROGRAM_LIMIT_MS, on_program, e,
-                           &e->program, err);
-    return rc != 0 ? cfr_err_prefix(err, "%s", e->program_key) : CFR_STS_MORE;
-}
-
 static void on_token(void *ctx, struct cfr_token_answer *answer)
 {
     struct cfr_exchange *e = ctx;
@@ -367,7 +317,7 @@ static void on_token(void *ctx, struct cfr_token_answer *answer)
         e->warning = strdup(answer->warning);
     }
     if (result.rc == 0)
-        result.rc = e->x.provider != NULL ? go_on(e, &result.err) : grant_token(e, answer, &result.err);
+        result.rc = e->x.provider != NULL ? send_first(e, &result.err) : grant_token(e, answer, &result.err);
     if (result.rc == CFR_STS_MORE)
         return;
     finish(e, &result);
@@ -382,7 +332,7 @@ static int begin(struct cfr_exchange *e, struct cfr_err *err)
         rc = cfr_source_token_request_start(e->kube, e->credential->token, on_token, e, &e->ask, err);
         return rc != 0 ? rc : CFR_STS_MORE;
     }
-    return go_on(e, err);
+    return send_first(e, err);
 }
 
 int cfr_source_exchange_start(struct cfr_http *http, struct cfr_kube *kube,
@@ -434,8 +384,6 @@ void cfr_source_exchange_cancel(struct cfr_exchange *e)
 {
     if (e->ask != NULL)
         cfr_source_token_request_cancel(e->ask);
-    if (e->program != NULL)
-        cfr_program_cancel(e->program);
     if (e->handle != NULL)
         cfr_http_cancel(e->http, e->handle);
     destroy(e);

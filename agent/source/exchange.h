@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Exchange: requests the token where that is wanted, runs the program that the provider's configuration names
- * (CFR_FIELD_PROGRAM; 30 s and 1024 bytes at most; agent/loop/program.h), then carries the requests and answers of a
- * provider (pure) through the HTTP client. Does not block. Inputs are moved in; the result is borrowed by the callback,
- * which may move out of it. The callback is called once and must not cancel the exchange. Errors are the provider's,
- * the client's, or of the token request. At most 64 requests of 30 s each. */
+/* Exchange: requests the token where that is wanted, then carries the requests and answers of a provider (pure) through
+ * the HTTP client. Does not block. Inputs are moved in; the result is borrowed by the callback, which may move out of
+ * it. The callback is called once and must not cancel the exchange. Errors are the provider's, the client's, or of the
+ * token request. At most 64 requests of 30 s each. */
 #ifndef CFR_AGENT_SOURCE_EXCHANGE_H
 #define CFR_AGENT_SOURCE_EXCHANGE_H
 
@@ -39,8 +38,8 @@ int cfr_source_exchange_check_life(int64_t life_ms, struct cfr_err *err);
 typedef void cfr_source_exchange_fn(void *ctx, struct cfr_source_exchange_result *result);
 
 /* Starts with MATERIAL (moved out of; it is CREDENTIAL's). CREDENTIAL is borrowed until the callback or a cancel. DONE
- * is called once, from cfr_http_step, cfr_kube_step or cfr_program_step and their like, or before this returns if no
- * request is needed (*OUT is then NULL); *OUT is gone after. An error here means that nothing was started. */
+ * is called once, from cfr_http_step or cfr_kube_step and their like, or before this returns if no request is needed
+ * (*OUT is then NULL); *OUT is gone after. An error here means that nothing was started. */
 int cfr_source_exchange_start(struct cfr_http *http, struct cfr_kube *kube,
                               const struct cfr_config_credential *credential, struct cfr_source_inputs *material,
                               cfr_source_exchange_fn *done, void *ctx, struct cfr_exchange **out, struct cfr_err *err);

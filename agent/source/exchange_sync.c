@@ -3,7 +3,6 @@
 #include "agent/source/exchange_sync.h"
 
 #include "agent/loop/backoff.h"
-#include "agent/loop/program.h"
 #include "base/time.h"
 
 #include <time.h>
@@ -24,12 +23,8 @@ static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
 
 static void step(void *ctx)
 {
-    struct cfr_now now = cfr_clock_now();
-
     cfr_kube_child(ctx);
-    cfr_kube_step(ctx, now);
-    cfr_program_on_child();
-    cfr_program_step(now);
+    cfr_kube_step(ctx, cfr_clock_now());
 }
 
 static int exchange(const struct cfr_config_credential *c, struct cfr_source_inputs *m, int64_t end_boot_ms,

@@ -42,8 +42,6 @@ void cfr_source_inputs_free(struct cfr_source_inputs *m)
     free(m->volume);
     for (size_t i = 0; i < CFR_STS_CONTENTS_MAX; i++)
         cfr_secret_free(&m->files[i]);
-    for (size_t i = 0; i < CFR_STS_CONTENTS_MAX; i++)
-        free(m->paths[i]);
     *m = (struct cfr_source_inputs){.provider = NULL};
 }
 

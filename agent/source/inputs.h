@@ -33,8 +33,6 @@ struct cfr_source_inputs {
     struct cfr_volume *volume; /* heap; the mounted Secret, or NULL */
     struct cfr_mounted mounted;
     struct cfr_secret files[CFR_STS_CONTENTS_MAX];
-    char *paths[CFR_STS_CONTENTS_MAX]; /* heap; of contents that are found by path, because the configuration may be
-                                        * replaced while they are in use; else NULL */
     struct cfr_sts_content contents[CFR_STS_CONTENTS_MAX];
     size_t content_count;
     const struct cfr_sts_provider *provider; /* NULL: nothing is exchanged */
@@ -59,9 +57,5 @@ bool cfr_source_inputs_is_final(const struct cfr_source_inputs *m);
  * returned, and the others are tried nevertheless. */
 int cfr_source_inputs_watch(const struct cfr_config_credential *c, const struct cfr_source_inputs *m,
                             struct cfr_watch *watch, struct cfr_watcher *watcher, struct cfr_err *err);
-
-/* The program that the configuration of PROVIDER has run before an exchange, with *KEY set to its key; NULL = none. */
-const struct cfr_strings *cfr_source_program(const struct cfr_sts_provider *provider, const void *config,
-                                             const char **key);
 
 #endif

@@ -96,73 +96,48 @@ static int read_content(struct cfr_source_inputs *m, const char *key, const char
     return 0;
 }
 
-/* Calls FN for each file that NODE names: KEY is the name in its table, and LISTED says that an element of a list names
- * it. The first error ends it. */
-typedef int content_fn(void *ctx, const char *key, const char *path, bool listed, struct cfr_err *err);
+/* Calls FN for each file that CONFIG names: KEY is the name in its table. The first error ends it. */
+typedef int content_fn(void *ctx, const char *key, const char *path, struct cfr_err *err);
 
-static int each_content(const struct cfr_table *table, const void *node, bool listed, content_fn *fn, void *ctx,
+static int each_content(const struct cfr_table *table, const void *config, content_fn *fn, void *ctx,
                         struct cfr_err *err)
 {
     int rc = 0;
 
     for (const struct cfr_field *f = table->fields; rc == 0 && f->key != NULL; f++) {
-        const char *path = content_path(f, node);
-        const struct cfr_list *list = (const void *)((const char *)node + f->offset);
+        const char *path = content_path(f, config);
 
         if (path != NULL)
-            rc = fn(ctx, f->key, path, listed, err);
-        for (size_t i = 0; f->type == CFR_FIELD_LIST && rc == 0 && i < list->count; i++)
-            rc = each_content(f->table, (const char *)list->items + i * f->table->size, true, fn, ctx, err);
+            rc = fn(ctx, f->key, path, err);
     }
     return rc;
 }
 
-/* True for what a mounted Secret has brought already, and for a file that is named twice. */
-static bool has_content(const struct cfr_source_inputs *m, const char *key, const char *path, bool listed)
+/* True for what a mounted Secret has brought already. */
+static bool has_content(const struct cfr_source_inputs *m, const char *key)
 {
     for (size_t i = 0; i < m->content_count; i++) {
-        if (strcmp(m->contents[i].key, key) == 0 &&
-            (!listed || (m->paths[i] != NULL && strcmp(m->paths[i], path) == 0)))
+        if (strcmp(m->contents[i].key, key) == 0)
             return true;
     }
     return false;
 }
 
-static int add_content(void *ctx, const char *key, const char *path, bool listed, struct cfr_err *err)
+static int add_content(void *ctx, const char *key, const char *path, struct cfr_err *err)
 {
     struct cfr_source_inputs *m = ctx;
 
-    if (has_content(m, key, path, listed))
+    if (has_content(m, key))
         return 0;
     if (m->content_count == CFR_STS_CONTENTS_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "%s: the exchange names more than %d files; name fewer", key,
                            CFR_STS_CONTENTS_MAX);
-    if (listed) {
-        m->paths[m->content_count] = strdup(path);
-        if (m->paths[m->content_count] == NULL)
-            return cfr_err_nomem(err);
-    }
     return read_content(m, key, path, err);
 }
 
 int cfr_source_read_contents(struct cfr_source_inputs *m, struct cfr_err *err)
 {
-    return m->provider != NULL ? each_content(m->provider->table, m->config, false, add_content, m, err) : 0;
-}
-
-const struct cfr_strings *cfr_source_program(const struct cfr_sts_provider *provider, const void *config,
-                                             const char **key)
-{
-    for (const struct cfr_field *f = provider != NULL ? provider->table->fields : NULL; f != NULL && f->key != NULL;
-         f++) {
-        const struct cfr_strings *words = (const void *)((const char *)config + f->offset);
-
-        if ((f->flags & CFR_FIELD_PROGRAM) == 0 || words->count == 0)
-            continue;
-        *key = f->key;
-        return words;
-    }
-    return NULL;
+    return m->provider != NULL ? each_content(m->provider->table, m->config, add_content, m, err) : 0;
 }
 
 /* ---- the token ---- */
@@ -309,10 +284,9 @@ void cfr_source_watch_path(struct cfr_source_watching *w, const char *path)
         *w->err = err;
 }
 
-static int watch_content(void *ctx, const char *key, const char *path, bool listed, struct cfr_err *err)
+static int watch_content(void *ctx, const char *key, const char *path, struct cfr_err *err)
 {
     (void)key;
-    (void)listed;
     (void)err;
     if (strncmp(path, VARIABLE, sizeof VARIABLE - 1) != 0)
         cfr_source_watch_path(ctx, path);
@@ -325,5 +299,5 @@ void cfr_source_watch_contents(struct cfr_source_watching *w, const struct cfr_c
     const struct cfr_sts_provider *provider = cfr_config_provider(c, &config);
 
     if (provider != NULL)
-        (void)each_content(provider->table, config, false, watch_content, w, NULL);
+        (void)each_content(provider->table, config, watch_content, w, NULL);
 }

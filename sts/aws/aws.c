@@ -131,7 +131,6 @@ static struct cfr_aws_step first_step(const struct cfr_aws *c)
         .tags = c->tags,
         .transitive_tag_keys = c->transitive_tag_keys,
         .source_identity = c->source_identity,
-        .provided_contexts = c->provided_contexts,
     };
 }
 
@@ -144,15 +143,13 @@ static int set_body(const struct cfr_sts_exchange *x, const struct stage *s, con
     struct cfr_aws_step first = first_step(c);
     char buf[CFR_AWS_SESSION_NAME_MAX + 1];
     const char *name = cfr_aws_params_session_name(configured, in->subject, in->credential, buf);
-    int rc;
 
     cfr_secret_init(&out->body, CFR_STS_BODY_MAX);
     if (s->kind == CFR_AWS_STAGE_WEB_IDENTITY)
         return cfr_aws_params_web_identity(c, name, in->token, &out->body, err);
-    rc = s->kind == CFR_AWS_STAGE_SESSION_TOKEN
-             ? cfr_aws_params_session_token(cfr_aws_duration_ms(c), &out->body, err)
-             : cfr_aws_params_assume_role(s->assume != NULL ? s->assume : &first, name, in, &out->body, err);
-    return rc == 0 && s->assume == NULL ? cfr_aws_params_mfa(c->serial_number, in, &out->body, err) : rc;
+    return s->kind == CFR_AWS_STAGE_SESSION_TOKEN
+               ? cfr_aws_params_session_token(cfr_aws_duration_ms(c), &out->body, err)
+               : cfr_aws_params_assume_role(s->assume != NULL ? s->assume : &first, name, &out->body, err);
 }
 
 static bool with_file_keys(enum cfr_aws_stage kind)
@@ -209,7 +206,7 @@ static int refuse(const struct cfr_sts_exchange *x, const struct stage *s, const
 {
     struct cfr_wire_aws_keys keys = {0};
     int unread = with_file_keys(s->kind) ? cfr_aws_keys_read(x->config, in, &keys, NULL) : 0;
-    struct cfr_view secrets[7 + CFR_STS_CONTENTS_MAX] = {
+    const struct cfr_view secrets[] = {
         in->token,
         keys.secret,
         keys.session_token,
@@ -218,22 +215,14 @@ static int refuse(const struct cfr_sts_exchange *x, const struct stage *s, const
         cfr_aws_answer_get(answer, CFR_AWS_SECRET),
         cfr_aws_answer_get(answer, CFR_AWS_SESSION_TOKEN),
     };
-    struct cfr_aws_refusal r;
-    size_t count = 7;
-
-    /* Assertions, and the code of an MFA device. */
-    for (size_t i = 0; i < in->content_count; i++) {
-        if ((in->paths != NULL && in->paths[i] != NULL) || strcmp(in->contents[i].key, "token_code_command") == 0)
-            secrets[count++] = in->contents[i].bytes;
-    }
-    r = (struct cfr_aws_refusal){
+    struct cfr_aws_refusal r = {
         .status = reply->status,
         .answer = answer,
         .request_id = reply->request_id,
         .call = CFR_AWS_WITH_SESSION,
         .who = cfr_view_of(x->grant.identity),
         .secrets = secrets,
-        .secret_count = count,
+        .secret_count = sizeof secrets / sizeof secrets[0],
     };
 
     if (with_file_keys(s->kind)) {

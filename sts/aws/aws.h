@@ -10,8 +10,6 @@
 #include "wire/aws_settings.h"
 
 #define CFR_AWS_STEPS_MAX        5
-#define CFR_AWS_CONTEXTS_MAX     5 /* of one request; STS API reference, AssumeRole, ProvidedContexts */
-#define CFR_AWS_ASSERTIONS_MAX   8 /* different files of assertions in one exchange */
 #define CFR_AWS_PROVIDER_ARN_MAX 1024
 
 /* As enum cfr_aws_switch (wire/aws_settings.h). */
@@ -38,10 +36,6 @@ struct cfr_aws {
     struct cfr_pairs tags;
     struct cfr_strings transitive_tag_keys;
     char *source_identity;
-    struct cfr_list provided_contexts; /* of struct cfr_aws_context */
-    /* Only with keys: the MFA device of their user, and the program that prints its code. */
-    char *serial_number;
-    struct cfr_strings token_code_command;
     char *endpoint;
     bool plain_http; /* that may be one of plain http */
     char *ca_file;
@@ -66,17 +60,8 @@ struct cfr_aws_step {
     struct cfr_pairs tags;
     struct cfr_strings transitive_tag_keys;
     char *source_identity;
-    struct cfr_list provided_contexts; /* of struct cfr_aws_context */
     char *region;
     char *endpoint;
-};
-
-/* One element of `provided_contexts`: an assertion of a trusted provider about the user on whose behalf the role is
- * assumed. Source: STS API reference, ProvidedContext. */
-struct cfr_aws_context {
-    struct cfr_node node;
-    char *provider_arn;
-    char *assertion_file;
 };
 
 extern const struct cfr_sts_provider cfr_aws_provider;

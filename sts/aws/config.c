@@ -36,42 +36,20 @@ static const char *const accepts[] = {"xml", "json", NULL};
     "digits and `_+=,.@-`. Needs `sts:SetSourceIdentity` on every role of the chain; once "                            \
     "set it cannot be changed."
 
-#define DOC_CONTEXTS                                                                                                   \
-    "Assertions of trusted providers about the user on whose behalf the role is assumed, such as those of IAM "        \
-    "Identity Center. Requires `sts:SetContext` on the role."
+#define GONE_CONTEXTS                                                                                                  \
+    "was removed: an unattended agent has no assertion about a user; remove the key, and allow the role itself what "  \
+    "it needs"
+#define GONE_MFA                                                                                                       \
+    "was removed: an unattended agent has no MFA device; use a role that trusts the token, or keys of a user whose "   \
+    "policies require no MFA"
 
-#define CONTEXT(member) offsetof(struct cfr_aws_context, member)
+static const struct cfr_field_gone step_gone[] = {{"provided_contexts", GONE_CONTEXTS}, {NULL, NULL}};
 
-static const struct cfr_field context_fields[] = {
-    {.key = "provider_arn",
-     .type = CFR_FIELD_STRING,
-     .offset = CONTEXT(provider_arn),
-     .flags = CFR_FIELD_REQUIRED,
-     .min = 1,
-     .max = 2048,
-     .doc = CFR_DOC("ARN of the context provider: `arn:aws:iam::aws:contextProvider/IdentityCenter`.")},
-    {.key = "assertion_file",
-     .type = CFR_FIELD_STRING,
-     .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .offset = CONTEXT(assertion_file),
-     .doc = CFR_DOC(
-         "File with the assertion, 4 to 2048 characters. It is read before each exchange, and a new one starts an "
-         "exchange. An assertion is valid for minutes: the program that gets it must keep the file up to date.")},
-    {.key = NULL},
-};
-
-static int check_context(const void *node, struct cfr_err *err)
-{
-    return cfr_aws_params_check_context_provider("provider_arn", ((const struct cfr_aws_context *)node)->provider_arn,
-                                                 err);
-}
-
-static const struct cfr_table context_table = {
-    .name = "provided context",
-    .size = sizeof(struct cfr_aws_context),
-    .fields = context_fields,
-    .check = check_context,
-    .doc = CFR_DOC("An assertion that AssumeRole sends to AWS (`ProvidedContexts`)."),
+static const struct cfr_field_gone aws_gone[] = {
+    {"provided_contexts", GONE_CONTEXTS},
+    {"serial_number", GONE_MFA},
+    {"token_code_command", GONE_MFA},
+    {NULL, NULL},
 };
 
 static const struct cfr_field step_fields[] = {
@@ -127,12 +105,6 @@ static const struct cfr_field step_fields[] = {
      .min = 2,
      .max = 64,
      .doc = CFR_DOC(DOC_SOURCE_IDENTITY)},
-    {.key = "provided_contexts",
-     .type = CFR_FIELD_LIST,
-     .offset = STEP(provided_contexts),
-     .max = CFR_AWS_CONTEXTS_MAX,
-     .table = &context_table,
-     .doc = CFR_DOC(DOC_CONTEXTS)},
     {.key = "region",
      .type = CFR_FIELD_STRING,
      .offset = STEP(region),
@@ -205,6 +177,7 @@ const struct cfr_table cfr_aws_step_table = {
     .name = "then_assume step",
     .size = sizeof(struct cfr_aws_step),
     .fields = step_fields,
+    .gone = step_gone,
     .check = check_step,
     .doc = CFR_DOC("A further role, assumed with the keys of the previous step (AssumeRole, signed)."),
 };
@@ -301,28 +274,6 @@ static const struct cfr_field aws_fields[] = {
      .min = 2,
      .max = 64,
      .doc = CFR_DOC(DOC_SOURCE_IDENTITY " Only with keys.")},
-    {.key = "provided_contexts",
-     .type = CFR_FIELD_LIST,
-     .offset = AWS(provided_contexts),
-     .max = CFR_AWS_CONTEXTS_MAX,
-     .table = &context_table,
-     .doc = CFR_DOC(DOC_CONTEXTS " Only with keys and a role; after a token, in a step of `then_assume`.")},
-    {.key = "serial_number",
-     .type = CFR_FIELD_STRING,
-     .offset = AWS(serial_number),
-     .min = 1,
-     .max = 256,
-     .doc = CFR_DOC("MFA device of the keys' user, where a role or policy requires MFA: its ARN, such as "
-                    "`arn:aws:iam::123456789012:mfa/NAME`, or the serial number of a hardware device. Requires "
-                    "`token_code_command`. Only with keys; the steps of `then_assume` have none.")},
-    {.key = "token_code_command",
-     .type = CFR_FIELD_STRINGS,
-     .flags = CFR_FIELD_PROGRAM,
-     .offset = AWS(token_code_command),
-     .max = 64,
-     .doc = CFR_DOC("Program that prints the 6 digits of `serial_number`: its absolute path and arguments, without a "
-                    "shell. It runs before each exchange, for at most 30 s, with only `PATH` and `HOME` in its "
-                    "environment. AWS accepts each code once.")},
     {.key = "endpoint",
      .type = CFR_FIELD_STRING,
      .offset = AWS(endpoint),
@@ -457,27 +408,17 @@ static int check_operation(const struct cfr_aws *c, struct cfr_err *err)
                             : c->tags.count != 0                ? "tags"
                             : c->transitive_tag_keys.count != 0 ? "transitive_tag_keys"
                             : c->source_identity != NULL        ? "source_identity"
-                            : c->provided_contexts.count != 0   ? "provided_contexts"
                                                                 : NULL;
     const char *only_role = c->session_name != NULL     ? "session_name"
                             : c->policy != NULL         ? "policy"
                             : c->policy_arns.count != 0 ? "policy_arns"
                                                         : only_keys;
 
-    if (!cfr_aws_has_keys(c) && (c->serial_number != NULL || c->token_code_command.count != 0))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: only a user has an MFA device, and AWS takes no code with a token; leave it out, or "
-                           "begin with the user's keys",
-                           c->serial_number != NULL ? "serial_number" : "token_code_command");
     if (!cfr_aws_has_keys(c) && only_keys != NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "%s: AWS does not take it with a token (only what the token itself says); leave it out, or "
                            "set it in a step of then_assume",
                            only_keys);
-    if (c->role_arn == NULL && c->provided_contexts.count != 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "provided_contexts: GetSessionToken does not take them; write `role_arn`, or set them in a "
-                           "step of then_assume");
     if (c->role_arn == NULL && c->then_assume.count == 0 && only_role != NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect without `role_arn`; leave it out", only_role);
     if (c->role_arn != NULL && c->duration_ms > 12 * HOUR_MS)
@@ -485,43 +426,11 @@ static int check_operation(const struct cfr_aws *c, struct cfr_err *err)
     return 0;
 }
 
-/* A file that several contexts name is read once. */
-static size_t count_assertions(const struct cfr_list *contexts, const char **seen, size_t n)
-{
-    const struct cfr_aws_context *all = contexts->items;
-
-    for (size_t i = 0; i < contexts->count && n <= CFR_AWS_ASSERTIONS_MAX; i++) {
-        bool known = false;
-
-        for (size_t k = 0; k < n; k++)
-            known = known || strcmp(seen[k], all[i].assertion_file) == 0;
-        if (!known)
-            seen[n++] = all[i].assertion_file;
-    }
-    return n;
-}
-
-static int check_assertions(const struct cfr_aws *c, struct cfr_err *err)
-{
-    const char *seen[CFR_AWS_ASSERTIONS_MAX + 1];
-    size_t n = count_assertions(&c->provided_contexts, seen, 0);
-
-    for (size_t i = 0; i < c->then_assume.count; i++)
-        n = count_assertions(&cfr_aws_step_at(c, i)->provided_contexts, seen, n);
-    return n <= CFR_AWS_ASSERTIONS_MAX
-               ? 0
-               : cfr_err_set(err, CFR_E_CONFIG,
-                             "provided_contexts: the steps name more than %d files of assertions; name fewer",
-                             CFR_AWS_ASSERTIONS_MAX);
-}
-
 int cfr_aws_check_begin(const struct cfr_aws *config, struct cfr_err *err)
 {
     int rc = check_keys(config, err);
 
-    if (rc == 0)
-        rc = check_operation(config, err);
-    return rc != 0 ? rc : check_assertions(config, err);
+    return rc != 0 ? rc : check_operation(config, err);
 }
 
 static int check_policies(const struct cfr_aws *c, struct cfr_err *err)
@@ -563,28 +472,10 @@ static int check_combinations(const struct cfr_aws *c, struct cfr_err *err)
     return 0;
 }
 
-static int check_mfa(const struct cfr_aws *c, struct cfr_err *err)
-{
-    bool serial = c->serial_number != NULL;
-    bool program = c->token_code_command.count != 0;
-
-    if (serial != program)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: it is missing; MFA takes the device's serial number and its code",
-                           serial ? "token_code_command" : "serial_number");
-    if (program && c->token_code_command.items[0][0] != '/')
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "token_code_command: %.64s must be an absolute path, because there is no shell and no PATH",
-                           c->token_code_command.items[0]);
-    return cfr_aws_params_check_serial_number("serial_number", c->serial_number, err);
-}
-
 static int check_aws(const void *node, struct cfr_err *err)
 {
     const struct cfr_aws *c = node;
     int rc = cfr_aws_params_check_role("role_arn", c->role_arn, err);
-
-    if (rc == 0)
-        rc = check_mfa(c, err);
 
     if (rc == 0)
         rc = check_region(c->region, err);
@@ -609,6 +500,7 @@ const struct cfr_table cfr_aws_table = {
     .name = "aws exchange",
     .size = sizeof(struct cfr_aws),
     .fields = aws_fields,
+    .gone = aws_gone,
     .check = check_aws,
     .doc = CFR_DOC("Exchange of the token at AWS STS (AssumeRoleWithWebIdentity) for the keys of a role's session; "
                    "or of long-lived "

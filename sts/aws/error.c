@@ -34,9 +34,6 @@ static const struct cfr_error_table_row with_token[] = {
 static const struct cfr_error_table_row with_keys[] = {
     {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_KEYS_EXPIRED},
     {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_KEYS_EXPIRED},
-    {"AccessDenied", "MultiFactorAuthentication", 0, CFR_E_DENIED,
-     "the code is wrong or was used already, or the device is not one of {who}: check `serial_number`, the program of "
-     "`token_code_command`, and this machine's clock"},
     {"AccessDenied", "with session credentials", 0, CFR_E_DENIED,
      "the keys belong to a session already, so they cannot get another one; give a `role_arn`, or "
      "long-lived keys"},

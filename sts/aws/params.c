@@ -107,24 +107,6 @@ int cfr_aws_params_check_external_id(const char *key, const char *id, struct cfr
     return check_class(key, id, 2, 1224, ":/", "_ + = , . @ : / -", err);
 }
 
-int cfr_aws_params_check_serial_number(const char *key, const char *serial, struct cfr_err *err)
-{
-    return check_class(key, serial, 9, 256, ":/", "_ + = / : , . @ -", err);
-}
-
-int cfr_aws_params_check_context_provider(const char *key, const char *arn, struct cfr_err *err)
-{
-    struct cfr_view rest = cfr_aws_params_arn_part(arn, 5);
-
-    if (iam_arn(arn) && cfr_view_starts(rest, "contextProvider/") && rest.n > strlen("contextProvider/") &&
-        strlen(arn) >= 20 && strlen(arn) <= 2048)
-        return 0;
-    return cfr_err_set(err, CFR_E_CONFIG,
-                       "%s: it must be the ARN of a context provider, such as "
-                       "\"arn:aws:iam::aws:contextProvider/IdentityCenter\"",
-                       key);
-}
-
 size_t cfr_aws_params_length(const char *policy)
 {
     size_t n = 0;
@@ -362,28 +344,8 @@ int cfr_aws_params_web_identity(const struct cfr_aws *config, const char *sessio
     return f.rc;
 }
 
-/* Lengths: STS API reference, ProvidedContext. */
-static int put_contexts(struct form *f, const struct cfr_list *contexts, const struct cfr_sts_input *in)
-{
-    const struct cfr_aws_context *all = contexts->items;
-
-    for (size_t i = 0; i < contexts->count; i++) {
-        struct cfr_view assertion = cfr_sts_input_content_of(in, "assertion_file", all[i].assertion_file);
-        char name[64];
-
-        if (assertion.n < CFR_AWS_ASSERTION_LEAST || assertion.n > CFR_AWS_ASSERTION_MOST)
-            return cfr_err_set(f->err, CFR_E_TOKEN,
-                               "provided_contexts: the assertion in %s has %zu characters; AWS allows %d to %d",
-                               all[i].assertion_file, assertion.n, CFR_AWS_ASSERTION_LEAST, CFR_AWS_ASSERTION_MOST);
-        put_member(f, "ProvidedContexts", i, ".ProviderArn", all[i].provider_arn);
-        (void)snprintf(name, sizeof name, "ProvidedContexts.member.%zu.ContextAssertion", i + 1);
-        put_view(f, name, assertion);
-    }
-    return f->rc;
-}
-
-int cfr_aws_params_assume_role(const struct cfr_aws_step *step, const char *session_name,
-                               const struct cfr_sts_input *in, struct cfr_secret *body, struct cfr_err *err)
+int cfr_aws_params_assume_role(const struct cfr_aws_step *step, const char *session_name, struct cfr_secret *body,
+                               struct cfr_err *err)
 {
     struct form f = {.body = body, .err = err};
 
@@ -397,7 +359,7 @@ int cfr_aws_params_assume_role(const struct cfr_aws_step *step, const char *sess
     for (size_t i = 0; i < step->transitive_tag_keys.count; i++)
         put_member(&f, "TransitiveTagKeys", i, "", step->transitive_tag_keys.items[i]);
     put(&f, "SourceIdentity", step->source_identity);
-    return put_contexts(&f, &step->provided_contexts, in);
+    return f.rc;
 }
 
 int cfr_aws_params_session_token(int64_t duration_ms, struct cfr_secret *body, struct cfr_err *err)
@@ -405,21 +367,5 @@ int cfr_aws_params_session_token(int64_t duration_ms, struct cfr_secret *body, s
     struct form f = {.body = body, .err = err};
 
     put_common(&f, "GetSessionToken", NULL, NULL, duration_ms);
-    return f.rc;
-}
-
-int cfr_aws_params_mfa(const char *serial, const struct cfr_sts_input *in, struct cfr_secret *body, struct cfr_err *err)
-{
-    struct form f = {.body = body, .err = err};
-    struct cfr_view code = cfr_sts_input_content(in, "token_code_command");
-
-    if (serial == NULL)
-        return 0;
-    if (code.n != CFR_AWS_CODE_DIGITS || !digits(code))
-        return cfr_err_set(err, CFR_E_TOKEN,
-                           "token_code_command: it printed %zu characters; a code has exactly %d digits", code.n,
-                           CFR_AWS_CODE_DIGITS);
-    put(&f, "SerialNumber", serial);
-    put_view(&f, "TokenCode", code);
     return f.rc;
 }

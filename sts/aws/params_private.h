@@ -8,9 +8,6 @@
 
 #define CFR_AWS_SESSION_NAME_MAX 64
 #define CFR_AWS_TOKEN_MAX        20000 /* longest web identity token */
-#define CFR_AWS_ASSERTION_LEAST  4
-#define CFR_AWS_ASSERTION_MOST   2048
-#define CFR_AWS_CODE_DIGITS      6
 
 /* Part INDEX of an ARN, from 0 ("arn"); part 5 is all the rest. An empty view when there is no such part. */
 struct cfr_view cfr_aws_params_arn_part(const char *arn, unsigned index);
@@ -20,8 +17,6 @@ struct cfr_view cfr_aws_params_arn_part(const char *arn, unsigned index);
 int cfr_aws_params_check_role(const char *key, const char *arn, struct cfr_err *err);
 int cfr_aws_params_check_session_name(const char *key, const char *name, struct cfr_err *err);
 int cfr_aws_params_check_external_id(const char *key, const char *id, struct cfr_err *err);
-int cfr_aws_params_check_context_provider(const char *key, const char *arn, struct cfr_err *err);
-int cfr_aws_params_check_serial_number(const char *key, const char *serial, struct cfr_err *err);
 int cfr_aws_params_check_policy(const char *key, const char *policy, struct cfr_err *err);
 int cfr_aws_params_check_policy_arns(const char *key, const struct cfr_strings *arns, struct cfr_err *err);
 int cfr_aws_params_check_tags(const struct cfr_pairs *tags, const struct cfr_strings *transitive, struct cfr_err *err);
@@ -38,12 +33,7 @@ const char *cfr_aws_params_session_name(const char *configured, struct cfr_view 
 int cfr_aws_params_web_identity(const struct cfr_aws *config, const char *session_name, struct cfr_view token,
                                 struct cfr_secret *body, struct cfr_err *err);
 int cfr_aws_params_session_token(int64_t duration_ms, struct cfr_secret *body, struct cfr_err *err);
-/* IN holds the assertions of STEP's contexts. CFR_E_TOKEN if one is too long or too short. */
-int cfr_aws_params_assume_role(const struct cfr_aws_step *step, const char *session_name,
-                               const struct cfr_sts_input *in, struct cfr_secret *body, struct cfr_err *err);
-/* Adds the MFA device SERIAL and its code, which IN holds, to BODY; nothing for NULL. CFR_E_TOKEN if what the program
- * printed is no code; the error does not repeat it. */
-int cfr_aws_params_mfa(const char *serial, const struct cfr_sts_input *in, struct cfr_secret *body,
-                       struct cfr_err *err);
+int cfr_aws_params_assume_role(const struct cfr_aws_step *step, const char *session_name, struct cfr_secret *body,
+                               struct cfr_err *err);
 
 #endif

@@ -18,15 +18,6 @@ struct cfr_view cfr_sts_input_content(const struct cfr_sts_input *in, const char
     return (struct cfr_view){NULL, 0};
 }
 
-struct cfr_view cfr_sts_input_content_of(const struct cfr_sts_input *in, const char *key, const char *path)
-{
-    for (size_t i = 0; in->paths != NULL && i < in->content_count; i++) {
-        if (in->paths[i] != NULL && strcmp(in->contents[i].key, key) == 0 && strcmp(in->paths[i], path) == 0)
-            return in->contents[i].bytes;
-    }
-    return (struct cfr_view){NULL, 0};
-}
-
 void cfr_sts_exchange_free(struct cfr_sts_exchange *x)
 {
     cfr_grant_free(&x->grant);

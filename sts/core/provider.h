@@ -27,17 +27,14 @@ struct cfr_sts_input {
     struct cfr_view subject; /* its `sub` claim, decoded and unverified; may be empty */
     const struct cfr_sts_content *contents;
     size_t content_count;
-    char *const *paths; /* for each content: its file, if a list of the table names it, else NULL; NULL = none is */
-    int64_t now_s;      /* wall clock; for parse that of the server, where ours is known to be wrong, so that
-                         * now_s + expires_in is a time by the grantor's clock */
-    const unsigned char *nonce;       /* CFR_STS_NONCE_BYTES random bytes, others for each request */
+    int64_t now_s;              /* wall clock; for parse that of the server, where ours is known to be wrong, so that
+                                 * now_s + expires_in is a time by the grantor's clock */
+    const unsigned char *nonce; /* CFR_STS_NONCE_BYTES random bytes, others for each request */
     const char *(*env)(const char *); /* looks up an environment variable; NULL when unset */
 };
 
 /* The content of the file at KEY, or an empty view. */
 struct cfr_view cfr_sts_input_content(const struct cfr_sts_input *in, const char *key);
-/* The content of the file PATH, which an element of a list names at KEY, or an empty view. */
-struct cfr_view cfr_sts_input_content_of(const struct cfr_sts_input *in, const char *key, const char *path);
 
 /* One exchange in progress, owned by the agent. Zero it, set config and provider, then build/send/parse until DONE. */
 struct cfr_sts_exchange {

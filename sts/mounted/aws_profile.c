@@ -65,7 +65,7 @@ static int refuse_member(const struct cfr_mounted_case *c, struct cfr_view key)
         {"credential_source", "is not supported: it means the keys of this machine, which are not the Secret's"},
         {"sso_session", "is not supported: it needs a person to log in"},
         {"sso_start_url", "is not supported: it needs a person to log in"},
-        {"mfa_serial", "is not supported: set `serial_number` and `token_code_command` in `exchange: {aws: ...}`"},
+        {"mfa_serial", "is not supported: an unattended agent has no MFA device"},
     };
 
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {

@@ -354,23 +354,14 @@ def runs_as_nobody(number):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root's capabilities")
-@pytest.mark.parametrize("kind", ["an exchange's", "a kubeconfig's"])
-def test_a_program_of_another_user_is_ended(agent, kind):
+def test_a_program_of_another_user_is_ended(agent):
     program, number = lasting(agent)
-    if kind == "an exchange's":
-        for name in ("id", "secret"):
-            (agent.dir / name).write_text("AKIAADMINADMINADMIN0")
-        aws = {"role_arn": ROLE, "region": "us-east-1", "endpoint": agent.cloud.sts, "ca_file": agent.cloud.ca,
-               "access_key_id_file": str(agent.dir / "id"), "secret_access_key_file": str(agent.dir / "secret"),
-               "serial_number": "arn:aws:iam::123456789012:mfa/demo", "token_code_command": [program]}
-        over = {"token": None, "exchange": {"aws": aws}}
-    else:
-        config = yaml.safe_load(pathlib.Path(agent.cloud.ready["kubeconfig"]).read_text())
-        config["users"][0]["user"] = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": program,
-                                               "interactiveMode": "Never"}}
-        (agent.dir / "kubeconfig").write_text(json.dumps(config))
-        over = {"token": {"request": {"service_account": "demo", "namespace": "default", "audiences": ["sts.amazonaws.com"],
-                                      "kubeconfig": str(agent.dir / "kubeconfig")}}}
+    config = yaml.safe_load(pathlib.Path(agent.cloud.ready["kubeconfig"]).read_text())
+    config["users"][0]["user"] = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": program,
+                                           "interactiveMode": "Never"}}
+    (agent.dir / "kubeconfig").write_text(json.dumps(config))
+    over = {"token": {"request": {"service_account": "demo", "namespace": "default", "audiences": ["sts.amazonaws.com"],
+                                  "kubeconfig": str(agent.dir / "kubeconfig")}}}
     agent.configure(agent.credential(publish=one_file(agent.dir / "creds.json"), **over)).start()
     eventually(lambda: number.exists() and runs_as_nobody(number), lambda: agent.log)
     agent.stop()

@@ -44,14 +44,11 @@ static int check(struct lc_call *call, struct lc_ask *ask)
         {"RoleSessionName", "roleSessionName", 2, 64, "_+=,.@-", "[\\w+=,.@-]*", true, false},
         {"ExternalId", "externalId", 2, 1224, "_+=,.@:/-", "[\\w+=,.@:\\/-]*", false, false},
         {"SourceIdentity", "sourceIdentity", 2, 256, "_+=,.@-", "[\\w+=,.@-]*", false, false},
-        {"SerialNumber", "serialNumber", 9, 256, "_+=/:,.@-", "[\\w+=/:,.@-]*", false, false},
-        {"TokenCode", "tokenCode", 6, 6, "", "[\\d]*", false, false},
     };
     struct lc_checks checks = {0};
 
     lc_checks_params(&checks, &call->params, rules, sizeof rules / sizeof rules[0]);
     check_tags(call, &checks);
-    lc_call_check_contexts(call, &checks);
     if (lc_call_ask(call, &checks, 0, ask) != 0) {
         lc_checks_free(&checks);
         return -1;
@@ -179,7 +176,7 @@ static void write_answer(struct lc_call *call, const struct lc_role *role, const
     lc_call_write_end(call, &answer, "AssumeRole");
 }
 
-static int grant(struct lc_call *call, const struct lc_caller *caller, bool mfa, struct lc_ask *ask)
+static int grant(struct lc_call *call, const struct lc_caller *caller, struct lc_ask *ask)
 {
     const struct lc_role *role = lc_trust_role(call->cloud->trust, lc_params_get(&call->params, "RoleArn"));
     const struct lc_statement *statement = find_statement(call, role, caller);
@@ -189,11 +186,8 @@ static int grant(struct lc_call *call, const struct lc_caller *caller, bool mfa,
     size_t tag_bytes = 0;
     int result = 0;
 
-    if (role == NULL || statement == NULL || (statement->require_mfa && !mfa)) {
+    if (role == NULL || statement == NULL) {
         return denied(call, caller, "AssumeRole");
-    }
-    if (!lc_call_contexts_allowed(call, statement)) {
-        return denied(call, caller, "SetContext");
     }
     if (lc_params_members(&call->params, "Tags", ".Key") > 0 && !statement->allow_tags) {
         return denied(call, caller, "TagSession");
@@ -223,7 +217,6 @@ int lc_sts_assume_role(struct lc_call *call)
     struct lc_ask ask = {0};
     char account[LC_ACCOUNT_BYTES] = "";
     const char *name = NULL;
-    bool mfa = false;
     int result = lc_auth_caller(call->cloud, call->request, &caller, &call->refusal);
 
     if (result == 0) {
@@ -234,10 +227,7 @@ int lc_sts_assume_role(struct lc_call *call)
                            lc_params_get(&call->params, "RoleArn"));
     }
     if (result == 0) {
-        result = lc_call_mfa(call, &caller, &mfa);
-    }
-    if (result == 0) {
-        result = grant(call, &caller, mfa, &ask);
+        result = grant(call, &caller, &ask);
     }
     lc_auth_free(&caller);
     return result;

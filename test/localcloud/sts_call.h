@@ -40,13 +40,6 @@ int lc_call_duration(struct lc_call *call, const struct lc_role *role, bool chai
 /* Policy syntax and packed size; extra_bytes counts tags. */
 int lc_call_policy(struct lc_call *call, size_t extra_bytes, struct lc_ask *ask);
 
-/* SerialNumber and TokenCode, if there are any: *shown says whether the caller has shown its device. */
-int lc_call_mfa(struct lc_call *call, const struct lc_caller *caller, bool *shown);
-/* The lengths of ProvidedContexts. */
-void lc_call_check_contexts(struct lc_call *call, struct lc_checks *checks);
-/* May the statement's principal set these contexts? */
-bool lc_call_contexts_allowed(struct lc_call *call, const struct lc_statement *statement);
-
 /* Draws the credentials. The session's name, source identity and transitive keys are copied in. */
 int lc_call_issue(struct lc_call *call, const struct lc_role *role, const char *source_identity, json_t *transitive,
                   const struct lc_ask *ask, struct lc_session *session);

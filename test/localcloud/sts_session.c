@@ -32,13 +32,8 @@ static int read_duration(struct lc_call *call, struct lc_checks *checks, int64_t
 
 static int check(struct lc_call *call, int64_t *duration_s)
 {
-    static const struct lc_rule rules[] = {
-        {"SerialNumber", "serialNumber", 9, 256, "_+=/:,.@-", "[\\w+=/:,.@-]*", false, false},
-        {"TokenCode", "tokenCode", 6, 6, "", "[\\d]*", false, false},
-    };
     struct lc_checks checks = {0};
 
-    lc_checks_params(&checks, &call->params, rules, sizeof rules / sizeof rules[0]);
     if (read_duration(call, &checks, duration_s) != 0) {
         lc_checks_free(&checks);
         return -1;
@@ -73,7 +68,6 @@ int lc_sts_session_token(struct lc_call *call)
     struct lc_session session = {0};
     struct lc_answer answer;
     int64_t duration_s = 0;
-    bool mfa = false;
     int result = lc_auth_caller(call->cloud, call->request, &caller, &call->refusal);
 
     if (result == 0 && caller.session) {
@@ -81,9 +75,6 @@ int lc_sts_session_token(struct lc_call *call)
     }
     if (result == 0) {
         result = check(call, &duration_s);
-    }
-    if (result == 0) {
-        result = lc_call_mfa(call, &caller, &mfa);
     }
     if (result == 0) {
         result = issue(call, &caller, duration_s, &session);

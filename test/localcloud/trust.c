@@ -50,8 +50,6 @@ static void free_iam_key(struct lc_iam_key *key)
         free(key->access_key_id);
         free(key->secret);
         free(key->arn);
-        free(key->mfa_serial);
-        json_decref(key->mfa_codes);
         free(key);
     }
 }

@@ -16,8 +16,6 @@ struct lc_statement {
     char *external_id; /* NULL: none wanted */
     bool require_source_identity;
     bool allow_tags;
-    bool require_mfa;
-    json_t *contexts; /* assertions that sts:SetContext is allowed with, or NULL */
 };
 
 struct lc_role {
@@ -37,8 +35,6 @@ struct lc_iam_key {
     char *arn;
     char account[LC_ACCOUNT_BYTES];
     char user_id[LC_UNIQUE_ID_BYTES];
-    char *mfa_serial;  /* NULL: the user has no device */
-    json_t *mfa_codes; /* codes that it shows, each good for one use; or NULL */
 };
 
 struct lc_trust;

@@ -36,7 +36,6 @@ static void free_statement(struct lc_statement *statement)
     free(statement->subject);
     free(statement->principal);
     free(statement->external_id);
-    json_decref(statement->contexts);
 }
 
 void lc_role_free(struct lc_role *role)
@@ -135,22 +134,17 @@ static int read_federated(json_t *object, const char *own_issuer, struct lc_stat
 
 static int read_principal(json_t *object, struct lc_statement *statement, struct lc_fail *fail)
 {
-    static const char *const known[] = {
-        "aws_principal", "external_id", "require_source_identity", "allow_tags", "require_mfa", "contexts", NULL};
+    static const char *const known[] = {"aws_principal", "external_id", "require_source_identity", "allow_tags", NULL};
     const char *principal = NULL;
     const char *external_id = NULL;
-    json_t *contexts = NULL;
 
     if (lc_json_keys(object, "trust", known, fail) != 0 ||
         lc_json_text(object, "trust", "aws_principal", &principal, fail) != 0 ||
         lc_json_text(object, "trust", "external_id", &external_id, fail) != 0 ||
         lc_json_bool(object, "trust", "require_source_identity", &statement->require_source_identity, fail) != 0 ||
-        lc_json_bool(object, "trust", "allow_tags", &statement->allow_tags, fail) != 0 ||
-        lc_json_bool(object, "trust", "require_mfa", &statement->require_mfa, fail) != 0 ||
-        lc_json_array(object, "trust", "contexts", &contexts, fail) != 0) {
+        lc_json_bool(object, "trust", "allow_tags", &statement->allow_tags, fail) != 0) {
         return -1;
     }
-    statement->contexts = contexts == NULL ? NULL : json_incref(contexts);
     if (principal == NULL || *principal == '\0') {
         return lc_fail_set(fail, "trust: \"aws_principal\" must not be empty");
     }
@@ -216,9 +210,7 @@ int lc_role_read(json_t *object, const char *own_issuer, struct lc_role_reading 
 
 struct lc_iam_key *lc_iam_key_read(json_t *object, struct lc_fail *fail)
 {
-    static const char *const known[] = {"access_key_id", "secret_access_key", "arn", "mfa_serial", "mfa_codes", NULL};
-    const char *serial = NULL;
-    json_t *codes = NULL;
+    static const char *const known[] = {"access_key_id", "secret_access_key", "arn", NULL};
     const char *id = "";
     const char *secret = "";
     const char *arn = "";
@@ -228,9 +220,7 @@ struct lc_iam_key *lc_iam_key_read(json_t *object, struct lc_fail *fail)
     if (key == NULL || lc_json_keys(object, "iam_keys", known, fail) != 0 ||
         lc_json_text(object, "iam_keys", "access_key_id", &id, fail) != 0 ||
         lc_json_text(object, "iam_keys", "secret_access_key", &secret, fail) != 0 ||
-        lc_json_text(object, "iam_keys", "arn", &arn, fail) != 0 ||
-        lc_json_text(object, "iam_keys", "mfa_serial", &serial, fail) != 0 ||
-        lc_json_array(object, "iam_keys", "mfa_codes", &codes, fail) != 0) {
+        lc_json_text(object, "iam_keys", "arn", &arn, fail) != 0) {
         free(key);
         return NULL;
     }
@@ -244,12 +234,8 @@ struct lc_iam_key *lc_iam_key_read(json_t *object, struct lc_fail *fail)
     key->access_key_id = strdup(id);
     key->secret = strdup(secret);
     key->arn = strdup(arn);
-    key->mfa_serial = serial == NULL ? NULL : strdup(serial);
-    key->mfa_codes = codes == NULL ? NULL : json_deep_copy(codes);
     if (key->access_key_id == NULL || key->secret == NULL || key->arn == NULL) {
         (void)lc_fail_set(fail, "out of memory");
-        free(key->mfa_serial);
-        json_decref(key->mfa_codes);
         free(key->access_key_id);
         free(key->secret);
         free(key->arn);

@@ -200,7 +200,7 @@ static void what_annotations_may_give(void **state)
         const char *provider;
         const char *keys;
     } cases[] = {
-        {"aws", "role_arn profile region session_name policy external_id source_identity serial_number"},
+        {"aws", "role_arn profile region session_name policy external_id source_identity"},
         {"aws_container", "role_arn region"},
         {"gcp",
          "audience subject_token_type service_account id_token_audience location user_project client_id subject"},

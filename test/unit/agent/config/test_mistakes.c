@@ -76,6 +76,13 @@ static void keys(void **state)
          "f:6: credential a: unknown key (not printable); this credential has: name, required, token, "
          "secret, exchange, certificate, ca_bundle, mint, publish, allow, reload, acknowledge, "
          "keep_previous\n"},
+        {HEAD "    exchange: {aws: {" ROLE ", serial_number: x, region: eu-west-1}}\n" PUB,
+         "f:5: credential a: exchange.aws.serial_number: was removed: an unattended agent has no MFA device; use a "
+         "role "
+         "that trusts the token, or keys of a user whose policies require no MFA\n"},
+        {HEAD "    exchange: {aws: {" ROLE ", then_assume: [{" ROLE ", provided_contexts: []}]}}\n" PUB,
+         "f:5: credential a: exchange.aws.then_assume.provided_contexts: was removed: an unattended agent has no "
+         "assertion about a user; remove the key, and allow the role itself what it needs\n"},
         {HEAD "    publsh: {}\n", "f:5: credential a: unknown key publsh; did you mean publish?\n"},
         {HEAD PUB "    name: b\n", "f:6: credential a: name: is given twice, first on line 3; remove one\n"},
         {HEAD PUB "version: 1\n", "f:6: version: is given twice, first on line 1; remove one\n"},

@@ -35,11 +35,8 @@ static int check_toy(const void *node, struct cfr_err *err)
 }
 
 static const struct cfr_field_gone toy_gone[] = {{"words", "was removed; write one `word`"}, {NULL, NULL}};
-static const struct cfr_table toy_table = {.name = "toy",
-                                           .size = sizeof(struct toy_config),
-                                           .fields = toy_fields,
-                                           .gone = toy_gone,
-                                           .check = check_toy};
+static const struct cfr_table toy_table = {
+    .name = "toy", .size = sizeof(struct toy_config), .fields = toy_fields, .gone = toy_gone, .check = check_toy};
 
 static const char *key_of_toy(const void *config)
 {

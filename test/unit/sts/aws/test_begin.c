@@ -112,101 +112,6 @@ static void everything(void **state)
     golden_request(&x, &in, "aws/requests/keys-assume-everything.txt");
 }
 
-#define SERIAL    "arn:aws:iam::123456789012:mfa/robot"
-#define PROVIDER  "arn:aws:iam::aws:contextProvider/IdentityCenter"
-#define ASSERTION "eyJhbGciOiJSUzI1NiJ9.horse.c2lnbmF0dXJl"
-
-static char device[] = SERIAL;
-static char context_provider[] = PROVIDER;
-static char assertion_path[] = "/k/assertion";
-static char code_program[] = "/bin/code";
-
-/* The keys, an assertion, and the code of an MFA device; the assertion is found by its path. */
-struct shown {
-    struct cfr_aws config;
-    struct cfr_sts_content contents[4];
-    char *paths[4];
-    struct cfr_aws_context contexts[2];
-    char *words[1];
-    struct cfr_sts_exchange x;
-    struct cfr_sts_input in;
-};
-
-static void set_shown(struct shown *s, const struct cfr_aws *config, const char *assertion, const char *code)
-{
-    *s = (struct shown){.config = *config, .in = golden_input()};
-    s->contents[0] = key_files[0];
-    s->contents[1] = key_files[1];
-    s->contents[2] = (struct cfr_sts_content){"assertion_file", cfr_view_of(assertion)};
-    s->contents[3] = (struct cfr_sts_content){"token_code_command", cfr_view_of(code)};
-    s->paths[2] = assertion_path;
-    s->contexts[0] = (struct cfr_aws_context){.provider_arn = context_provider, .assertion_file = assertion_path};
-    s->contexts[1] = s->contexts[0];
-    s->words[0] = code_program;
-    s->config.serial_number = device;
-    s->config.token_code_command = (struct cfr_strings){s->words, 1};
-    s->config.provided_contexts = (struct cfr_list){s->contexts, config->role_arn != NULL ? 2 : 0};
-    s->x = (struct cfr_sts_exchange){.provider = &cfr_aws_provider, .config = &s->config};
-    s->in.token = (struct cfr_view){NULL, 0};
-    s->in.subject = (struct cfr_view){NULL, 0};
-    s->in.contents = s->contents;
-    s->in.content_count = 4;
-    s->in.paths = s->paths;
-}
-
-static void refuses_shown(const char *assertion, const char *code, const char *why)
-{
-    struct cfr_wire_request r = {0};
-    struct cfr_err err = {0};
-    struct shown s;
-
-    set_shown(&s, &with_keys, assertion, code);
-    assert_int_equal(s.x.provider->build(&s.x, &s.in, &r, &err), CFR_E_TOKEN);
-    assert_contains(err.text, why);
-    if (code[0] != '\0')
-        assert_null(strstr(err.text, code));
-    golden_no_secret(&err);
-    cfr_wire_request_free(&r);
-}
-
-static void mfa_and_contexts(void **state)
-{
-    char longest[2050];
-    struct shown s;
-
-    (void)state;
-    set_shown(&s, &with_keys, ASSERTION, "123456");
-    golden_request(&s.x, &s.in, "aws/requests/keys-assume-mfa.txt");
-    set_shown(&s, &session, ASSERTION, "123456");
-    golden_request(&s.x, &s.in, "aws/requests/keys-session-mfa.txt");
-    memset(longest, 'x', sizeof longest - 1);
-    longest[2049] = '\0';
-    refuses_shown("abc", "123456", "the assertion in /k/assertion has 3 characters; AWS allows 4 to 2048");
-    refuses_shown(longest, "123456", "has 2049 characters");
-    refuses_shown(ASSERTION, "12345", "token_code_command: it printed 5 characters; a code has exactly 6 digits");
-    refuses_shown(ASSERTION, "1234567", "it printed 7 characters");
-    refuses_shown(ASSERTION, "12345x", "it printed 6 characters; a code has exactly 6 digits");
-    refuses_shown(ASSERTION, "", "it printed 0 characters");
-}
-
-/* A server that repeats the code or the assertion: neither is shown. */
-static void repeated(void **state)
-{
-    struct cfr_wire_reply reply = {
-        .status = 403,
-        .body = cfr_view_of("<ErrorResponse><Error><Code>AccessDenied</Code><Message>" ASSERTION " and 123456 are "
-                            "wrong</Message></Error></ErrorResponse>")};
-    struct cfr_err err = {0};
-    struct shown s;
-
-    (void)state;
-    set_shown(&s, &with_keys, ASSERTION, "123456");
-    assert_int_equal(s.x.provider->parse(&s.x, &s.in, &reply, &err), CFR_E_DENIED);
-    assert_null(strstr(err.text, "123456"));
-    golden_no_secret(&err);
-    cfr_sts_exchange_free(&s.x);
-}
-
 static void key_file(const char *role, const char *ini, const char *why)
 {
     struct cfr_aws c = {.role_arn = (char *)(uintptr_t)role, .credentials_file = (char[]){"/k"}};
@@ -293,15 +198,6 @@ static void rules(void **state)
     checks("external_id: AWS does not take it with a token",
            GOLDEN_LIST(REGION, "role_arn", ROLE, "external_id", "ab"));
     checks("tags: AWS does not take it with a token", GOLDEN_LIST(REGION, "role_arn", ROLE, "tags", "Team"));
-    checks(NULL, GOLDEN_LIST(REGION, KEYS, "serial_number", SERIAL, "token_code_command", "/bin/code"));
-    checks("serial_number: only a user has an MFA device",
-           GOLDEN_LIST(REGION, "role_arn", ROLE, "serial_number", SERIAL, "token_code_command", "/bin/code"));
-    checks("token_code_command: it is missing", GOLDEN_LIST(REGION, KEYS, "serial_number", SERIAL));
-    checks("serial_number: it is missing", GOLDEN_LIST(REGION, KEYS, "token_code_command", "/bin/code"));
-    checks("token_code_command: code must be an absolute path",
-           GOLDEN_LIST(REGION, KEYS, "serial_number", SERIAL, "token_code_command", "code"));
-    checks("serial_number: character 10 is not allowed",
-           GOLDEN_LIST(REGION, KEYS, "serial_number", "arn:aws:x y", "token_code_command", "/bin/code"));
     checks("source_identity: AWS does not", GOLDEN_LIST(REGION, "role_arn", ROLE, "source_identity", "me"));
     checks("session_name: it has no effect without `role_arn`", GOLDEN_LIST(REGION, KEYS, "session_name", "me"));
     checks("external_id: it has no effect", GOLDEN_LIST(REGION, KEYS, "external_id", "me"));
@@ -324,9 +220,9 @@ static void rules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors),           cmocka_unit_test(grants),        cmocka_unit_test(requests),
-        cmocka_unit_test(everything),       cmocka_unit_test(files_of_keys), cmocka_unit_test(two_files),
-        cmocka_unit_test(mfa_and_contexts), cmocka_unit_test(repeated),      cmocka_unit_test(rules),
+        cmocka_unit_test(errors),     cmocka_unit_test(grants),        cmocka_unit_test(requests),
+        cmocka_unit_test(everything), cmocka_unit_test(files_of_keys), cmocka_unit_test(two_files),
+        cmocka_unit_test(rules),
     };
 
     cfr_json_setup();
