@@ -12,6 +12,40 @@ static struct cfr_httpd_connection_list *find_list(struct cfr_httpd_connections 
     return one->served ? &g->served : &g->unserved;
 }
 
+struct cfr_httpd_group *cfr_httpd_connections_group(struct cfr_httpd_connections *g, const unsigned char *key, size_t n)
+{
+    struct cfr_httpd_group *one = g->groups;
+
+    while (one != NULL && (one->key_n != n || memcmp(one->key, key, n) != 0))
+        one = one->next;
+    if (one != NULL)
+        return one;
+    one = calloc(1, sizeof *one);
+    if (one == NULL)
+        return NULL;
+    memcpy(one->key, key, n);
+    one->key_n = n;
+    one->next = g->groups;
+    g->groups = one;
+    return one;
+}
+
+void cfr_httpd_connections_tidy(struct cfr_httpd_connections *g)
+{
+    struct cfr_httpd_group **link = &g->groups;
+
+    while (*link != NULL) {
+        struct cfr_httpd_group *one = *link;
+
+        if (one->newcomers != 0 || one->count != 0) {
+            link = &one->next;
+            continue;
+        }
+        *link = one->next;
+        free(one);
+    }
+}
+
 static void append(struct cfr_httpd_connection_list *list, struct cfr_httpd_connection *one)
 {
     one->before = list->newest;
@@ -22,6 +56,8 @@ static void append(struct cfr_httpd_connection_list *list, struct cfr_httpd_conn
         list->oldest = one;
     list->newest = one;
     list->count++;
+    one->group->count++;
+    one->group->unserved += !one->served;
 }
 
 static void remove_from(struct cfr_httpd_connection_list *list, struct cfr_httpd_connection *one)
@@ -35,14 +71,18 @@ static void remove_from(struct cfr_httpd_connection_list *list, struct cfr_httpd
     else
         list->newest = one->before;
     list->count--;
+    one->group->count--;
+    one->group->unserved -= !one->served;
 }
 
-struct cfr_httpd_connection *cfr_httpd_connections_come(struct cfr_httpd_connections *g, int fd, int64_t now_boot_ms)
+struct cfr_httpd_connection *cfr_httpd_connections_come(struct cfr_httpd_connections *g, struct cfr_httpd_group *group,
+                                                        int fd, int64_t now_boot_ms)
 {
     struct cfr_httpd_connection *one = calloc(1, sizeof *one);
 
     if (one == NULL)
         return NULL;
+    one->group = group;
     one->fd = fd;
     one->since_boot_ms = now_boot_ms;
     one->owed = true;
@@ -59,6 +99,17 @@ void cfr_httpd_connections_active(struct cfr_httpd_connections *g, struct cfr_ht
     one->served = one->served || served;
     one->since_boot_ms = now_boot_ms;
     append(find_list(g, one), one);
+}
+
+void cfr_httpd_connections_move(struct cfr_httpd_connection *one, struct cfr_httpd_group *group)
+{
+    if (one == NULL || one->ended)
+        return;
+    one->group->count--;
+    one->group->unserved -= !one->served;
+    one->group = group;
+    group->count++;
+    group->unserved += !one->served;
 }
 
 void cfr_httpd_connections_owe(struct cfr_httpd_connection *one, bool owed)
@@ -90,6 +141,7 @@ void cfr_httpd_connections_go(struct cfr_httpd_connections *g, struct cfr_httpd_
     free(one);
 }
 
+/* Its group may go before it. */
 static void end(struct cfr_httpd_connection_list *list, struct cfr_httpd_connection *one)
 {
     remove_from(list, one);
@@ -103,51 +155,41 @@ static void end_oldest(struct cfr_httpd_connection_list *list)
     end(list, list->oldest);
 }
 
-/* The oldest connection in LIST of ONE's address. Adds the count of all of them to *COUNT. */
-static struct cfr_httpd_connection *find_oldest_at(const struct cfr_httpd_connection_list *list,
-                                                   const struct cfr_httpd_connection *one, size_t *count)
+static struct cfr_httpd_connection *find_oldest(const struct cfr_httpd_connection_list *list,
+                                                const struct cfr_httpd_group *group)
 {
-    struct cfr_httpd_connection *oldest = NULL;
+    struct cfr_httpd_connection *one = list->oldest;
 
-    for (struct cfr_httpd_connection *each = list->oldest; each != NULL; each = each->after) {
-        if (each->address_n != one->address_n || memcmp(each->address, one->address, one->address_n) != 0)
-            continue;
-        oldest = oldest == NULL ? each : oldest;
-        (*count)++;
-    }
-    return oldest;
+    while (one != NULL && one->group != group)
+        one = one->after;
+    return one;
 }
 
-size_t cfr_httpd_connections_count_at(const struct cfr_httpd_connections *g, const struct cfr_httpd_connection *one)
+void cfr_httpd_connections_make_room_in(struct cfr_httpd_connections *g, struct cfr_httpd_group *group, size_t max)
 {
-    size_t count = 0;
+    while (group->count > max) {
+        bool unserved = group->unserved > group->count / 4 || group->unserved == group->count;
+        struct cfr_httpd_connection_list *list = unserved ? &g->unserved : &g->served;
+        struct cfr_httpd_connection *oldest = find_oldest(list, group);
 
-    if (one->address_n == 0)
-        return 0;
-    (void)find_oldest_at(&g->unserved, one, &count);
-    (void)find_oldest_at(&g->served, one, &count);
-    return count;
+        if (oldest == NULL)
+            return;
+        end(list, oldest);
+    }
 }
 
 void cfr_httpd_connections_make_room(struct cfr_httpd_connections *g, size_t max)
 {
-    while (g->unserved.count + g->served.count > max)
-        end_oldest(g->unserved.count > max / 4 || g->served.count == 0 ? &g->unserved : &g->served);
-}
+    while (g->unserved.count + g->served.count > max) {
+        struct cfr_httpd_group *largest = NULL;
 
-void cfr_httpd_connections_make_room_at(struct cfr_httpd_connections *g, const struct cfr_httpd_connection *one,
-                                        size_t max)
-{
-    while (cfr_httpd_connections_count_at(g, one) > max) {
-        size_t unserved_count = 0;
-        size_t served_count = 0;
-        struct cfr_httpd_connection *unserved = find_oldest_at(&g->unserved, one, &unserved_count);
-        struct cfr_httpd_connection *served = find_oldest_at(&g->served, one, &served_count);
-
-        if (unserved_count > max / 4 || served == NULL)
-            end(&g->unserved, unserved);
-        else
-            end(&g->served, served);
+        for (struct cfr_httpd_group *one = g->groups; one != NULL; one = one->next) {
+            if (largest == NULL || one->count > largest->count)
+                largest = one;
+        }
+        if (largest == NULL)
+            return;
+        cfr_httpd_connections_make_room_in(g, largest, largest->count - 1);
     }
 }
 

@@ -4,7 +4,9 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <linux/inet_diag.h>
 #include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -136,4 +138,77 @@ void cfr_httpd_peer_origin(const struct sockaddr *a, bool loopback, struct cfr_h
     cfr_httpd_peer_name(a, out->text);
     out->here =
         cfr_httpd_peer_is_loopback(a) || (out->n != 0 && !loopback && is_own(out->address, out->n, find_interface(a)));
+}
+
+static in_port_t port_of(const struct sockaddr *a)
+{
+    struct sockaddr_in in4;
+    struct sockaddr_in6 in6;
+
+    if (a->sa_family == AF_INET) {
+        memcpy(&in4, a, sizeof in4);
+        return in4.sin_port;
+    }
+    memcpy(&in6, a, sizeof in6);
+    return in6.sin6_port;
+}
+
+/* Asks for the socket that connects PEER with OURS (sock_diag(7)). */
+static bool find_socket(int diag_fd, const struct sockaddr *peer, const struct sockaddr *ours,
+                        struct inet_diag_msg *out)
+{
+    struct {
+        struct nlmsghdr head;
+        struct inet_diag_req_v2 what;
+    } q = {
+        .head = {.nlmsg_len = sizeof q, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
+        .what = {.sdiag_protocol = IPPROTO_TCP,
+                 .idiag_states = ~0U,
+                 .id = {.idiag_sport = port_of(peer),
+                        .idiag_dport = port_of(ours),
+                        .idiag_if = find_interface(peer),
+                        .idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}}},
+    };
+    struct {
+        struct nlmsghdr head;
+        struct inet_diag_msg found;
+        unsigned char rest[512];
+    } answer;
+    unsigned char bytes[16] = {0};
+    ssize_t got = -1;
+
+    q.what.sdiag_family = cfr_httpd_peer_address(peer, bytes) == 4 ? AF_INET : AF_INET6;
+    memcpy(q.what.id.idiag_src, bytes, sizeof bytes);
+    (void)cfr_httpd_peer_address(ours, bytes);
+    memcpy(q.what.id.idiag_dst, bytes, sizeof bytes);
+    /* The kernel has answered when send returns. */
+    if (send(diag_fd, &q, sizeof q, 0) == (ssize_t)sizeof q)
+        got = recv(diag_fd, &answer, sizeof answer, 0);
+    if (got < (ssize_t)NLMSG_LENGTH(sizeof answer.found) || answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY)
+        return false;
+    *out = answer.found;
+    return true;
+}
+
+bool cfr_httpd_peer_user(int *diag_fd, int fd, const struct sockaddr *peer, uint32_t *uid)
+{
+    struct sockaddr_storage ours = {0};
+    socklen_t n = sizeof ours;
+    struct inet_diag_msg found;
+    struct ucred cred;
+
+    if (peer == NULL) {
+        n = sizeof cred;
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) != 0)
+            return false;
+        *uid = cred.uid;
+        return true;
+    }
+    if (*diag_fd < 0)
+        *diag_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+    if (*diag_fd < 0 || getsockname(fd, (struct sockaddr *)&ours, &n) != 0 ||
+        !find_socket(*diag_fd, peer, (struct sockaddr *)&ours, &found) || found.idiag_inode == 0)
+        return false; /* without a number it is closed already, and root's for the kernel */
+    *uid = found.idiag_uid;
+    return true;
 }

@@ -22,5 +22,9 @@ void cfr_httpd_peer_name(const struct sockaddr *a, char text[64]);
 /* Fills OUT for the peer A of a listener, which LOOPBACK says is on a loopback address. Asks the kernel each time:
  * addresses come and go. */
 void cfr_httpd_peer_origin(const struct sockaddr *a, bool loopback, struct cfr_httpd_origin *out);
+/* *UID: of the program at the other end of FD, a connection within this machine, whose address is PEER, NULL on a Unix
+ * socket. *DIAG_FD is a descriptor for questions to the kernel, -1 at first, to be closed by the caller. False if the
+ * kernel does not tell: the other end is closed, or in another network namespace. */
+bool cfr_httpd_peer_user(int *diag_fd, int fd, const struct sockaddr *peer, uint32_t *uid);
 
 #endif

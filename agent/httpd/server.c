@@ -3,6 +3,7 @@
 #include "agent/httpd/server.h"
 
 #include "agent/loop/clock.h"
+#include "agent/httpd/admission_private.h"
 #include "agent/httpd/connections_private.h"
 #include "agent/httpd/listener_private.h"
 #include "agent/httpd/peer_private.h"
@@ -17,24 +18,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define CONNECTIONS_MAX             256U
 #define CONNECTIONS_PER_ADDRESS_MAX 32U
-/* Spare room for new connections: more than are accepted in one step. */
-#define CONNECTIONS_SPARE 16U
-#define IDLE_S            10U
+/* Requests that a connection may send before it has the answer to the one before; then it is closed. */
+#define AHEAD_MAX 16U
+#define IDLE_S    10U
 /* Request and answer heads share it; half of it holds the request's 8 KiB. */
 #define CONNECTION_MEMORY 16384
+#define HEAD_MAX          8192
 #define QUERY_MAX         4096
 /* Limit of one step, so that the rest of the loop gets its turn. */
 #define STEP_MS 20
 /* Connections to refuse at once when descriptors are short. */
 #define SENT_AWAY_MAX 64
-/* A client is in the queue a moment before the library's descriptor reports it: only after this time it is ignored. */
-#define IGNORED_MS 20
 /* Limit for accepting what is in the queue when the server stops listening. */
 #define QUIESCE_MS 100
 #define SETTLE_MS  2
@@ -45,12 +46,13 @@ struct cfr_httpd_server {
     struct cfr_httpd_options options;
     struct cfr_httpd_connections connections;
     unsigned connections_most;
-    int spare_fd;  /* closed for a moment when descriptors are short */
-    bool loopback; /* it listens on a loopback address */
-    bool quiet;    /* it listens no more */
-    bool closing;  /* it is about to listen no more */
-    bool again;    /* a connection has ended; the library accepts others in its place only when it runs again */
-    int64_t ignored_since_ms; /* a client waits and the library does not accept it; 0 = none */
+    int epoll_fd;                         /* of the library's descriptor and the listening one */
+    int diag_fd;                          /* see cfr_httpd_peer_user */
+    int spare_fd;                         /* closed for a moment when descriptors are short */
+    bool loopback;                        /* it listens on a loopback address */
+    bool quiet;                           /* it listens no more */
+    bool closing;                         /* it is about to listen no more */
+    struct cfr_httpd_newcomers newcomers; /* of one step */
 };
 
 /* One request while it arrives. */
@@ -83,41 +85,96 @@ static struct cfr_httpd_connection *find_connection(struct MHD_Connection *c)
     return info != NULL ? info->socket_context : NULL;
 }
 
-/* This machine's programs share its addresses, so that one of them could take all connections of an address. */
-static void limit_address(struct cfr_httpd_server *s, struct cfr_httpd_connection *one, const struct sockaddr *peer)
+static size_t ahead_most(const struct cfr_httpd_server *s)
 {
-    struct cfr_httpd_origin origin;
+    return s->connections_most / 8 + 1;
+}
 
-    one->address_n = cfr_httpd_peer_address(peer, one->address);
-    if (cfr_httpd_connections_count_at(&s->connections, one) <= s->options.per_address)
-        return;
-    cfr_httpd_peer_origin(peer, s->loopback, &origin);
-    if (!origin.here)
-        cfr_httpd_connections_make_room_at(&s->connections, one, s->options.per_address);
+/* True if more than one request waits. */
+static bool has_pipelined(int fd)
+{
+    char head[HEAD_MAX];
+    ssize_t n = recv(fd, head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
+    const char *end = n > 0 ? memmem(head, (size_t)n, "\r\n\r\n", 4) : NULL;
+
+    return n == (ssize_t)sizeof head || (end != NULL && end + 4 != head + n);
+}
+
+/* All of them share one part of the server, whoever they are: the clients of the clouds' SDKs do not pipeline. */
+static struct cfr_httpd_group *ahead_group(struct cfr_httpd_server *s)
+{
+    static const unsigned char key[] = {CFR_HTTPD_GROUP_AHEAD};
+
+    return cfr_httpd_connections_group(&s->connections, key, sizeof key);
+}
+
+/* By user, because all programs of this machine have the same addresses, or by the address of another machine. */
+static struct cfr_httpd_group *find_group(void *ctx, const struct cfr_httpd_newcomer *client)
+{
+    struct cfr_httpd_server *s = ctx;
+    const struct sockaddr *peer = s->socket.unix_path == NULL ? &client->address.any : NULL;
+    struct cfr_httpd_origin origin = {.here = true};
+    unsigned char key[CFR_HTTPD_GROUP_KEY_MAX] = {CFR_HTTPD_GROUP_USER};
+    struct cfr_httpd_group *ahead;
+    uint32_t uid;
+    size_t n = 1;
+
+    if (s->closing)
+        cfr_httpd_listen_admit(client->fd);
+    if (peer != NULL)
+        cfr_httpd_peer_origin(peer, s->loopback, &origin);
+    if (s->options.accepts != NULL && !s->options.accepts(s->options.ctx, &origin))
+        return NULL;
+    if (s->options.no_body && has_pipelined(client->fd)) {
+        ahead = ahead_group(s);
+        return ahead != NULL && ahead->newcomers < ahead_most(s) ? ahead : NULL;
+    }
+    if (!origin.here) {
+        key[0] = CFR_HTTPD_GROUP_AWAY;
+        memcpy(key + 1, origin.address, origin.n);
+        n += origin.n;
+    } else if (cfr_httpd_peer_user(&s->diag_fd, client->fd, peer, &uid)) {
+        memcpy(key + 1, &uid, sizeof uid);
+        n += sizeof uid;
+    }
+    return cfr_httpd_connections_group(&s->connections, key, n);
+}
+
+/* What GROUP may have is limited, besides what all may have. */
+static void limit_group(struct cfr_httpd_server *s, struct cfr_httpd_group *group)
+{
+    if (group->key[0] == CFR_HTTPD_GROUP_AHEAD)
+        cfr_httpd_connections_make_room_in(&s->connections, group, ahead_most(s));
+    if (group->key[0] == CFR_HTTPD_GROUP_AWAY && s->options.per_address != 0)
+        cfr_httpd_connections_make_room_in(&s->connections, group, s->options.per_address);
+}
+
+static struct cfr_httpd_group *group_of(const struct cfr_httpd_server *s, int fd)
+{
+    size_t i = 0;
+
+    while (i < s->newcomers.count && s->newcomers.items[i].fd != fd)
+        i++;
+    return i < s->newcomers.count ? s->newcomers.items[i].group : NULL;
 }
 
 static void on_connection(void *ctx, struct MHD_Connection *c, void **connection,
                           enum MHD_ConnectionNotificationCode what)
 {
     struct cfr_httpd_server *s = ctx;
-    struct cfr_httpd_connection *one;
     const union MHD_ConnectionInfo *info;
+    struct cfr_httpd_group *group;
 
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
         cfr_httpd_connections_go(&s->connections, *connection);
         *connection = NULL;
-        s->again = true;
         return;
     }
-    s->ignored_since_ms = 0; /* a client that waits now is another one */
     info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (info != NULL && s->closing)
-        cfr_httpd_listen_admit(info->connect_fd);
-    one = info != NULL ? cfr_httpd_connections_come(&s->connections, info->connect_fd, now_ms()) : NULL;
-    *connection = one;
-    info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    if (one != NULL && info != NULL && s->options.per_address != 0)
-        limit_address(s, one, info->client_addr);
+    group = info != NULL ? group_of(s, info->connect_fd) : NULL;
+    *connection = group != NULL ? cfr_httpd_connections_come(&s->connections, group, info->connect_fd, now_ms()) : NULL;
+    if (group != NULL)
+        limit_group(s, group);
     cfr_httpd_connections_make_room(&s->connections, s->connections_most);
 }
 
@@ -175,19 +232,6 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **state, enum
     *state = NULL;
 }
 
-/* The library's question about a new connection, of which nothing has been read. */
-static enum MHD_Result on_accept(void *ctx, const struct sockaddr *peer, socklen_t n)
-{
-    const struct cfr_httpd_server *s = ctx;
-    struct cfr_httpd_origin origin;
-
-    if (s->options.accepts == NULL)
-        return MHD_YES;
-    (void)n;
-    cfr_httpd_peer_origin(peer, s->loopback, &origin);
-    return s->options.accepts(s->options.ctx, &origin) ? MHD_YES : MHD_NO;
-}
-
 static void read_peer(struct MHD_Connection *c, bool unix_socket, struct cfr_httpd_peer *peer)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, unix_socket ? MHD_CONNECTION_INFO_CONNECTION_FD
@@ -224,15 +268,34 @@ static bool add_fields(struct MHD_Response *m, const struct cfr_httpd_response *
     return r->allow == NULL || MHD_add_response_header(m, MHD_HTTP_HEADER_ALLOW, r->allow) == MHD_YES;
 }
 
-/* Without a listener the answer is the connection's last one, which the client has to know. */
-static bool add_end(const struct cfr_httpd_server *s, struct MHD_Response *m, bool last)
+/* True if the client has sent so many requests without waiting for answers that its connection is to end: others wait
+ * while it is served. */
+static bool is_ahead(struct cfr_httpd_server *s, struct MHD_Connection *c)
 {
-    return (!s->quiet && !last) || MHD_add_response_header(m, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
+    struct cfr_httpd_connection *one = find_connection(c);
+    struct cfr_httpd_group *group;
+    char byte;
+
+    if (one == NULL || recv(one->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
+        return false;
+    group = ahead_group(s);
+    if (group != NULL) {
+        cfr_httpd_connections_move(one, group);
+        limit_group(s, group);
+    }
+    return ++one->ahead >= AHEAD_MAX;
+}
+
+/* Without a listener the answer is the connection's last one, which the client has to know. */
+static bool add_end(struct cfr_httpd_server *s, struct MHD_Connection *c, struct MHD_Response *m, bool last)
+{
+    return (!s->quiet && !last && !is_ahead(s, c)) ||
+           MHD_add_response_header(m, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
 }
 
 /* Queues R as the answer, the connection's LAST, and moves R's body. MHD_NO closes the connection. */
-static enum MHD_Result queue_answer(const struct cfr_httpd_server *s, struct MHD_Connection *c,
-                                    struct cfr_httpd_response *r, bool last)
+static enum MHD_Result queue_answer(struct cfr_httpd_server *s, struct MHD_Connection *c, struct cfr_httpd_response *r,
+                                    bool last)
 {
     struct MHD_Response *m;
     enum MHD_Result rc;
@@ -245,13 +308,13 @@ static enum MHD_Result queue_answer(const struct cfr_httpd_server *s, struct MHD
         cfr_str_free(&r->body);
         return MHD_NO;
     }
-    rc = add_fields(m, r) && add_end(s, m, last) ? MHD_queue_response(c, (unsigned)r->status, m) : MHD_NO;
+    rc = add_fields(m, r) && add_end(s, c, m, last) ? MHD_queue_response(c, (unsigned)r->status, m) : MHD_NO;
     MHD_destroy_response(m);
     return rc;
 }
 
-static enum MHD_Result queue_error(const struct cfr_httpd_server *s, struct MHD_Connection *c, int status,
-                                   const char *code, const char *message)
+static enum MHD_Result queue_error(struct cfr_httpd_server *s, struct MHD_Connection *c, int status, const char *code,
+                                   const char *message)
 {
     struct cfr_httpd_response r = {0};
 
@@ -260,7 +323,7 @@ static enum MHD_Result queue_error(const struct cfr_httpd_server *s, struct MHD_
 }
 
 /* Ends the connection: where the next request would begin is not known. */
-static enum MHD_Result queue_last_error(const struct cfr_httpd_server *s, struct MHD_Connection *c, const char *message)
+static enum MHD_Result queue_last_error(struct cfr_httpd_server *s, struct MHD_Connection *c, const char *message)
 {
     struct cfr_httpd_response r = {0};
 
@@ -268,7 +331,7 @@ static enum MHD_Result queue_last_error(const struct cfr_httpd_server *s, struct
     return queue_answer(s, c, &r, true);
 }
 
-static enum MHD_Result queue_body_error(const struct cfr_httpd_server *s, struct MHD_Connection *c)
+static enum MHD_Result queue_body_error(struct cfr_httpd_server *s, struct MHD_Connection *c)
 {
     return queue_error(s, c, 413, "too-large",
                        s->options.no_body ? "no request has a body here"
@@ -297,7 +360,7 @@ static struct MHD_Response *secret_response(struct cfr_sdk_endpoint_answer *a)
     return m;
 }
 
-static enum MHD_Result respond_secret(const struct cfr_httpd_server *s, struct MHD_Connection *c,
+static enum MHD_Result respond_secret(struct cfr_httpd_server *s, struct MHD_Connection *c,
                                       struct cfr_sdk_endpoint_answer *a)
 {
     struct MHD_Response *m = secret_response(a);
@@ -305,7 +368,7 @@ static enum MHD_Result respond_secret(const struct cfr_httpd_server *s, struct M
 
     if (ok && a->content_type != NULL)
         ok = MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, a->content_type) == MHD_YES;
-    ok = ok && add_end(s, m, false);
+    ok = ok && add_end(s, c, m, false);
     for (size_t i = 0; ok && i < a->header_count; i++)
         ok = MHD_add_response_header(m, a->headers[i].name, a->headers[i].value) == MHD_YES;
     ok = ok && MHD_queue_response(c, (unsigned)a->status, m) == MHD_YES;
@@ -415,7 +478,7 @@ static const char *check_head(struct MHD_Connection *c, const struct call *call,
 }
 
 /* The first of libmicrohttpd's calls for a request: its head is complete, its body is not. */
-static enum MHD_Result begin_request(const struct cfr_httpd_server *s, struct MHD_Connection *c, struct call *call,
+static enum MHD_Result begin_request(struct cfr_httpd_server *s, struct MHD_Connection *c, struct call *call,
                                      const char *method, const char *version)
 {
     const char *why;
@@ -439,7 +502,7 @@ static enum MHD_Result begin_request(const struct cfr_httpd_server *s, struct MH
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *path, const char *method,
                                   const char *version, const char *data, size_t *size, void **state)
 {
-    const struct cfr_httpd_server *s = ctx;
+    struct cfr_httpd_server *s = ctx;
     struct call *call = *state;
 
     if (call == NULL || !call->begun)
@@ -454,26 +517,35 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     return answer_request(ctx, c, path, method, call);
 }
 
+static int library_fd(const struct cfr_httpd_server *s)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+
+    return info != NULL ? info->epoll_fd : -1;
+}
+
+static bool wait_for(const struct cfr_httpd_server *s, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+    return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
 static int open_daemon(struct cfr_httpd_server *s, struct cfr_err *err)
 {
-    int fd = s->socket.fd;
+    /* Those that are shut down make room for newcomers before the library has closed them. */
+    unsigned limit = s->options.connections + CFR_HTTPD_NEWCOMERS_MAX;
 
-    s->daemon =
-        MHD_start_daemon(MHD_USE_EPOLL, 0, on_accept, s, on_request, s, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
-                         MHD_OPTION_CONNECTION_LIMIT, s->options.connections + CONNECTIONS_SPARE,
-                         MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
-                         MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                         (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
-                         on_completed, s, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
-    if (s->daemon != NULL) {
-        s->socket.fd = -1; /* the daemon closes it */
-        return 0;
-    }
-    /* It is not documented whether a failed start closes the socket. */
-    if (fcntl(fd, F_GETFD) < 0)
-        s->socket.fd = -1;
-    return cfr_err_set(err, CFR_E_NOMEM, "%s: the HTTP server does not start; memory or descriptors are short",
-                       s->socket.address);
+    s->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, s,
+                                 MHD_OPTION_CONNECTION_LIMIT, limit, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+                                 MHD_OPTION_URI_LOG_CALLBACK, on_uri, s, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
+                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+                                 MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+                                 MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
+    if (s->daemon == NULL || !wait_for(s, library_fd(s)) || !wait_for(s, s->socket.fd))
+        return cfr_err_set(err, CFR_E_NOMEM, "%s: the HTTP server does not start; memory or descriptors are short",
+                           s->socket.address);
+    return 0;
 }
 
 int cfr_httpd_open(const char *where, bool unix_socket, const struct cfr_httpd_options *options,
@@ -490,6 +562,8 @@ int cfr_httpd_open(const char *where, bool unix_socket, const struct cfr_httpd_o
         s->options.connections = CONNECTIONS_MAX;
     s->connections_most = s->options.connections;
     s->spare_fd = eventfd(0, EFD_CLOEXEC);
+    s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    s->diag_fd = -1;
     rc = unix_socket ? cfr_httpd_listen_unix(where, options->mode != 0 ? options->mode : 0600, options->patience_ms,
                                              &s->socket, err)
                      : cfr_httpd_listen_tcp(where, options->reach, &s->socket, err);
@@ -519,85 +593,83 @@ void cfr_httpd_close(struct cfr_httpd_server *s)
     if (s->daemon != NULL)
         MHD_stop_daemon(s->daemon);
     cfr_httpd_listen_end(&s->socket);
+    cfr_httpd_connections_tidy(&s->connections);
     if (s->spare_fd >= 0)
         (void)close(s->spare_fd);
+    if (s->diag_fd >= 0)
+        (void)close(s->diag_fd);
+    if (s->epoll_fd >= 0)
+        (void)close(s->epoll_fd);
     free(s);
 }
 
 int cfr_httpd_fd(const struct cfr_httpd_server *s)
 {
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-
-    return info != NULL ? info->epoll_fd : -1;
+    return s->epoll_fd;
 }
 
 static int listen_fd(const struct cfr_httpd_server *s)
 {
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_LISTEN_FD);
-
-    return !s->quiet && info != NULL ? info->listen_fd : -1;
+    return s->quiet ? -1 : s->socket.fd;
 }
 
-/* True if the library's own descriptor is ready. *WAITING: a client is to be accepted. If only this is true, the
- * library does not accept it. */
-static bool is_ready(const struct cfr_httpd_server *s, bool *waiting)
+static bool is_readable(int fd)
 {
-    struct pollfd p[2] = {{listen_fd(s), POLLIN, 0}, {cfr_httpd_fd(s), POLLIN, 0}};
-    bool some = poll(p, 2, 0) > 0;
+    struct pollfd p = {fd, POLLIN, 0};
 
-    *waiting = some && p[0].revents != 0;
-    return some && p[1].revents != 0;
+    return poll(&p, 1, 0) > 0;
 }
 
-/* Clients in the queue would keep the loop busy while none can be accepted: accepts and closes them. */
+/* Clients in the queue would keep the loop busy while none can be accepted: accepts and closes them, unless the end of
+ * a connection makes room for the next one. */
 static void refuse_waiting(struct cfr_httpd_server *s)
 {
-    int fd = eventfd(0, EFD_CLOEXEC);
-    size_t n = 0;
+    size_t count = s->connections.unserved.count + s->connections.served.count;
+    int fd = -1;
 
-    if (fd >= 0) {
-        (void)close(fd); /* descriptors are not short */
+    if (count != 0) {
+        cfr_httpd_connections_make_room(&s->connections, count - 1);
         return;
     }
     if (s->spare_fd >= 0)
         (void)close(s->spare_fd);
-    while (n++ < SENT_AWAY_MAX && (fd = accept4(listen_fd(s), NULL, NULL, SOCK_CLOEXEC)) >= 0)
+    for (size_t n = 0; n < SENT_AWAY_MAX && (fd = accept4(listen_fd(s), NULL, NULL, SOCK_CLOEXEC)) >= 0; n++)
         (void)close(fd);
     s->spare_fd = eventfd(0, EFD_CLOEXEC);
 }
 
-/* When descriptors are short, the library either stops accepting until a connection ends, or retries all the time. */
-static void make_room(struct cfr_httpd_server *s, bool waiting, bool ready)
+/* Accepts those that wait, and gives the library as many as it can serve in a moment. */
+static void accept_clients(struct cfr_httpd_server *s)
 {
-    size_t count = s->connections.unserved.count + s->connections.served.count;
+    struct cfr_httpd_newcomers *new = &s->newcomers;
+    int short_of = cfr_httpd_admission_collect(listen_fd(s), (s->connections_most + 1) / 2, find_group, s, new);
 
-    if (!waiting || ready)
-        s->ignored_since_ms = 0;
-    else if (s->ignored_since_ms == 0)
-        s->ignored_since_ms = now_ms();
-    if (waiting && ready) {
+    for (size_t i = 0; i < new->count; i++)
+        (void)MHD_add_connection(s->daemon, new->items[i].fd, &new->items[i].address.any, new->items[i].n);
+    if (short_of != 0)
         refuse_waiting(s);
-    } else if (s->ignored_since_ms != 0 && now_ms() - s->ignored_since_ms >= IGNORED_MS) {
-        s->ignored_since_ms = 0;
-        if (count != 0)
-            cfr_httpd_connections_make_room(&s->connections, count - 1);
-    }
+}
+
+/* The library may take the newcomers over only when it runs. */
+static void forget_newcomers(struct cfr_httpd_server *s)
+{
+    for (size_t i = 0; i < s->newcomers.count; i++)
+        s->newcomers.items[i].group->newcomers--;
+    s->newcomers.count = 0;
+    cfr_httpd_connections_tidy(&s->connections);
 }
 
 void cfr_httpd_step(struct cfr_httpd_server *s)
 {
     int64_t until_ms = now_ms() + STEP_MS;
-    bool waiting;
-    bool ready;
 
     cfr_httpd_connections_end_idle(&s->connections, now_ms() - IDLE_S * INT64_C(1000));
     do {
-        s->again = false;
+        if (!s->quiet)
+            accept_clients(s);
         (void)MHD_run(s->daemon);
-        ready = is_ready(s, &waiting);
-    } while ((s->again || ready) && now_ms() < until_ms);
-    if (!s->again)
-        make_room(s, waiting, ready);
+        forget_newcomers(s);
+    } while (is_readable(s->epoll_fd) && now_ms() < until_ms);
 }
 
 void cfr_httpd_quiesce(struct cfr_httpd_server *s)
@@ -605,7 +677,6 @@ void cfr_httpd_quiesce(struct cfr_httpd_server *s)
     int64_t settled_ms = now_ms() + SETTLE_MS;
     int64_t until_ms = now_ms() + QUIESCE_MS;
     bool waiting = true;
-    MHD_socket fd;
 
     if (s->quiet)
         return;
@@ -617,12 +688,11 @@ void cfr_httpd_quiesce(struct cfr_httpd_server *s)
 
         (void)poll(&p, 1, SETTLE_MS);
         cfr_httpd_step(s);
-        (void)is_ready(s, &waiting);
+        waiting = is_readable(listen_fd(s));
     }
-    fd = MHD_quiesce_daemon(s->daemon);
     s->quiet = true;
-    if (fd != MHD_INVALID_SOCKET)
-        (void)close(fd);
+    (void)close(s->socket.fd);
+    s->socket.fd = -1;
 }
 
 int cfr_httpd_set_reach(struct cfr_httpd_server *s, enum cfr_httpd_reach reach, struct cfr_err *err)
@@ -671,10 +741,6 @@ int64_t cfr_httpd_timeout_ms(const struct cfr_httpd_server *s)
     int64_t left_ms = oldest_ms == INT64_MAX ? -1 : time_until_ms(oldest_ms + IDLE_S * INT64_C(1000) + 1);
     MHD_UNSIGNED_LONG_LONG ms;
 
-    if (s->again)
-        return 0;
-    if (s->ignored_since_ms != 0)
-        left_ms = sooner(left_ms, time_until_ms(s->ignored_since_ms + IGNORED_MS));
     if (MHD_get_timeout(s->daemon, &ms) == MHD_YES)
         left_ms = sooner(left_ms, ms > INT32_MAX ? INT32_MAX : (int64_t)ms);
     return left_ms;

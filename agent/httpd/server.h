@@ -57,7 +57,7 @@ struct cfr_httpd_options {
     cfr_httpd_secret_fn *secret; /* called first; NULL = none */
     cfr_httpd_fn *fn;            /* NULL = none: 404 */
     void *ctx;
-    unsigned connections;         /* one more closes the longest idle one; 0 = 256 */
+    unsigned connections;         /* one more closes the longest idle one of the user with the most; 0 = 256 */
     unsigned per_address;         /* of another machine: one more closes its longest idle one; 0 = no limit */
     bool no_body;                 /* requests with a body are refused */
     mode_t mode;                  /* of a Unix socket; 0 = 0600 */

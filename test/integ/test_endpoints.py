@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 
@@ -374,7 +375,7 @@ def test_a_crowd_is_served_to_the_last(agent):
     wait_served(agent, at)
     host, port = at.split(":")
     request = (f"GET /aws/demo HTTP/1.1\r\nHost: {at}\r\nAuthorization: {secret_of(agent)}\r\n\r\n").encode()
-    for _ in range(5):
+    for _ in range(3):
         clients = []
         for _ in range(200):
             clients.append(socket.create_connection((host, int(port)), timeout=10))
@@ -385,6 +386,81 @@ def test_a_crowd_is_served_to_the_last(agent):
                 client.sendall(request)
         for client in clients:
             client.close()
+
+
+FLOOD = """
+import resource, select, socket, sys
+host, port = sys.argv[1].split(":")
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]) + 100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+head = f"PUT /latest/api/token HTTP/1.1\\r\\nHost: {sys.argv[1]}\\r\\nX-aws-ec2-metadata-token-ttl-seconds: 60\\r\\n\\r\\n"
+requests = head.encode() * 500
+poll, connections, begun = select.epoll(), {}, 0
+while True:
+    for _ in range(50):
+        if len(connections) < int(sys.argv[2]):
+            s = socket.socket()
+            s.setblocking(False)
+            s.connect_ex((host, int(port)))
+            connections[s.fileno()] = [s, memoryview(requests)]
+            poll.register(s, select.EPOLLIN | select.EPOLLOUT)
+            begun += 1
+            if begun == int(sys.argv[2]):
+                print("ready", flush=True)
+    for fd, events in poll.poll(0.1):
+        s, left = connections[fd]
+        try:
+            if events & select.EPOLLOUT and left:
+                connections[fd][1] = left = left[s.send(left):]
+                if not left:
+                    poll.modify(fd, select.EPOLLIN)
+            if events & ~select.EPOLLOUT and not s.recv(65536):
+                raise ConnectionResetError
+        except BlockingIOError:
+            pass
+        except OSError:
+            poll.unregister(fd)
+            s.close()
+            del connections[fd]
+"""
+
+
+def count_answers(health, at):
+    return sum(int(line.rpartition(" ")[2]) for line in ask(health, "/metrics", timeout=60).text.splitlines()
+               if line.startswith(f'credfresh_endpoint_requests_total{{endpoint="{at}"'))
+
+
+@pytest.mark.parametrize("user", [None, NOBODY], ids=["same-user", "another-user"])
+def test_programs_that_pipeline_on_a_thousand_connections(agent, user):
+    """Another client is answered after a moment, which is here: before the others have had thousands of answers more."""
+    if user is not None and os.geteuid() != 0:
+        pytest.skip("needs root")
+    at, health = where(), where()
+    agent.configure(endpoints=[{"listen": at, "ec2_imds": {"credential": "demo"}}], listen=health)
+    agent.start()
+    agent.wait_generation(1)
+    floods = [subprocess.Popen([sys.executable, "-c", FLOOD, at, "1000"], stdout=subprocess.PIPE, user=user) for _ in range(3)]
+    try:
+        for flood in floods:
+            flood.stdout.readline()
+        answers = []
+        for _ in range(3):
+            before = count_answers(health, at)
+            assert ask(at, "/latest/api/token", "PUT", {"X-aws-ec2-metadata-token-ttl-seconds": "60"}, timeout=60).status == 200
+            answers.append(count_answers(health, at) - before)
+        assert max(answers) < 20000, answers
+    finally:
+        for flood in floods:
+            flood.kill()
+            flood.wait()
+            flood.stdout.close()
+    eventually(lambda: serves_imds(at), lambda: agent.log)
+
+
+def serves_imds(at):
+    try:
+        return ask(at, "/latest/api/token", "PUT", {"X-aws-ec2-metadata-token-ttl-seconds": "60"}, timeout=2).status == 200
+    except OSError:
+        return False
 
 
 def test_bytes_are_no_activity(agent):

@@ -10,6 +10,7 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct cfr_httpd_origin origin_of(const char *address, bool loopback)
 {
@@ -96,9 +97,61 @@ static void test_no_address_is_not_here(void **state)
     assert_false(o.here);
 }
 
+/* A connection of this process: FDS[0] is the accepted end. */
+static void connect_here(int family, int fds[2], struct sockaddr_storage *peer)
+{
+    struct sockaddr_storage a = {.ss_family = (sa_family_t)family};
+    struct sockaddr_in in4 = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    socklen_t n = family == AF_INET ? sizeof in4 : sizeof in6;
+    int listening = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (family == AF_INET)
+        memcpy(&a, &in4, n);
+    else
+        memcpy(&a, &in6, n);
+    assert_int_equal(bind(listening, (struct sockaddr *)&a, n), 0);
+    assert_int_equal(listen(listening, 1), 0);
+    assert_int_equal(getsockname(listening, (struct sockaddr *)&a, &n), 0);
+    fds[1] = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fds[1], (struct sockaddr *)&a, n), 0);
+    n = sizeof *peer;
+    fds[0] = accept4(listening, (struct sockaddr *)peer, &n, SOCK_CLOEXEC);
+    assert_true(fds[0] >= 0);
+    assert_int_equal(close(listening), 0);
+}
+
+static void test_the_user_of_a_peer(void **state)
+{
+    static const int families[] = {AF_INET, AF_INET6};
+    struct sockaddr_storage peer;
+    uint32_t uid = 0;
+    int diag_fd = -1;
+    int fds[2];
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        connect_here(families[i], fds, &peer);
+        /* As another user: the socket is its creator's, whoever uses it. */
+        assert_int_equal(fchown(fds[1], 4242, (gid_t)-1), geteuid() == 0 ? 0 : -1);
+        assert_true(cfr_httpd_peer_user(&diag_fd, fds[0], (struct sockaddr *)&peer, &uid));
+        assert_int_equal(uid, geteuid() == 0 ? 4242 : geteuid());
+        /* What is closed is root's for the kernel. */
+        assert_int_equal(close(fds[1]), 0);
+        assert_false(cfr_httpd_peer_user(&diag_fd, fds[0], (struct sockaddr *)&peer, &uid));
+        assert_int_equal(close(fds[0]), 0);
+    }
+    assert_int_equal(close(diag_fd), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    assert_true(cfr_httpd_peer_user(&diag_fd, fds[0], NULL, &uid));
+    assert_int_equal(uid, geteuid());
+    assert_int_equal(close(fds[0]) + close(fds[1]), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_user_of_a_peer),
         cmocka_unit_test(test_loopback_peers_are_here),
         cmocka_unit_test(test_mapped_addresses_are_those_of_ipv4),
         cmocka_unit_test(test_foreign_peers_are_not),

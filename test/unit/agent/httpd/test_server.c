@@ -336,6 +336,71 @@ static void test_one_program_does_not_take_all_connections_of_this_machine(void 
     cfr_httpd_close(s);
 }
 
+/* In the queue before it and after it, and whatever they have sent. */
+static void test_a_client_among_many_that_pipeline(void **state)
+{
+    enum { BEFORE = 600, AFTER = 300, REQUESTS = 200, CONNECTIONS = 16 };
+    static const char one[] = "GET / HTTP/1.1\r\nHost: me\r\n\r\n";
+    static char many[REQUESTS * sizeof one];
+    static int fds[BEFORE + AFTER];
+    struct seen seen = {0};
+    struct cfr_httpd_options options = {.fn = on_request, .ctx = &seen, .connections = CONNECTIONS, .no_body = true};
+    struct cfr_httpd_server *s;
+    struct cfr_err err = {0};
+    size_t n = 0;
+    int client = -1;
+    char byte;
+
+    (void)state;
+    for (int i = 0; i < REQUESTS; i++, n += sizeof one - 1)
+        memcpy(many + n, one, sizeof one - 1);
+    assert_int_equal(cfr_httpd_open("127.0.0.1:0", false, &options, &s, &err), 0);
+    for (int i = 0; i < BEFORE + AFTER; i++) {
+        if (i == BEFORE) {
+            client = tcp_client(s);
+            assert_int_equal(send(client, one, sizeof one - 1, MSG_NOSIGNAL), sizeof one - 1);
+        }
+        fds[i] = tcp_client(s);
+        assert_true(send(fds[i], many, n, MSG_NOSIGNAL) > 0);
+    }
+    for (int64_t end = now_ms() + LIMIT_MS; recv(client, &byte, 1, MSG_PEEK) != 1;) {
+        assert_true(now_ms() < end);
+        turn(s, client, POLLIN);
+    }
+    /* The others have had a turn or two for each connection. */
+    assert_true(seen.calls <= 8 * CONNECTIONS);
+    for (int i = 0; i < BEFORE + AFTER; i++)
+        (void)close(fds[i]);
+    (void)close(client);
+    cfr_httpd_close(s);
+}
+
+/* One that waits for its answers may have all of them; one that does not is closed with an answer that says so. */
+static void test_a_connection_that_pipelines_ends(void **state)
+{
+    enum { REQUESTS = 2000 };
+    static const char one[] = "GET / HTTP/1.1\r\nHost: me\r\n\r\n";
+    static char many[REQUESTS * sizeof one];
+    struct seen seen = {0};
+    struct cfr_httpd_server *s = open_tcp(&seen);
+    int fd = tcp_client(s);
+    size_t n = 0;
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        put(s, fd, one, sizeof one - 1);
+        while (recv(fd, answer, sizeof answer, 0) < 0)
+            turn(s, fd, POLLIN);
+    }
+    assert_int_equal(seen.calls, 100);
+    for (int i = 0; i < REQUESTS; i++, n += sizeof one - 1)
+        memcpy(many + n, one, sizeof one - 1);
+    put(s, fd, many, n);
+    (void)get_all(s, fd);
+    assert_true(seen.calls < 100 + REQUESTS / 2);
+    cfr_httpd_close(s);
+}
+
 static void test_tcp_addresses(void **state)
 {
     static const char *const bad[] = {"",      "9080",    "localhost:80", "127.0.0.1",       "127.0.0.1:",
@@ -514,6 +579,8 @@ int main(void)
         cmocka_unit_test(test_malformed_requests),
         cmocka_unit_test(test_idle_asks_for_no_wake_up),
         cmocka_unit_test(test_one_program_does_not_take_all_connections_of_this_machine),
+        cmocka_unit_test(test_a_client_among_many_that_pipeline),
+        cmocka_unit_test(test_a_connection_that_pipelines_ends),
         cmocka_unit_test(test_tcp_addresses),
         cmocka_unit_test(test_unix_socket),
         cmocka_unit_test(test_unix_socket_leftovers),
