@@ -193,11 +193,52 @@ static void note_given(struct cfr_rotator *m)
     m->given.number = j->published + 1;
 }
 
+/* `with` may come a moment later, at a start. */
+static bool comes_soon(struct cfr_rotator *m, const struct cfr_err *err)
+{
+    if (err->code != CFR_E_UNAVAILABLE || m->offer_retries++ >= CFR_ROTATOR_OFFER_RETRIES)
+        return false;
+    m->deadline_boot_ms = cfr_clock_now().boot_ms + OFFER_RETRY_MS;
+    return true;
+}
+
+bool cfr_rotator_is_confirmed(struct cfr_rotator *m, struct cfr_rotator_pending *key, int64_t made_s)
+{
+    const struct cfr_rotator_confirmation *c = &m->confirm;
+    struct cfr_err err = {0};
+    int rc;
+
+    if (key->confirmed || *m->context.draining)
+        return key->confirmed;
+    if (strcmp(c->id, key->key.id) == 0 && cfr_clock_now().boot_ms < c->list_boot_ms) {
+        m->deadline_boot_ms = c->list_boot_ms;
+        return false;
+    }
+    /* 1. Whose key is it, does the cloud list it? 2. Is its secret accepted? */
+    rc = cfr_rotator_begin_confirmation(m, key, made_s, &err);
+    if (rc == 0)
+        rc = cfr_rotator_call_to_confirm(m, c->listed ? CFR_ROTATION_VERIFY : CFR_ROTATION_LIST, c->id, &err);
+    if (rc == 0)
+        m->offer_retries = 0;
+    else if (!comes_soon(m, &err))
+        cfr_rotator_refuse_key(m, &err, rc == CFR_E_CONFLICT || rc == CFR_E_MISSING || rc == CFR_E_ANSWER, -1);
+    return false;
+}
+
+/* What this agent publishes already is published again without asking. */
+static bool may_publish(struct cfr_rotator *m)
+{
+    const struct cfr_rotation_journal *j = &m->r.journal;
+
+    return m->context.is_published(m->context.ctx, j->minted) || cfr_rotator_is_confirmed(m, &m->pending, j->minted_s);
+}
+
 static void publish(struct cfr_rotator *m)
 {
     struct cfr_grant grant = {0};
     struct cfr_source_exchange_result result = {.grant = &grant, .retry_after_s = -1};
 
+    m->pending.confirmed = false;
     result.rc = cfr_rotator_copy_grant(&m->pending.grant, &grant, &result.err);
     grant.expires_s = m->r.journal.minted_ends_s;
     cfr_rotator_finish(m, &result);
@@ -271,15 +312,6 @@ bool cfr_rotator_may_begin(const struct cfr_rotator *m)
     return step == CFR_ROTATION_REST || (step == CFR_ROTATION_PUBLISHED && cfr_rotation_is_refused(&m->r));
 }
 
-/* `with` may come a moment later, at a start. */
-static bool comes_soon(struct cfr_rotator *m, const struct cfr_err *err)
-{
-    if (err->code != CFR_E_UNAVAILABLE || m->offer_retries++ >= CFR_ROTATOR_OFFER_RETRIES)
-        return false;
-    m->deadline_boot_ms = cfr_clock_now().boot_ms + OFFER_RETRY_MS;
-    return true;
-}
-
 static bool changes_cloud(enum cfr_rotation_action action)
 {
     return action == CFR_ROTATION_ACT_CREATE || action == CFR_ROTATION_ACT_DEACTIVATE ||
@@ -296,6 +328,8 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     if (todo->action == CFR_ROTATION_ACT_PUBLISH || todo->action == CFR_ROTATION_ACT_ADOPT) {
         bool waited_for = m->waiter.done != NULL;
 
+        if (waited_for && todo->action == CFR_ROTATION_ACT_PUBLISH && !may_publish(m))
+            return false;
         if (waited_for)
             note_given(m);
         if (waited_for && todo->action == CFR_ROTATION_ACT_PUBLISH)

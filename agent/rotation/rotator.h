@@ -90,7 +90,7 @@ int cfr_rotator_pass_on(const struct cfr_rotator *m, struct cfr_grant *out, stru
 void cfr_rotator_clear_failure(struct cfr_rotator *m);
 
 /* What is under way, or due, needs the credential named `with`. */
-bool cfr_rotator_needs_admin(const struct cfr_rotator *m);
+bool cfr_rotator_needs_admin(struct cfr_rotator *m);
 
 /* The published key is deleted, deactivated or expired in the cloud for certain. For NULL, too. */
 bool cfr_rotator_is_refused(const struct cfr_rotator *m);

@@ -116,6 +116,7 @@ static int prepare(struct cfr_rotator *m, struct cfr_err *err)
             p->key = m->r.seen.key[i];
     }
     (void)snprintf(identity, sizeof identity, "%s of %s", p->key.id, m->r.journal.subject);
+    p->confirmed = true;
     rc = cfr_rotator_copy_grant(&m->adoption.answer.grant, &p->grant, err);
     return rc == 0 ? cfr_grant_set_identity(&p->grant, cfr_view_of(identity), err) : rc;
 }

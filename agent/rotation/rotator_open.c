@@ -45,6 +45,8 @@ static int choose_store(struct cfr_rotator *m)
 
     cfr_rotator_hang_up(m);
     m->store->close(m);
+    cfr_rotator_forget_confirmation(m);
+    m->confirm.refused[0] = '\0';
     cfr_rotator_free_pending(&m->pending);
     m->saving = false;
     m->unsaved = false;
@@ -103,6 +105,7 @@ void cfr_rotator_close(struct cfr_rotator *m)
         return;
     cfr_rotator_hang_up(m);
     m->store->close(m);
+    cfr_rotator_forget_confirmation(m);
     cfr_rotator_free_pending(&m->pending);
     cfr_grant_free(&m->made);
     cfr_rotator_forget_found(m);

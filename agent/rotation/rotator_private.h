@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the rotator's files share: rotator_open.c (opening and closing), rotator.c (steps), rotator_view.c (what others
  * ask), rotator_result.c (results of requests), rotator_request.c (requests), rotator_clock.c (time), rotator_adopt.c
- * (keys that other programs created), rotator_pass_on.c (the key of `with`), rotator_store.c (journal and pending
- * secret on disk), shared.c (the same in a Secret of the cluster, for several agents), rotator_pending.c (the latter's
- * text). Private to them. */
+ * (keys that other programs created), rotator_confirm.c (the key that is about to be published), rotator_pass_on.c (the
+ * key of `with`), rotator_store.c (journal and pending secret on disk), shared.c (the same in a Secret of the cluster,
+ * for several agents), rotator_pending.c (the latter's text). Private to them. */
 #ifndef CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 #define CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 
@@ -19,8 +19,20 @@ struct cfr_rotator_pending {
     char name[CFR_ROTATION_NAME_MAX];
     struct cfr_rotation_key key;
     struct cfr_grant grant;
-    bool held;   /* in memory */
-    bool stored; /* on disk, too */
+    bool held;      /* in memory */
+    bool stored;    /* on disk, too */
+    bool confirmed; /* by the cloud, for the publish that follows */
+};
+
+/* A key that is about to be published, while the cloud is asked about it. */
+struct cfr_rotator_confirmation {
+    struct cfr_rotator_pending *key;
+    char id[CFR_ROTATION_ID_MAX];      /* its id; "" = none */
+    struct cfr_rotation_answer answer; /* what was recognized in its secret */
+    bool listed;                       /* the cloud's list has it as an active one */
+    int64_t listed_from_s;             /* from then on a list without it counts */
+    int64_t list_boot_ms;              /* not listed again before then */
+    char refused[CFR_ROTATION_ID_MAX]; /* the key that the cloud refused for certain */
 };
 
 /* What is being written in state_dir. */
@@ -60,6 +72,7 @@ struct cfr_rotator_call {
     const char *owner;                      /* NULL = the configured subject */
     char account[CFR_ROTATION_ACCOUNT_MAX]; /* that the last LIST was asked of; "" = not known */
     bool former;                            /* the key is one of a former owner */
+    bool confirming;                        /* it is the one that is about to be published */
     size_t place;
     size_t right; /* how many of the rights that are being tried were found; only while `rights` */
     bool rights;  /* they are being tried */
@@ -77,8 +90,9 @@ struct cfr_rotator;
 
 /* Where something went wrong, beside the operations of the cloud. */
 enum cfr_rotator_place {
-    CFR_ROTATOR_AT_STORE = -1, /* the journal or the pending secret could not be written */
-    CFR_ROTATOR_AT_START = -2, /* a request could not be begun */
+    CFR_ROTATOR_AT_STORE = -1,   /* the journal or the pending secret could not be written */
+    CFR_ROTATOR_AT_START = -2,   /* a request could not be begun */
+    CFR_ROTATOR_AT_CONFIRM = -3, /* the cloud did not confirm the key that was to be published */
 };
 
 /* It is under way. Of a store's save_journal cfr_rotator_saved follows; all others are to be called again, after a step
@@ -125,6 +139,7 @@ struct cfr_rotator {
     struct cfr_rotator_pending pending;
     struct cfr_grant made; /* what was granted last, until its rotation is complete: answers must not repeat it */
     struct cfr_rotator_adoption adoption;
+    struct cfr_rotator_confirmation confirm;
     struct cfr_rotator_waiter waiter;
     struct cfr_rotator_given given;
     struct cfr_rotator_call call;
@@ -182,6 +197,8 @@ void cfr_rotator_lookup_failed(struct cfr_rotator *m, const struct cfr_err *err)
 
 /* rotator_request.c: starts the request for OP; ID as in struct cfr_rotation_ask. */
 int cfr_rotator_call(struct cfr_rotator *m, enum cfr_rotation_op op, const char *id, struct cfr_err *err);
+/* The same for the key that is about to be published. */
+int cfr_rotator_call_to_confirm(struct cfr_rotator *m, enum cfr_rotation_op op, const char *id, struct cfr_err *err);
 /* Tries the provider's rights, one after the other; the outcome is the first refusal, or that of the last. */
 int cfr_rotator_try_rights(struct cfr_rotator *m, struct cfr_err *err);
 /* Starts OP for the first of the former owners' keys; CFR_E_CONFIG if its owner cannot be asked. */
@@ -206,6 +223,22 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
 int cfr_rotator_find_admin(const struct cfr_rotator *m, const struct cfr_grant **out, struct cfr_err *err);
 /* The last list has a key of ours, so that its account is where our keys are: notes it, if none is noted. */
 void cfr_rotator_note_account(struct cfr_rotator *m);
+
+/* rotator_confirm.c */
+/* Prepares the confirmation of KEY, which was created at MADE_S, or continues it. An error: its secret is not that of
+ * KEY, or `with` has nothing to offer (CFR_E_UNAVAILABLE). */
+int cfr_rotator_begin_confirmation(struct cfr_rotator *m, struct cfr_rotator_pending *key, int64_t made_s,
+                                   struct cfr_err *err);
+/* What KEYS say of the key that is being confirmed: 0, an error, or 1: it may be too young for the list. */
+int cfr_rotator_judge_listed(const struct cfr_rotator *m, const struct cfr_rotation_keys *keys, struct cfr_err *err);
+/* KEY is about to change: what was found out about it so far does not count. */
+void cfr_rotator_forget_confirmation(struct cfr_rotator *m);
+
+/* rotator.c: true if KEY, which was created at MADE_S, may be published now. False: the cloud is being asked, and a
+ * step follows; or the waiter, which must be there, has its error. */
+bool cfr_rotator_is_confirmed(struct cfr_rotator *m, struct cfr_rotator_pending *key, int64_t made_s);
+/* rotator_result.c: the key that is being confirmed is not published. CERTAIN: it does not help to ask again. */
+void cfr_rotator_refuse_key(struct cfr_rotator *m, struct cfr_err *err, bool certain, int64_t retry_after_s);
 
 /* rotator_adopt.c */
 /* Looks for the key that is to be adopted, if one is. 0: that is done; 1: it is under way; or an error. */

@@ -25,10 +25,13 @@ static struct cfr_rotation_ask ask_of(const struct cfr_rotator *m, const struct 
         .id = m->call.id,
         .owner = m->call.owner,
         .name = m->r.journal.name,
-        .keep = {m->r.journal.current, m->r.journal.old, m->adoption.answer.made.id},
+        .keep = {m->r.journal.current, m->r.journal.old,
+                 m->call.confirming ? m->confirm.id : m->adoption.answer.made.id},
         .now_s = cfr_clock_now().wall_ms / 1000,
         .admin = admin,
-        .fresh = m->r.journal.step == CFR_ROTATION_REST ? &m->adoption.answer.grant : &m->pending.grant,
+        .fresh = m->call.confirming                       ? &m->confirm.answer.grant
+                 : m->r.journal.step == CFR_ROTATION_REST ? &m->adoption.answer.grant
+                                                          : &m->pending.grant,
         .place = m->call.place,
         .env = cfr_env_get,
     };
@@ -132,11 +135,10 @@ static int try_key(struct cfr_rotator *m, struct cfr_err *err)
     return rc == 0 ? cfr_rotator_verify_start(m->context.http, m->config, &what, on_tried, m, &m->call.trial, err) : rc;
 }
 
-int cfr_rotator_call(struct cfr_rotator *m, enum cfr_rotation_op op, const char *id, struct cfr_err *err)
+static int begin(struct cfr_rotator *m, enum cfr_rotation_op op, const char *id, struct cfr_err *err)
 {
     int rc;
 
-    cfr_rotator_hang_up(m);
     m->call.op = op;
     m->call.place = 0;
     m->call.pages = 0;
@@ -145,6 +147,19 @@ int cfr_rotator_call(struct cfr_rotator *m, enum cfr_rotation_op op, const char 
     if (rc != 0)
         cfr_rotator_hang_up(m);
     return rc;
+}
+
+int cfr_rotator_call(struct cfr_rotator *m, enum cfr_rotation_op op, const char *id, struct cfr_err *err)
+{
+    cfr_rotator_hang_up(m);
+    return begin(m, op, id, err);
+}
+
+int cfr_rotator_call_to_confirm(struct cfr_rotator *m, enum cfr_rotation_op op, const char *id, struct cfr_err *err)
+{
+    cfr_rotator_hang_up(m);
+    m->call.confirming = true;
+    return begin(m, op, id, err);
 }
 
 int cfr_rotator_call_former(struct cfr_rotator *m, enum cfr_rotation_op op, struct cfr_err *err)
@@ -205,6 +220,7 @@ void cfr_rotator_hang_up(struct cfr_rotator *m)
     m->call.handle = NULL;
     m->call.rights = false;
     m->call.former = false;
+    m->call.confirming = false;
     m->call.owner = NULL;
     cfr_wire_request_free(&m->call.request);
     cfr_rotation_answer_free(&m->call.answer);

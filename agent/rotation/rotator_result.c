@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NEVER_S (INT64_C(100) * 365 * 86400)
+#define NEVER_S       (INT64_C(100) * 365 * 86400)
+#define LIST_AGAIN_MS 10000 /* for a key that lists do not have yet */
 
 void cfr_rotator_report(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s)
 {
@@ -150,6 +151,7 @@ static void on_created(struct cfr_rotator *m, struct cfr_rotator_outcome *o, int
             m->pending.key.ends_s = m->call.answer.grant.expires_s;
         cfr_grant_move(&m->pending.grant, &m->call.answer.grant);
         m->pending.held = true;
+        m->pending.confirmed = true;
         cfr_log(CFR_LOG_INFO, m->config->name, NULL, "made the key %s; it is tried before it is published",
                 m->pending.key.id);
         return;
@@ -252,6 +254,39 @@ static void on_former(struct cfr_rotator *m, const struct cfr_rotator_outcome *o
     m->unsaved = cfr_rotation_former_retired(&m->r, deleted, now_s) || m->unsaved;
 }
 
+void cfr_rotator_refuse_key(struct cfr_rotator *m, struct cfr_err *err, bool certain, int64_t retry_after_s)
+{
+    struct cfr_rotator_confirmation *c = &m->confirm;
+
+    if (certain)
+        (void)snprintf(c->refused, sizeof c->refused, "%s", c->id);
+    (void)cfr_err_prefix(err, "not published: the key %s%s", c->id,
+                         certain ? ", which the journal names, is refused" : " could not be confirmed");
+    cfr_rotator_forget_confirmation(m);
+    m->error = *err;
+    m->error_at = CFR_ROTATOR_AT_CONFIRM;
+    m->error_step = m->r.journal.step;
+    cfr_rotator_report(m, err, retry_after_s);
+}
+
+static void on_confirm(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
+{
+    struct cfr_rotator_confirmation *c = &m->confirm;
+    bool listing = m->call.op == CFR_ROTATION_LIST;
+    int found = listing && o->rc == 0 ? cfr_rotator_judge_listed(m, &m->call.answer.keys, &o->err) : 0;
+
+    c->list_boot_ms = found == 1 ? cfr_clock_now().boot_ms + LIST_AGAIN_MS : 0;
+    if (found < 0 || o->rc != 0) {
+        cfr_rotator_refuse_key(m, &o->err, found < 0, o->retry_after_s);
+    } else if (found == 0 && listing) {
+        c->listed = true;
+    } else if (found == 0) {
+        c->key->confirmed = true;
+        cfr_rotator_forget_confirmation(m);
+        cfr_rotator_made_good(m, CFR_ROTATOR_AT_CONFIRM);
+    }
+}
+
 /* The request is about a key of ours that is aside: no rotation depends on it. */
 static bool is_aside(const struct cfr_rotator *m)
 {
@@ -302,7 +337,7 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
 {
     int64_t now_s = cfr_rotator_now_s(m);
     bool lookup = m->call.op == CFR_ROTATION_LIST && m->r.looking_up;
-    bool own = lookup || m->call.rights || m->call.former || m->call.op == CFR_ROTATION_CREATE ||
+    bool own = lookup || m->call.rights || m->call.former || m->call.confirming || m->call.op == CFR_ROTATION_CREATE ||
                m->call.op == CFR_ROTATION_VERIFY;
 
     hide_secrets(m, o);
@@ -313,7 +348,9 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
         cfr_rotator_made_good(m, (int)m->call.op);
     if (o->rc == 0 && is_aside(m))
         m->aside[0] = '\0';
-    if (m->call.former)
+    if (m->call.confirming)
+        on_confirm(m, o);
+    else if (m->call.former)
         on_former(m, o, now_s);
     else if (m->call.rights)
         on_rights(m, o);

@@ -130,10 +130,10 @@ bool cfr_rotator_must_replace(const struct cfr_rotator *m)
     return cfr_rotator_may_begin(m) && cfr_rotation_must_replace(&m->r);
 }
 
-bool cfr_rotator_needs_admin(const struct cfr_rotator *m)
+bool cfr_rotator_needs_admin(struct cfr_rotator *m)
 {
     return m->broken.code == 0 && (m->r.journal.step != CFR_ROTATION_REST || m->r.journal.current[0] == '\0' ||
-                                   cfr_rotation_must_replace(&m->r) ||
+                                   m->store->lags(m) || cfr_rotation_must_replace(&m->r) ||
                                    cfr_clock_now().wall_ms / 1000 >= cfr_rotation_due_s(&m->r.journal, &m->r.rules));
 }
 

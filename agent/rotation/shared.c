@@ -125,13 +125,21 @@ static const char *own_key(struct cfr_rotator_shared *s)
     return s->own;
 }
 
+/* The secret of the published key is available, and the cloud did not refuse it. */
+static bool has_secret(const struct cfr_rotator_shared *s)
+{
+    const char *current = s->m->r.journal.current;
+
+    return s->published.held && strcmp(s->published.key.id, current) == 0 &&
+           strcmp(s->m->confirm.refused, current) != 0;
+}
+
 /* The Secret has a newer key than what this agent publishes. */
 static bool lags(struct cfr_rotator_shared *s)
 {
     const char *current = s->m->r.journal.current;
 
-    return s->known && current[0] != '\0' && s->published.held && strcmp(s->published.key.id, current) == 0 &&
-           strcmp(own_key(s), current) != 0;
+    return s->known && current[0] != '\0' && has_secret(s) && strcmp(own_key(s), current) != 0;
 }
 
 /* A text that cannot be used is as good as none: the key is then found again in the cloud. */
@@ -226,6 +234,7 @@ static void lose(struct cfr_rotator_shared *s, const char *holder)
     m->retry_boot_ms = 0;
     m->error = (struct cfr_err){0};
     cfr_rotator_hang_up(m);
+    cfr_rotator_forget_confirmation(m);
     cfr_rotator_free_pending(&m->pending);
     cfr_rotator_forget_found(m);
 }
@@ -505,6 +514,9 @@ static void give(struct cfr_rotator_shared *s)
     struct cfr_grant grant = {0};
     struct cfr_source_exchange_result result = {.grant = &grant, .retry_after_s = -1};
 
+    if (!cfr_rotator_is_confirmed(m, &s->published, m->r.journal.current_s))
+        return;
+    s->published.confirmed = false;
     result.rc = cfr_rotator_copy_grant(&s->published.grant, &grant, &result.err);
     grant.expires_s = m->r.journal.current_ends_s;
     (void)snprintf(m->given.id, sizeof m->given.id, "%s", m->r.journal.current);
@@ -528,7 +540,7 @@ static bool may_go_on(struct cfr_rotator *m)
         return false;
     }
     /* Its secret is lost to all agents: another key takes its place. */
-    m->waiter.wanted = m->waiter.wanted || (waits && s->again && !s->published.held);
+    m->waiter.wanted = m->waiter.wanted || (waits && s->again && !has_secret(s));
     if (!cfr_rotator_shared_is_followed(s)) {
         bool paused = cfr_clock_now().boot_ms < s->write_boot_ms;
 

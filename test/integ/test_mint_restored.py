@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""The Secret of a shared rotation is restored from a copy, or edited: no agent publishes a key that the cloud does not confirm."""
+import json
+
+import pytest
+
+from conftest import eventually
+from minting import admin, cloud, iam_cloud, keys_of, mint_of, rotate  # noqa: F401
+from shared_minting import (SECRET, b64, created, current, follow_each_other, journal, key_of, kube, pair, shared, step,  # noqa: F401
+                            works)
+from test_mint_shared import error_of, start
+
+FOREIGN = "AKIAFOREIGNFOREIGN00"
+
+
+def replace(kube, data):
+    done = kube.call("PATCH", SECRET, {"data": data}, content="application/merge-patch+json")
+    assert done["kind"] == "Secret", done
+
+
+def said(pair, kube, cloud):
+    return lambda: f"{journal(kube)}\n{keys_of(cloud)}\n" + "\n\n".join(agent.log for agent in pair)
+
+
+def test_a_journal_of_an_earlier_rotation_publishes_no_deleted_key(pair, kube, cloud):
+    """The agents are restarted after that. The published key remains until another one takes its place."""
+    first = start(pair, kube)
+    copy = kube.get(SECRET)["data"]
+    rotate(pair[0], "drill")
+    second = follow_each_other(pair, kube, first)
+    eventually(lambda: set(keys_of(cloud)) == {second}, said(pair, kube, cloud))
+    for agent in pair:
+        assert agent.stop() == 0
+    replace(kube, copy)
+    for agent in pair:
+        agent.start()
+    seen = {key_of(agent) for agent in pair}
+
+    def replaced():
+        seen.update(key_of(agent) for agent in pair)
+        return current(kube) not in (first, second) and all(key_of(agent) == current(kube) for agent in pair)
+
+    eventually(replaced, said(pair, kube, cloud), pause_s=0.02)
+    assert seen == {second, current(kube)} and works(cloud) == {second, current(kube)}
+    assert any(f"not published: the key {first}" in agent.log for agent in pair)
+
+
+def edited(held, part, **fields):
+    """The text of PART, `published` or `pending`, of what the Secret HELD, with other FIELDS of the key."""
+    text = json.loads(held[part])
+    text["fields"].update(fields)
+    text["id"] = fields.get("aws_access_key_id", text["id"])
+    return b64(json.dumps(text))
+
+
+@pytest.fixture
+def stopped(pair, kube):
+    """Agents that have published a key, and are off; what the Secret holds."""
+    start(pair, kube)
+    for agent in pair:
+        assert agent.stop() == 0
+    return kube.data(SECRET)
+
+
+def planted(kube, held, **over):
+    return b64(json.dumps({**journal(kube), **over}))
+
+
+@pytest.mark.parametrize("user", [None, "other"], ids=["of-nobody", "of-another-user"])
+def test_a_foreign_key_is_not_published(pair, kube, cloud, stopped, user):
+    """It is planted with its secret, in place of the published one. An account of its own may have a user of the same name."""
+    key = current(kube)
+    cloud.admin("/service/iam", {"admins": ["arn:aws:iam::*:user/admin"], "users": ["robot", "other"]})
+    if user:
+        cloud.admin("/iam/key", {"user": user, "access_key_id": FOREIGN})
+    replace(kube, {"journal": planted(kube, stopped, current=FOREIGN, published="2", rotation="2"),
+                   "published": edited(stopped, "published", aws_access_key_id=FOREIGN, aws_secret_access_key="theirs")})
+    for agent in pair:
+        agent.start()
+    eventually(lambda: any(f"not published: the key {FOREIGN}" in error_of(agent) and mint_of(agent)["state"] == "UPDATE_FAILED"
+                           for agent in pair), said(pair, kube, cloud))
+    follow_each_other(pair, kube, FOREIGN)
+    assert not [agent for agent in pair if FOREIGN in (agent.out / "creds.json.old").read_text()]
+    assert keys_of(cloud)[key]["active"]
+    if user:
+        cloud.admin("/iam/key", {"access_key_id": FOREIGN, "delete": True})
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"aws_secret_access_key": "theirs"}, "could not be confirmed"),
+    ({"aws_session_token": "theirs"}, "its field aws_session_token is not the one that the configuration gives"),
+], ids=["secret", "field"])
+def test_another_secret_of_the_same_key_is_not_published(pair, kube, cloud, stopped, agent_factory, change, words):
+    """An agent that comes later has only what the Secret says."""
+    replace(kube, {"published": edited(stopped, "published", **change)})
+    late = agent_factory(cloud, "late")
+    (late.dir / "admin").symlink_to(pair[0].dir / "admin")
+    late.configure(shared(late), admin(late)).start(wait=False)
+    eventually(lambda: words in error_of(late), lambda: late.log)
+    seen = set()
+    rotate(pair[0].start(), "drill")
+
+    def done():
+        seen.add(late.published()["fields"]["aws_secret_access_key"] if key_of(late) else None)
+        return key_of(late) == key_of(pair[0]) != stopped["journal"]
+
+    eventually(done, lambda: late.log + pair[0].log)
+    assert "theirs" not in seen
+
+
+def test_a_new_key_that_is_planted_is_not_published(pair, kube, cloud, stopped):
+    """As the one that is about to be published by an agent that takes over."""
+    key = current(kube)
+    replace(kube, {"journal": planted(kube, stopped, step="verified", minted=FOREIGN, minted_s="1", rotation="2", name="credfresh-x"),
+                   "pending": b64(json.dumps({**json.loads(stopped["published"]), "id": FOREIGN, "name": "credfresh-x", "fields": {
+                       "aws_access_key_id": FOREIGN, "aws_secret_access_key": "theirs", "aws_region": "us-east-1"}})),
+                   "nonce": b64("planted.1")})
+    for agent in pair:
+        agent.start()
+    eventually(lambda: any(f"not published: the key {FOREIGN}" in error_of(agent) for agent in pair), said(pair, kube, cloud))
+    assert {key_of(agent) for agent in pair} == {key} and set(keys_of(cloud)) == {key} and created(cloud) == 1
+
+
+def test_a_key_that_lists_do_not_have_yet_is_waited_for(pair, kube, cloud):
+    """Another agent has just created it: that is no failure."""
+    pair[0].configure(shared(pair[0], mint={"settle": "60s"}), admin(pair[0])).start()
+    pair[1].configure(shared(pair[1], mint={"settle": "60s"}), admin(pair[1]))
+    key = follow_each_other(pair[:1], kube)
+    cloud.fault(kind="status", status=200, body='<ListAccessKeysResponse xmlns="https://iam.amazonaws.com/doc/2010-05-08/">'
+                '<ListAccessKeysResult><UserName>robot</UserName><AccessKeyMetadata/><IsTruncated>false</IsTruncated>'
+                '</ListAccessKeysResult></ListAccessKeysResponse>', content_type="text/xml", count=1,
+                match={"action": "ListAccessKeys"})
+    pair[1].start(wait=False)
+    eventually(lambda: key_of(pair[1]) == key, lambda: pair[1].log)
+    assert " warn " not in pair[1].log and "not published" not in pair[1].log
