@@ -100,6 +100,7 @@ static bool begin(struct cfr_rotation_rotation *r, const struct cfr_rotation_fac
     }
     r->permitted = false;
     j->rotation++;
+    j->published = f->number > j->published ? f->number : j->published;
     (void)snprintf(j->name, sizeof j->name, CFR_ROTATION_NAME_OURS "%.48s-%llu-%08lx", r->credential,
                    (unsigned long long)j->rotation, (unsigned long)f->chance);
     j->known_count = 0;
@@ -419,11 +420,12 @@ static bool minted(struct cfr_rotation_rotation *r, const struct cfr_rotation_fa
 
 static bool verified(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
-    /* It may have been published just before a crash: then removing it would end what consumers use. */
-    if (cfr_rotation_has_pending(r, f))
-        act(out, CFR_ROTATION_ACT_PUBLISH, r->journal.minted);
-    else if (f->new_published)
+    /* It may have been published just before a crash: then removing it would end what consumers use, and publishing it
+     * again would notify them twice. */
+    if (f->new_published)
         act(out, CFR_ROTATION_ACT_ADOPT, r->journal.minted);
+    else if (cfr_rotation_has_pending(r, f))
+        act(out, CFR_ROTATION_ACT_PUBLISH, r->journal.minted);
     else if (cfr_rotation_is_known(&r->journal, r->journal.minted)) {
         /* It was not created for this: where it was found, its secret is still to be had. */
         r->journal.minted[0] = '\0';

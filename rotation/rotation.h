@@ -138,7 +138,7 @@ enum cfr_rotation_action {
                              cfr_rotation_unknown */
     CFR_ROTATION_ACT_VERIFY,  /* one try in every place; then cfr_rotation_verified */
     CFR_ROTATION_ACT_PUBLISH, /* the pending secret; then cfr_rotation_published */
-    CFR_ROTATION_ACT_ADOPT, /* the new key is published already, its pending secret gone; then cfr_rotation_published */
+    CFR_ROTATION_ACT_ADOPT,   /* the new key is published already; then cfr_rotation_published */
     CFR_ROTATION_ACT_DEACTIVATE,        /* `id`; then cfr_rotation_deactivated */
     CFR_ROTATION_ACT_LAST_USED,         /* of `id`; then cfr_rotation_used */
     CFR_ROTATION_ACT_DELETE,            /* `id`; then cfr_rotation_deleted */
@@ -164,6 +164,7 @@ struct cfr_rotation_facts {
     bool new_published;     /* what is published is the key journal->minted */
     int64_t grace_left_s;   /* by a clock that cannot be set, as far as that is known; 0 = none */
     bool used_by_all;       /* every consumer that acknowledges has `generation`, or there is none */
+    uint64_t number;        /* that a published key has, as this agent recorded it: the next one is greater */
 };
 
 struct cfr_rotation_todo {

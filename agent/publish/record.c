@@ -108,6 +108,7 @@ static void write_key(struct cfr_writer *w, const struct cfr_publish_minted *key
     cfr_writer_string(w, "id", cfr_view_of(key->id));
     write_number(w, "minted_s", (uint64_t)key->minted_s);
     write_number(w, "number", key->number);
+    write_number(w, "journal", key->journal);
     cfr_writer_close(w);
 }
 
@@ -190,6 +191,8 @@ static int get_key(const struct cfr_json *key, struct cfr_publish_record *out, b
     minted.id = id;
     minted.minted_s = (int64_t)get_number(key, "minted_s", good);
     minted.number = get_number(key, "number", good);
+    if (cfr_json_get(key, "journal") != NULL)
+        minted.journal = get_number(key, "journal", good);
     *good = *good && id != NULL;
     if (*good)
         rc = cfr_publish_record_set_key(out, &minted, err);

@@ -119,6 +119,7 @@ void cfr_rotator_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out)
         .pending_ends_s = m->pending.key.ends_s,
         .grace_left_s = held_ms > 0 ? (held_ms + 999) / 1000 : 0,
         .used_by_all = m->context.used_by_all(m->context.ctx),
+        .number = m->shared != NULL ? m->shared->own_number : 0,
     };
     if (cfr_rotator_has_found(m)) {
         out->found = true;
@@ -126,7 +127,7 @@ void cfr_rotator_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out)
         out->found_hint = m->adoption.answer.made.hint;
         out->found_s = m->adoption.found.since_s;
     }
-    if (m->r.journal.step == CFR_ROTATION_VERIFIED && !out->pending)
+    if (m->r.journal.step == CFR_ROTATION_VERIFIED)
         out->new_published = m->context.is_published(m->context.ctx, m->r.journal.minted);
 }
 
@@ -191,6 +192,7 @@ static void note_given(struct cfr_rotator *m)
     (void)snprintf(m->given.id, sizeof m->given.id, "%s", j->minted);
     m->given.minted_s = j->minted_s;
     m->given.number = j->published + 1;
+    m->given.journal = m->shared != NULL ? m->shared->mark : 0;
 }
 
 /* `with` may come a moment later, at a start. */
@@ -223,14 +225,6 @@ bool cfr_rotator_is_confirmed(struct cfr_rotator *m, struct cfr_rotator_pending 
     else if (!comes_soon(m, &err))
         cfr_rotator_refuse_key(m, &err, rc == CFR_E_CONFLICT || rc == CFR_E_MISSING || rc == CFR_E_ANSWER, -1);
     return false;
-}
-
-/* What this agent publishes already is published again without asking. */
-static bool may_publish(struct cfr_rotator *m)
-{
-    const struct cfr_rotation_journal *j = &m->r.journal;
-
-    return m->context.is_published(m->context.ctx, j->minted) || cfr_rotator_is_confirmed(m, &m->pending, j->minted_s);
 }
 
 static void publish(struct cfr_rotator *m)
@@ -328,7 +322,8 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     if (todo->action == CFR_ROTATION_ACT_PUBLISH || todo->action == CFR_ROTATION_ACT_ADOPT) {
         bool waited_for = m->waiter.done != NULL;
 
-        if (waited_for && todo->action == CFR_ROTATION_ACT_PUBLISH && !may_publish(m))
+        if (waited_for && todo->action == CFR_ROTATION_ACT_PUBLISH &&
+            !cfr_rotator_is_confirmed(m, &m->pending, m->r.journal.minted_s))
             return false;
         if (waited_for)
             note_given(m);

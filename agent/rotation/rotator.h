@@ -28,11 +28,14 @@ struct cfr_rotator_context {
     bool (*used_by_all)(void *ctx);                  /* every consumer that acknowledges uses what is published */
     bool (*is_published)(void *ctx, const char *id); /* the key ID is what is published, everywhere */
     bool (*has_published)(void *ctx);                /* a key that was made is published somewhere */
+    /* Fills OUT with the key that is published everywhere, as this agent recorded it; false if none is, or if it is not
+     * on record. OUT borrows until the loop's next turn. */
+    bool (*published_key)(void *ctx, struct cfr_publish_minted *out);
     /* Looks for the key that is to be adopted. 0: FOUND has what is there; 1: cfr_rotator_found follows; CFR_E_MISSING:
      * there is none; or another error. */
     int (*find)(void *ctx, struct cfr_rotation_found *found, struct cfr_err *err);
     void (*replan)(void *ctx); /* a deadline may have moved; not called from within the functions below */
-    void *ctx;                 /* of the latter five */
+    void *ctx;                 /* of the latter six */
 };
 
 /* Reads what an earlier run left; starts nothing. Every start reports what is wrong with the journal.

@@ -63,6 +63,7 @@ struct cfr_rotator_given {
     char id[CFR_ROTATION_ID_MAX]; /* "" = none */
     int64_t minted_s;
     uint64_t number;
+    uint64_t journal;
 };
 
 /* The request under way. */

@@ -60,7 +60,7 @@ bool cfr_rotator_counts(struct cfr_rotator *m)
 
 bool cfr_rotator_fresh(const struct cfr_rotator *m, struct cfr_publish_minted *out)
 {
-    *out = (struct cfr_publish_minted){m->given.id, m->given.minted_s, m->given.number};
+    *out = (struct cfr_publish_minted){m->given.id, m->given.minted_s, m->given.number, m->given.journal};
     return m->given.id[0] != '\0';
 }
 
@@ -99,9 +99,11 @@ bool cfr_rotator_has_news(struct cfr_rotator *m)
 
     if (s == NULL)
         return false;
-    return s->wake || (m->store->lags(m) && !is_given(m, j->current)) ||
-           (s->holds && !m->saving && j->step == CFR_ROTATION_VERIFIED && m->waiter.done == NULL &&
-            !is_given(m, j->minted));
+    /* A start that would give the same key again is no news: a target may refuse it. */
+    if (s->wake || m->store->lags(m))
+        return s->wake || !is_given(m, j->current);
+    return s->holds && !m->saving && j->step == CFR_ROTATION_VERIFIED && m->waiter.done == NULL &&
+           !is_given(m, j->minted);
 }
 
 bool cfr_rotator_takes_news(struct cfr_rotator *m)

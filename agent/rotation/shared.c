@@ -2,6 +2,7 @@
 /* A rotation that several agents share: who goes on with it, and what the others publish. */
 #include "agent/rotation/shared_private.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 
 #include <stdio.h>
@@ -77,6 +78,9 @@ int cfr_rotator_shared_open(struct cfr_rotator *m, const struct cfr_config_mint_
         destroy(s);
         return cfr_err_nomem(err);
     }
+    s->mark = cfr_hash_add(CFR_HASH_START, s->name, strlen(s->name) + 1);
+    if (s->given_namespace != NULL)
+        s->mark = cfr_hash_add(s->mark, s->given_namespace, strlen(s->given_namespace));
     (void)gethostname(host, sizeof host - 1);
     (void)snprintf(s->instance, sizeof s->instance, "%08lx%08lx", (unsigned long)(cfr_clock_chance() * UINT32_MAX),
                    (unsigned long)(cfr_clock_chance() * UINT32_MAX));
@@ -112,26 +116,58 @@ static int load(struct cfr_rotator *m, struct cfr_err *err)
 
 /* ---- what was read ---- */
 
-/* What this agent publishes is looked at once it may have changed. */
+static bool is_published(const struct cfr_rotator_shared *s, const char *id)
+{
+    return id[0] != '\0' && strcmp(s->own, id) != 0 && s->m->context.is_published(s->m->context.ctx, id);
+}
+
+/* What this agent publishes is checked at its targets once it may have changed. */
 static const char *own_key(struct cfr_rotator_shared *s)
 {
-    struct cfr_rotator *m = s->m;
-    const char *current = m->r.journal.current;
+    const struct cfr_rotator_context *context = &s->m->context;
+    const struct cfr_rotation_journal *j = &s->m->r.journal;
+    struct cfr_publish_minted recorded = {.id = ""};
 
-    if (!s->known_own && current[0] != '\0' && strcmp(s->own, current) != 0 &&
-        m->context.is_published(m->context.ctx, current))
-        (void)snprintf(s->own, sizeof s->own, "%s", current);
+    if (s->known_own)
+        return s->own;
     s->known_own = true;
+    s->own_number = 0;
+    if (context->published_key(context->ctx, &recorded) && recorded.journal == s->mark) {
+        (void)snprintf(s->own, sizeof s->own, "%s", recorded.id);
+        s->own_number = recorded.number;
+    }
+    if (is_published(s, j->current))
+        (void)snprintf(s->own, sizeof s->own, "%s", j->current);
+    else if (j->step == CFR_ROTATION_VERIFIED && is_published(s, j->minted))
+        (void)snprintf(s->own, sizeof s->own, "%s", j->minted);
     return s->own;
 }
 
-/* The secret of the published key is available, and the cloud did not refuse it. */
-static bool has_secret(const struct cfr_rotator_shared *s)
+/* The new key takes the place of the published one: this agent publishes it already, or is about to. */
+static bool is_ahead(struct cfr_rotator_shared *s)
+{
+    const struct cfr_rotator *m = s->m;
+
+    return m->r.journal.step == CFR_ROTATION_VERIFIED &&
+           ((s->holds && m->pending.held) || strcmp(own_key(s), m->r.journal.minted) == 0);
+}
+
+/* The journal was restored from a copy: this agent publishes a newer key. */
+static bool is_older(struct cfr_rotator_shared *s)
+{
+    const struct cfr_rotation_journal *j = &s->m->r.journal;
+
+    return strcmp(own_key(s), j->current) != 0 && s->own_number > j->published && !is_ahead(s);
+}
+
+/* The secret of the published key is available, and neither the cloud nor what this agent publishes speaks against
+ * it. */
+static bool has_secret(struct cfr_rotator_shared *s)
 {
     const char *current = s->m->r.journal.current;
 
     return s->published.held && strcmp(s->published.key.id, current) == 0 &&
-           strcmp(s->m->confirm.refused, current) != 0;
+           strcmp(s->m->confirm.refused, current) != 0 && !is_older(s);
 }
 
 /* The Secret has a newer key than what this agent publishes. */
@@ -139,7 +175,7 @@ static bool lags(struct cfr_rotator_shared *s)
 {
     const char *current = s->m->r.journal.current;
 
-    return s->known && current[0] != '\0' && has_secret(s) && strcmp(own_key(s), current) != 0;
+    return s->known && current[0] != '\0' && has_secret(s) && !is_ahead(s) && strcmp(own_key(s), current) != 0;
 }
 
 /* A text that cannot be used is as good as none: the key is then found again in the cloud. */
@@ -196,12 +232,14 @@ static int read_journal(struct cfr_rotator_shared *s, const struct cfr_k8s_share
     if (rc != 0)
         return cfr_err_prefix(err, "the journal in the Secret %s/%s cannot be used, and without it nothing is done",
                               s->namespace_name, s->name);
-    if (out->rotation < s->rotation)
+    if (out->rotation < s->rotation || out->published < s->number)
         return cfr_err_set(err, CFR_E_ANSWER,
-                           "the journal in the Secret %s/%s is older than the one read before (rotation %llu, not "
-                           "%llu), and its keys may be deleted; restore a newer one, or restart to continue with it",
+                           "the journal in the Secret %s/%s is older than the one read before (rotation %llu and %llu "
+                           "published keys, not %llu and %llu), and its keys may be deleted; restore a newer one, or "
+                           "restart to continue with it",
                            s->namespace_name, s->name, (unsigned long long)out->rotation,
-                           (unsigned long long)s->rotation);
+                           (unsigned long long)out->published, (unsigned long long)s->rotation,
+                           (unsigned long long)s->number);
     cfr_config_mint_subject(m->config->mint, subject);
     if (!s->owned || out->subject[0] == '\0' || strcmp(out->subject, subject) == 0)
         return 0;
@@ -220,6 +258,26 @@ static void check_owner(struct cfr_rotator_shared *s)
     s->owned = s->owned || strcmp(s->m->r.journal.subject, subject) == 0;
     if (!s->owned && !cfr_rotator_shared_is_followed(s))
         cfr_rotator_check_subject(s->m);
+}
+
+/* What this agent publishes remains. */
+static void report_older(struct cfr_rotator_shared *s)
+{
+    struct cfr_rotator *m = s->m;
+    const struct cfr_rotation_journal *j = &m->r.journal;
+
+    if (!is_older(s))
+        return;
+    (void)cfr_err_set(&m->error, CFR_E_CONFLICT,
+                      "the journal in the Secret %s/%s is older than the published key %s, which remains: its last "
+                      "published key is number %llu of the rotation, and not %llu; restore a newer one, or run "
+                      "`credfresh rotate` to continue with it",
+                      s->namespace_name, s->name, s->own, (unsigned long long)j->published,
+                      (unsigned long long)s->own_number);
+    m->error_at = CFR_ROTATOR_AT_CONFIRM;
+    m->error_step = j->step;
+    cfr_log(cfr_log_once_is_news(&s->older_log, &m->error) ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL, "%s",
+            m->error.text);
 }
 
 static void lose(struct cfr_rotator_shared *s, const char *holder)
@@ -265,6 +323,7 @@ static void follow(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *st
     begin_again(m, &j);
     s->begun = s->begun || state->journal.len != 0;
     s->rotation = j.rotation;
+    s->number = j.published;
     s->there = j.step;
     s->known = true;
     s->stale = false;
@@ -278,6 +337,7 @@ static void follow(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *st
     s->pending_there = state->pending.len != 0;
     read_pending(s, "published", &state->published, &s->published);
     check_owner(s);
+    report_older(s);
     if (repaired || (lags(s) && strcmp(m->given.id, j.current) != 0))
         wake(s);
     m->deadline_boot_ms = 0;
@@ -397,6 +457,7 @@ void cfr_rotator_shared_written(struct cfr_rotator_shared *s, const char *versio
     s->silence_ms = s->takeover_ms;
     s->there = s->sending;
     s->rotation = s->sending_rotation;
+    s->number = s->sending_number;
     s->begun = true;
     s->holds = true;
     s->owned = true;
@@ -522,6 +583,7 @@ static void give(struct cfr_rotator_shared *s)
     (void)snprintf(m->given.id, sizeof m->given.id, "%s", m->r.journal.current);
     m->given.minted_s = m->r.journal.current_s;
     m->given.number = m->r.journal.published;
+    m->given.journal = s->mark;
     cfr_rotator_finish(m, &result);
     cfr_grant_free(&grant);
 }
@@ -572,6 +634,7 @@ static bool on_published(struct cfr_rotator *m)
 
     if (m->given.id[0] != '\0') {
         (void)snprintf(s->own, sizeof s->own, "%s", m->given.id);
+        s->own_number = m->given.number;
         s->known_own = true;
     }
     return !cfr_rotator_shared_is_followed(s) && strcmp(s->own, m->r.journal.minted) == 0;

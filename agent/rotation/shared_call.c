@@ -234,6 +234,7 @@ static int make_state(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state 
     out->takeover_ms = s->takeover_ms;
     s->sending = j->step;
     s->sending_rotation = j->rotation;
+    s->sending_number = j->published;
     s->writes++;
     cfr_rotator_shared_last_nonce(s, out->nonce);
     cfr_secret_init(&out->pending, CFR_K8S_SHARED_TEXT_MAX);

@@ -22,6 +22,7 @@ struct cfr_rotator_shared {
     char *context;
     char *given_namespace;
     char *name;
+    uint64_t mark;           /* hash of both */
     char namespace_name[64]; /* empty: not known yet */
     int64_t takeover_ms;
     char me[CFR_K8S_SHARED_NAME_MAX];
@@ -44,6 +45,7 @@ struct cfr_rotator_shared {
     enum cfr_rotation_step there;             /* its step then */
     enum cfr_rotation_step sending;           /* that of the write under way */
     uint64_t sending_rotation;
+    uint64_t sending_number;
     char holder[CFR_K8S_SHARED_NAME_MAX];
     char nonce[CFR_K8S_SHARED_NONCE_MAX]; /* of the last write that was seen */
     int64_t silence_ms;                   /* how long its writer may be silent */
@@ -51,6 +53,7 @@ struct cfr_rotator_shared {
     struct cfr_rotator_pending published; /* the published key, for followers */
     bool begun;                           /* it had a journal in this run */
     uint64_t rotation;                    /* the newest that it had in this run */
+    uint64_t number;                      /* of the newest published key that it had */
     bool holds;
     bool owned;              /* the journal was seen to be one of the configured owner */
     int64_t changed_boot_ms; /* when another write of an agent was last seen */
@@ -64,8 +67,10 @@ struct cfr_rotator_shared {
     int64_t write_retry_after_s; /* that came with it; -1 = none */
 
     bool again;                    /* what this agent publishes is lost to it */
-    bool known_own;                /* `own` is up to date */
+    bool known_own;                /* `own` and `own_number` are up to date */
     char own[CFR_ROTATION_ID_MAX]; /* the key that this agent publishes */
+    uint64_t own_number;           /* that this agent recorded for it; 0 = none */
+    struct cfr_log_once older_log; /* that the journal is older than that key */
     bool wake;                     /* there is news for which a start is wanted */
 };
 

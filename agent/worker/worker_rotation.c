@@ -24,6 +24,16 @@ static bool has_published(void *ctx)
     return cfr_publisher_holds_made_key(w->targets);
 }
 
+static bool published_key(void *ctx, struct cfr_publish_minted *out)
+{
+    const struct cfr_worker *w = ctx;
+
+    if (w->record.key == NULL || !cfr_publisher_holds_key(w->targets, &w->record, w->record.key->id))
+        return false;
+    *out = *w->record.key;
+    return true;
+}
+
 static void end_search(struct cfr_worker *w)
 {
     cfr_publish_search_end(w->search);
@@ -64,6 +74,7 @@ int cfr_worker_rotation_open(struct cfr_worker *w, struct cfr_err *err)
         .used_by_all = used_by_all,
         .is_published = is_published,
         .has_published = has_published,
+        .published_key = published_key,
         .find = find,
         .replan = replan,
         .ctx = w,

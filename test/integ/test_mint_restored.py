@@ -7,7 +7,7 @@ import pytest
 from conftest import eventually
 from minting import admin, cloud, iam_cloud, keys_of, mint_of, rotate  # noqa: F401
 from shared_minting import (SECRET, b64, created, current, follow_each_other, journal, key_of, kube, pair, shared, step,  # noqa: F401
-                            works)
+                            target, works)
 from test_mint_shared import error_of, start
 
 FOREIGN = "AKIAFOREIGNFOREIGN00"
@@ -133,3 +133,75 @@ def test_a_key_that_lists_do_not_have_yet_is_waited_for(pair, kube, cloud):
     pair[1].start(wait=False)
     eventually(lambda: key_of(pair[1]) == key, lambda: pair[1].log)
     assert " warn " not in pair[1].log and "not published" not in pair[1].log
+
+
+OUT = "robot"
+
+
+@pytest.fixture
+def delivering(pair, kube):
+    """Agents that publish to a directory and to one Secret, and whose hook writes down each key that it runs for."""
+    kube.call("DELETE", OUT)
+    for agent in pair:
+        c = shared(agent, mint={"grace": "60s", "grace_most": "90s"},
+                   reload=[{"exec": ["/bin/sh", "-c", f"cut -d' ' -f2 {agent.out}/minted >> {agent.dir}/ran"]}])
+        c["publish"] = [c["publish"], target(agent, OUT)]
+        agent.configure(c, admin(agent))
+    start(pair, kube)
+    return pair
+
+
+def ran(agent):
+    return (agent.dir / "ran").read_text().split()
+
+
+def published(pair, kube, but):
+    """All of PAIR publish another key than BUT, which the Secret holds, too; the old one is in its grace."""
+    def done():
+        key = current(kube)
+        return (key != but and step(kube) == "published" and all(key_of(agent) == key and key in ran(agent) for agent in pair)
+                and kube.data(OUT).get("aws_access_key_id") == key)
+
+    eventually(done, lambda: f"{journal(kube)}\n" + "\n\n".join(agent.log for agent in pair))
+    return current(kube)
+
+
+def test_an_older_step_of_the_same_rotation_publishes_no_older_key(delivering, kube, cloud):
+    """Whether the agents run meanwhile or not. No hook runs twice for a key."""
+    first = current(kube)
+    cloud.fault(kind="delay", ms=1000, count=1000, match={"action": "kube.secret.patch", "role": f"default/{SECRET}"})
+    rotate(delivering[0], "drill")
+    eventually(lambda: step(kube) == "verified", said(delivering, kube, cloud), pause_s=0.02)
+    copy = kube.get(SECRET)["data"]
+    cloud.clear_faults()
+    second = published(delivering, kube, first)
+    replace(kube, copy)
+    for agent in delivering:
+        eventually(lambda a=agent: "is older than the one read before" in error_of(a), said(delivering, kube, cloud))
+    for agent in delivering:
+        assert agent.stop() == 0
+        agent.start()
+    assert published(delivering, kube, first) == second
+    assert [ran(agent) for agent in delivering] == [[first, second]] * 2 and set(keys_of(cloud)) == {first, second}
+    assert kube.get(OUT)["metadata"]["annotations"]["credfresh.io/generation"] == "2"
+
+
+def test_a_journal_that_is_older_than_the_published_key_is_no_reason_to_go_back(delivering, kube, cloud):
+    """Although its key works: the agents remember the number of the key that they publish, and go on from there."""
+    first = current(kube)
+    copy = kube.get(SECRET)["data"]
+    rotate(delivering[0], "drill")
+    second = published(delivering, kube, first)
+    for agent in delivering:
+        assert agent.stop() == 0
+    replace(kube, copy)
+    for agent in delivering:
+        agent.start()
+    for agent in delivering:
+        eventually(lambda a=agent: f"is older than the published key {second}" in error_of(a), said(delivering, kube, cloud))
+        assert key_of(agent) == second and mint_of(agent)["state"] == "UPDATE_FAILED"
+    cloud.admin("/iam/key", {"access_key_id": first, "delete": True})
+    rotate(delivering[0], "go on")
+    third = published(delivering, kube, first)
+    assert third not in (first, second) and [ran(agent) for agent in delivering] == [[first, second, third]] * 2
+    assert kube.get(OUT)["metadata"]["annotations"]["credfresh.io/generation"] == "3" and keys_of(cloud)[second]["active"]

@@ -75,7 +75,7 @@ static void round_trip(void **state)
     out.hook_done[1] = out.acknowledged[1] = UINT64_MAX;
     out.acknowledged[2] = 4;
     assert_int_equal(
-        cfr_publish_record_set_key(&out, &(struct cfr_publish_minted){"AKIA\"", 1795000001, UINT64_MAX}, &err), 0);
+        cfr_publish_record_set_key(&out, &(struct cfr_publish_minted){"AKIA\"", 1795000001, UINT64_MAX, 7}, &err), 0);
     assert_int_equal(cfr_publish_record_add_reason(&out, "leaked\n\xc3\xa9", &err), 0);
     assert_int_equal(cfr_publish_record_save(&saving, p->fd, "demo", &out, &err), 0);
     assert_int_equal(cfr_publish_record_load(p->fd, "demo", &in, &err), 0);
@@ -88,7 +88,7 @@ static void round_trip(void **state)
     assert_true(in.acknowledged_count == 3 && in.acknowledged[1] == UINT64_MAX && in.acknowledged[2] == 4);
     assert_true(in.published_ns == INT64_C(1795000000123456789));
     assert_string_equal(in.key->id, "AKIA\"");
-    assert_true(in.key->minted_s == 1795000001 && in.key->number == UINT64_MAX);
+    assert_true(in.key->minted_s == 1795000001 && in.key->number == UINT64_MAX && in.key->journal == 7);
     assert_int_equal(cfr_publish_record_set_key(&in, NULL, &err), 0);
     assert_null(in.key);
     assert_true(cfr_publish_record_has_reason(&in, "leaked\n\xc3\xa9"));
