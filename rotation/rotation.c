@@ -122,6 +122,40 @@ static bool is_stale(const struct cfr_rotation_rotation *r, int64_t now_s, int64
     return r->listed_s == 0 || now_s >= r->listed_s + age_s || now_s < r->listed_s;
 }
 
+/* ---- keys that only the journal calls ours ---- */
+
+static bool has_our_name(const struct cfr_rotation_rotation *r, const struct cfr_rotation_key *key)
+{
+    char ours[CFR_ROTATION_NAME_MAX];
+    int n = snprintf(ours, sizeof ours, CFR_ROTATION_NAME_OURS "%.48s-", r->credential);
+
+    return r->provider->names && strncmp(key->name, ours, (size_t)n) == 0;
+}
+
+/* Names are those of the last list. */
+static bool is_proven(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, const char *id)
+{
+    if (f->is_own == NULL || f->is_own(f->ctx, id))
+        return true;
+    for (size_t i = 0; i < r->seen.count; i++) {
+        if (strcmp(r->seen.key[i].id, id) == 0)
+            return has_our_name(r, &r->seen.key[i]);
+    }
+    return false;
+}
+
+/* The old key stays as it is, and the rotation ends. */
+static bool leave_old(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f)
+{
+    struct cfr_rotation_journal *j = &r->journal;
+
+    cfr_rotation_copy(r->left, sizeof r->left, j->old);
+    if (cfr_rotation_look_up(&r->seen, j->old) != CFR_ROTATION_KEY_DELETED)
+        cfr_rotation_aside_put(j, j->old, false, f->now_s);
+    j->old[0] = '\0';
+    return cfr_rotation_enter(r, CFR_ROTATION_REST, f->now_s);
+}
+
 /* ---- keys that are put aside ---- */
 
 /* Retires the key of ours that is aside and due, if there is one: *DONE is false then. */
@@ -140,6 +174,11 @@ static bool tidy(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
     }
     if (cfr_rotation_look_up(&r->seen, j->current) != CFR_ROTATION_KEY_ACTIVE) {
         j->aside[at].since_s = f->now_s;
+        return true;
+    }
+    if (!is_proven(r, f, j->aside[at].id)) {
+        cfr_rotation_copy(r->left, sizeof r->left, j->aside[at].id);
+        j->aside[at].ours = false;
         return true;
     }
     cfr_rotation_copy(r->suspect, sizeof r->suspect, j->aside[at].id);
@@ -266,6 +305,10 @@ static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
         return begin_lookup(r, out);
     if (f->alone && f->now_s >= former_s && r->key_state == CFR_ROTATION_KEY_ACTIVE &&
         (f->used_by_all || f->now_s >= r->journal.published_s + r->rules.grace_most_s)) {
+        if (!is_proven(r, f, r->journal.former[0].id)) {
+            cfr_rotation_copy(r->left, sizeof r->left, r->journal.former[0].id);
+            return cfr_rotation_former_retired(r, true, f->now_s);
+        }
         retire_former(r, f, out);
         return false;
     }
@@ -327,7 +370,8 @@ static bool may_be_lost(const struct cfr_rotation_rotation *r, const struct cfr_
     return !key->foreign && !other && (key->created_s == 0 || then);
 }
 
-static bool may_be_ours(const struct cfr_rotation_rotation *r, const struct cfr_rotation_key *key)
+static bool may_be_ours(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
+                        const struct cfr_rotation_key *key)
 {
     const struct cfr_rotation_journal *j = &r->journal;
 
@@ -336,8 +380,8 @@ static bool may_be_ours(const struct cfr_rotation_rotation *r, const struct cfr_
         return false;
     /* After UNDOING it is known which one it is. */
     if (j->minted[0] != '\0')
-        return strcmp(key->id, j->minted) == 0;
-    return r->provider->names ? strcmp(key->name, j->name) == 0 : may_be_lost(r, key);
+        return strcmp(key->id, j->minted) == 0 && is_proven(r, f, key->id);
+    return r->provider->names ? strcmp(key->name, j->name) == 0 && is_proven(r, f, key->id) : may_be_lost(r, key);
 }
 
 /* Deletes the key ID if it is ours for certain: by the name that was written down before it was made, or because its
@@ -381,7 +425,7 @@ static bool lost(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
         return false;
     }
     for (size_t i = 0; i < r->seen.count; i++) {
-        if (may_be_ours(r, &r->seen.key[i]))
+        if (may_be_ours(r, f, &r->seen.key[i]))
             return suspect(r, r->seen.key[i].id, f->now_s, out);
     }
     if (settled) {
@@ -424,7 +468,9 @@ static bool verified(struct cfr_rotation_rotation *r, const struct cfr_rotation_
      * again would notify them twice. */
     if (f->new_published)
         act(out, CFR_ROTATION_ACT_ADOPT, r->journal.minted);
-    else if (cfr_rotation_has_pending(r, f))
+    else if (f->refused && !cfr_rotation_is_known(&r->journal, r->journal.minted))
+        return cfr_rotation_enter(r, CFR_ROTATION_LOST, f->now_s);
+    else if (cfr_rotation_has_pending(r, f) && !f->refused)
         act(out, CFR_ROTATION_ACT_PUBLISH, r->journal.minted);
     else if (cfr_rotation_is_known(&r->journal, r->journal.minted)) {
         /* It was not created for this: where it was found, its secret is still to be had. */
@@ -452,7 +498,7 @@ static bool replace(struct cfr_rotation_rotation *r, const struct cfr_rotation_f
     if (!cfr_rotation_is_full(r))
         return begin(r, f, out);
     /* Nothing works with it, and the old one may be the last that does. */
-    if (found == CFR_ROTATION_KEY_DEACTIVATED || found == CFR_ROTATION_KEY_EXPIRED)
+    if ((found == CFR_ROTATION_KEY_DEACTIVATED || found == CFR_ROTATION_KEY_EXPIRED) && is_proven(r, f, j->current))
         act(out, CFR_ROTATION_ACT_DELETE, j->current);
     else
         wait_until(out, r->listed_s + CFR_ROTATION_FULL_S);
@@ -525,6 +571,8 @@ static bool retiring(struct cfr_rotation_rotation *r, const struct cfr_rotation_
     if (!r->provider->deactivates)
         return cfr_rotation_enter(r, CFR_ROTATION_DELETING, f->now_s);
     save = confirm(r, f, out, &sure);
+    if (sure && !is_proven(r, f, r->journal.old))
+        return leave_old(r, f);
     if (sure)
         act(out, CFR_ROTATION_ACT_DEACTIVATE, r->journal.old);
     return save;
@@ -554,9 +602,29 @@ static bool deleting(struct cfr_rotation_rotation *r, const struct cfr_rotation_
     bool sure;
     bool save = confirm(r, f, out, &sure);
 
+    if (sure && !is_proven(r, f, r->journal.old))
+        return leave_old(r, f);
     if (sure)
         act(out, CFR_ROTATION_ACT_DELETE, r->journal.old);
     return save;
+}
+
+static bool undoing(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
+{
+    struct cfr_rotation_journal *j = &r->journal;
+
+    if (is_proven(r, f, j->minted)) {
+        act(out, CFR_ROTATION_ACT_DELETE, j->minted);
+        return false;
+    }
+    /* Its name may prove it. */
+    if (r->provider->names && is_stale(r, f->now_s, CFR_ROTATION_LOOK_AGAIN_S)) {
+        act(out, CFR_ROTATION_ACT_LIST, NULL);
+        return false;
+    }
+    cfr_rotation_copy(r->left, sizeof r->left, j->minted);
+    j->minted[0] = '\0';
+    return cfr_rotation_give_up(r, f->now_s);
 }
 
 void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, bool *save,
@@ -595,8 +663,8 @@ void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotatio
     case CFR_ROTATION_DELETING:
         *save = deleting(r, f, out);
         break;
-    default: /* UNDOING */
-        act(out, CFR_ROTATION_ACT_DELETE, r->journal.minted);
+    default:
+        *save = undoing(r, f, out);
         break;
     }
 }

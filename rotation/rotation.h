@@ -12,6 +12,9 @@
  *
  *   rest -> verified   a key that another program created is adopted: it is listed, and was tried
  *
+ * Where others may write the journal, a key is deactivated or deleted as one of ours only if the caller knows it as
+ * such, or if the cloud's list has it under a name of ours. Any other is left as it is.
+ *
  * The published key must be listed as active before the old one is deactivated, and again before it is deleted. If it
  * was deleted or deactivated meanwhile, the old one is kept, and another key is made from `published`; so it is, where
  * there is room, if what was published is lost. In `lost`, a key that may have been made is looked for: one that is
@@ -165,6 +168,10 @@ struct cfr_rotation_facts {
     int64_t grace_left_s;   /* by a clock that cannot be set, as far as that is known; 0 = none */
     bool used_by_all;       /* every consumer that acknowledges has `generation`, or there is none */
     uint64_t number;        /* that a published key has, as this agent recorded it: the next one is greater */
+    bool refused;           /* the cloud refuses the key journal->minted for certain */
+    /* True for a key ID that is known not only by the journal to be ours; NULL: nobody else writes the journal. */
+    bool (*is_own)(void *ctx, const char *id);
+    void *ctx;
 };
 
 struct cfr_rotation_todo {
@@ -205,7 +212,9 @@ struct cfr_rotation_rotation {
     int64_t former_try_s; /* a former owner's key is not tried again before then */
     int64_t aside_try_s;  /* nor is one that is aside */
     enum cfr_rotation_unfit unfit;
-    unsigned others;                 /* of the last list: keys that are neither ours nor aside */
+    char left[CFR_ROTATION_ID_MAX]; /* a key that the journal calls ours, which nothing proves: it is left as it is. The
+                                       caller reports and clears it */
+    unsigned others;                /* of the last list: keys that are neither ours nor aside */
     char other[CFR_ROTATION_ID_MAX]; /* one of them */
     enum cfr_rotation_key_state key_state;
     bool looking_up;                   /* the LIST under way is a lookup of the published key, and for nothing else */

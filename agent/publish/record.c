@@ -11,11 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MADE_MAX 32 /* a rotation has three keys at most, and some may be aside */
+
+static void free_texts(char **list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(list[i]);
+    free(list);
+}
+
 void cfr_publish_record_free(struct cfr_publish_record *r)
 {
-    for (size_t i = 0; i < r->reason_count; i++)
-        free(r->reasons[i]);
-    free(r->reasons);
+    free_texts(r->reasons, r->reason_count);
+    free_texts(r->made, r->made_count);
     free(r->identity);
     free(r->key);
     free(r->pending_reason);
@@ -82,6 +90,14 @@ static void write_numbers(struct cfr_writer *w, const char *key, const uint64_t 
     cfr_writer_close(w);
 }
 
+static void write_texts(struct cfr_writer *w, const char *key, char *const *list, size_t count)
+{
+    cfr_writer_array(w, key);
+    for (size_t i = 0; i < count; i++)
+        cfr_writer_string(w, NULL, cfr_view_of(list[i]));
+    cfr_writer_close(w);
+}
+
 static void write_lists(struct cfr_writer *w, const struct cfr_publish_record *r)
 {
     cfr_writer_array(w, "targets");
@@ -96,10 +112,9 @@ static void write_lists(struct cfr_writer *w, const struct cfr_publish_record *r
     write_numbers(w, "hooks", r->hook_done, r->hook_count);
     write_numbers(w, "delivered", r->delivered, r->delivered_count);
     write_numbers(w, "acknowledged", r->acknowledged, r->acknowledged_count);
-    cfr_writer_array(w, "reasons");
-    for (size_t i = 0; i < r->reason_count; i++)
-        cfr_writer_string(w, NULL, cfr_view_of(r->reasons[i]));
-    cfr_writer_close(w);
+    write_texts(w, "reasons", r->reasons, r->reason_count);
+    if (r->made_count != 0)
+        write_texts(w, "made", r->made, r->made_count);
 }
 
 static void write_key(struct cfr_writer *w, const struct cfr_publish_minted *key)
@@ -222,13 +237,14 @@ static bool get_mark(const struct cfr_json *item, struct cfr_file_fingerprint *m
     return true;
 }
 
-static int get_reasons(const struct cfr_json *list, struct cfr_publish_record *out, struct cfr_err *err)
+static int get_texts(const struct cfr_json *list, size_t max, struct cfr_publish_record *out,
+                     int (*add)(struct cfr_publish_record *, const char *, struct cfr_err *), struct cfr_err *err)
 {
-    for (size_t i = 0; i < cfr_json_count(list) && i < CFR_PUBLISH_RECORD_REASONS_MAX; i++) {
+    for (size_t i = 0; i < cfr_json_count(list) && i < max; i++) {
         struct cfr_view text;
         int rc = cfr_json_string(cfr_json_at(list, i), &text) && text.p != NULL
-                     ? cfr_publish_record_add_reason(out, text.p, err)
-                     : cfr_err_set(err, CFR_E_ANSWER, "a reason is not a string");
+                     ? add(out, text.p, err)
+                     : cfr_err_set(err, CFR_E_ANSWER, "a reason or an id is not a string");
 
         if (rc != 0)
             return rc;
@@ -308,7 +324,10 @@ static int decode(const struct cfr_json *doc, struct cfr_publish_record *out, st
         return rc;
     if (!good)
         return cfr_err_set(err, CFR_E_ANSWER, "it is not a record of this version");
-    return get_reasons(cfr_json_get(doc, "reasons"), out, err);
+    rc = get_texts(cfr_json_get(doc, "made"), MADE_MAX, out, cfr_publish_record_add_made, err);
+    return rc == 0 ? get_texts(cfr_json_get(doc, "reasons"), CFR_PUBLISH_RECORD_REASONS_MAX, out,
+                               cfr_publish_record_add_reason, err)
+                   : rc;
 }
 
 int cfr_publish_record_load(int state_fd, const char *name, struct cfr_publish_record *out, struct cfr_err *err)
@@ -346,35 +365,55 @@ int cfr_publish_record_set_key(struct cfr_publish_record *r, const struct cfr_pu
     return 0;
 }
 
-bool cfr_publish_record_has_reason(const struct cfr_publish_record *r, const char *reason)
+static bool has_text(char *const *list, size_t count, const char *text)
 {
-    for (size_t i = 0; i < r->reason_count; i++) {
-        if (strcmp(r->reasons[i], reason) == 0)
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(list[i], text) == 0)
             return true;
     }
     return false;
 }
 
-int cfr_publish_record_add_reason(struct cfr_publish_record *r, const char *reason, struct cfr_err *err)
+static int add_text(char ***list, size_t *count, size_t max, const char *text, struct cfr_err *err)
 {
-    char *copy = strdup(reason);
-    char **list = r->reasons;
+    char *copy = strdup(text);
+    char **longer = *list;
 
-    if (r->reason_count < CFR_PUBLISH_RECORD_REASONS_MAX)
-        list = realloc(r->reasons, (r->reason_count + 1) * sizeof(char *));
-    if (list != NULL)
-        r->reasons = list;
-    if (copy == NULL || list == NULL) {
+    if (*count < max)
+        longer = realloc(*list, (*count + 1) * sizeof(char *));
+    if (longer != NULL)
+        *list = longer;
+    if (copy == NULL || longer == NULL) {
         free(copy);
         return cfr_err_nomem(err);
     }
-    if (r->reason_count == CFR_PUBLISH_RECORD_REASONS_MAX) {
-        free(r->reasons[0]);
-        memmove(r->reasons, r->reasons + 1, (CFR_PUBLISH_RECORD_REASONS_MAX - 1) * sizeof(char *));
-        r->reason_count--;
+    if (*count == max) {
+        free(longer[0]);
+        memmove(longer, longer + 1, (max - 1) * sizeof(char *));
+        --*count;
     }
-    r->reasons[r->reason_count++] = copy;
+    longer[(*count)++] = copy;
     return 0;
+}
+
+bool cfr_publish_record_has_made(const struct cfr_publish_record *r, const char *id)
+{
+    return (r->key != NULL && strcmp(r->key->id, id) == 0) || has_text(r->made, r->made_count, id);
+}
+
+int cfr_publish_record_add_made(struct cfr_publish_record *r, const char *id, struct cfr_err *err)
+{
+    return has_text(r->made, r->made_count, id) ? 0 : add_text(&r->made, &r->made_count, MADE_MAX, id, err);
+}
+
+bool cfr_publish_record_has_reason(const struct cfr_publish_record *r, const char *reason)
+{
+    return has_text(r->reasons, r->reason_count, reason);
+}
+
+int cfr_publish_record_add_reason(struct cfr_publish_record *r, const char *reason, struct cfr_err *err)
+{
+    return add_text(&r->reasons, &r->reason_count, CFR_PUBLISH_RECORD_REASONS_MAX, reason, err);
 }
 
 void cfr_publish_record_drop_reason(struct cfr_publish_record *r)

@@ -46,6 +46,8 @@ struct cfr_publish_record {
     char *pending_reason; /* a rotation that was accepted and is not done yet */
     char **reasons;       /* already used, oldest first */
     size_t reason_count;
+    char **made; /* ids of the rotated keys that this agent created, or confirmed with their secret; oldest first */
+    size_t made_count;
 };
 
 void cfr_publish_record_free(struct cfr_publish_record *r);
@@ -61,6 +63,10 @@ int cfr_publish_record_save(struct cfr_slow_write *s, int state_fd, const char *
 /* MINTED is the key that is published now; NULL: it is no such key. CFR_E_NOMEM: none is known then. */
 int cfr_publish_record_set_key(struct cfr_publish_record *r, const struct cfr_publish_minted *minted,
                                struct cfr_err *err);
+/* The key ID is one of those, or the published one. */
+bool cfr_publish_record_has_made(const struct cfr_publish_record *r, const char *id);
+/* Remembers it, forgetting the oldest beyond the limit. CFR_E_NOMEM. */
+int cfr_publish_record_add_made(struct cfr_publish_record *r, const char *id, struct cfr_err *err);
 bool cfr_publish_record_has_reason(const struct cfr_publish_record *r, const char *reason);
 /* Remembers REASON as used, forgetting the oldest beyond the limit. CFR_E_NOMEM. */
 int cfr_publish_record_add_reason(struct cfr_publish_record *r, const char *reason, struct cfr_err *err);

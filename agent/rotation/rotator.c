@@ -120,6 +120,9 @@ void cfr_rotator_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out)
         .grace_left_s = held_ms > 0 ? (held_ms + 999) / 1000 : 0,
         .used_by_all = m->context.used_by_all(m->context.ctx),
         .number = m->shared != NULL ? m->shared->own_number : 0,
+        .refused = m->confirm.refused[0] != '\0' && strcmp(m->confirm.refused, m->r.journal.minted) == 0,
+        .is_own = m->shared != NULL ? m->context.is_own : NULL,
+        .ctx = m->context.ctx,
     };
     if (cfr_rotator_has_found(m)) {
         out->found = true;
@@ -385,6 +388,18 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     return true;
 }
 
+static void log_left(struct cfr_rotator *m)
+{
+    if (m->r.left[0] == '\0')
+        return;
+    cfr_log(
+        CFR_LOG_WARN, m->config->name, NULL,
+        "the key %s remains: the journal says that credfresh created it, and nothing proves it to this agent; delete "
+        "it in the cloud if nothing uses it",
+        m->r.left);
+    m->r.left[0] = '\0';
+}
+
 /* The journal has changed: BEFORE was its step, and it had ASIDE keys that are put aside. */
 static void log_progress(struct cfr_rotator *m, enum cfr_rotation_step before, size_t aside)
 {
@@ -459,6 +474,7 @@ static bool step(struct cfr_rotator *m)
     cfr_rotation_next(&m->r, &facts, &changed, &todo);
     m->unsaved = m->unsaved || changed;
     if (changed) {
+        log_left(m);
         log_progress(m, before, aside);
         return true;
     }

@@ -31,11 +31,14 @@ struct cfr_rotator_context {
     /* Fills OUT with the key that is published everywhere, as this agent recorded it; false if none is, or if it is not
      * on record. OUT borrows until the loop's next turn. */
     bool (*published_key)(void *ctx, struct cfr_publish_minted *out);
+    /* This agent created the key ID, or confirmed it with its secret, also in an earlier run. */
+    bool (*is_own)(void *ctx, const char *id);
+    void (*note_own)(void *ctx, const char *id); /* from now on it did */
     /* Looks for the key that is to be adopted. 0: FOUND has what is there; 1: cfr_rotator_found follows; CFR_E_MISSING:
      * there is none; or another error. */
     int (*find)(void *ctx, struct cfr_rotation_found *found, struct cfr_err *err);
     void (*replan)(void *ctx); /* a deadline may have moved; not called from within the functions below */
-    void *ctx;                 /* of the latter six */
+    void *ctx;                 /* of the latter eight */
 };
 
 /* Reads what an earlier run left; starts nothing. Every start reports what is wrong with the journal.

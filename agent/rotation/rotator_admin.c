@@ -27,3 +27,10 @@ void cfr_rotator_note_account(struct cfr_rotator *m)
     memcpy(j->account, m->call.account, sizeof j->account);
     m->unsaved = true;
 }
+
+void cfr_rotator_note_own(struct cfr_rotator *m, const char *id)
+{
+    /* A journal that nobody else can write is proof enough. */
+    if (m->shared != NULL)
+        m->context.note_own(m->context.ctx, id);
+}

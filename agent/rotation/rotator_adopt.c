@@ -143,6 +143,7 @@ int cfr_rotator_take(struct cfr_rotator *m, struct cfr_err *err)
     /* 2. From here on it is the new key. */
     m->unsaved = cfr_rotation_taken(&m->r, p->name, m->adoption.found.since_s, now_s);
     cfr_rotator_note_account(m);
+    cfr_rotator_note_own(m, m->r.journal.minted);
     cfr_rotator_forget_found(m);
     cfr_log(CFR_LOG_INFO, m->config->name, NULL, "adopted the key %s of %s, which is %s old", m->r.journal.minted,
             m->r.journal.subject, cfr_time_words((now_s - m->r.journal.minted_s) * 1000, age));

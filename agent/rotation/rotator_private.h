@@ -224,6 +224,8 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
 int cfr_rotator_find_admin(const struct cfr_rotator *m, const struct cfr_grant **out, struct cfr_err *err);
 /* The last list has a key of ours, so that its account is where our keys are: notes it, if none is noted. */
 void cfr_rotator_note_account(struct cfr_rotator *m);
+/* This agent has created the key ID, or has confirmed it with its secret, and may remove it some day. */
+void cfr_rotator_note_own(struct cfr_rotator *m, const char *id);
 
 /* rotator_confirm.c */
 /* Prepares the confirmation of KEY, which was created at MADE_S, or continues it. An error: its secret is not that of

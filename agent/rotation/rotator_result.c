@@ -152,6 +152,7 @@ static void on_created(struct cfr_rotator *m, struct cfr_rotator_outcome *o, int
         cfr_grant_move(&m->pending.grant, &m->call.answer.grant);
         m->pending.held = true;
         m->pending.confirmed = true;
+        cfr_rotator_note_own(m, m->pending.key.id);
         cfr_log(CFR_LOG_INFO, m->config->name, NULL, "made the key %s; it is tried before it is published",
                 m->pending.key.id);
         return;
@@ -282,6 +283,7 @@ static void on_confirm(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
         c->listed = true;
     } else if (found == 0) {
         c->key->confirmed = true;
+        cfr_rotator_note_own(m, c->id);
         cfr_rotator_forget_confirmation(m);
         cfr_rotator_made_good(m, CFR_ROTATOR_AT_CONFIRM);
     }

@@ -34,6 +34,22 @@ static bool published_key(void *ctx, struct cfr_publish_minted *out)
     return true;
 }
 
+static bool is_own(void *ctx, const char *id)
+{
+    const struct cfr_worker *w = ctx;
+
+    return cfr_publish_record_has_made(&w->record, id);
+}
+
+/* Without memory for it, an operator deletes the key. */
+static void note_own(void *ctx, const char *id)
+{
+    struct cfr_worker *w = ctx;
+
+    if (!cfr_publish_record_has_made(&w->record, id) && cfr_publish_record_add_made(&w->record, id, NULL) == 0)
+        cfr_worker_save(w);
+}
+
 static void end_search(struct cfr_worker *w)
 {
     cfr_publish_search_end(w->search);
@@ -75,6 +91,8 @@ int cfr_worker_rotation_open(struct cfr_worker *w, struct cfr_err *err)
         .is_published = is_published,
         .has_published = has_published,
         .published_key = published_key,
+        .is_own = is_own,
+        .note_own = note_own,
         .find = find,
         .replan = replan,
         .ctx = w,

@@ -230,6 +230,7 @@ start:
         :: published == minted -> skip /* it was, before a crash; the pending may be gone */
         :: pending != minted && published != minted && !known[minted] -> pending = minted; goto start /* an operator restores it */
         :: pending != minted && known[minted] -> atomic { minted = NONE; GO(VERIFIED, REST) }; goto start /* it is found again */
+        :: pending == minted && published != minted && !ALIVE(minted) && !known[minted] -> GO(VERIFIED, LOST); goto start
         fi;
         MAY_END;
         atomic {

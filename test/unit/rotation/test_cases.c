@@ -897,9 +897,123 @@ static void what_another_owner_leaves(void **state)
     cfr_str_free(&left);
 }
 
+/* ---- a journal that others may write ---- */
+
+static bool is_mine(void *ctx, const char *id)
+{
+    return strcmp(ctx, id) == 0;
+}
+
+/* One step of a rotation whose journal calls the key "x" ours, and whose agent knows OWN as its own. The cloud lists
+ * "x" as NAME, and the published key. */
+static struct cfr_rotation_todo step_with(struct cfr_rotation_rotation *r, const char *name, char *own)
+{
+    struct cfr_rotation_facts f = {
+        .now_s = 1700000000, .alone = true, .used_by_all = true, .is_own = is_mine, .ctx = own};
+    struct cfr_rotation_keys keys = {.count = 2,
+                                     .key = {{.id = "current", .active = true}, {.id = "x", .active = true}}};
+    struct cfr_rotation_todo todo;
+    bool save = false;
+
+    (void)snprintf(keys.key[1].name, sizeof keys.key[1].name, "%s", name);
+    r->credential = "robot";
+    (void)snprintf(r->journal.current, sizeof r->journal.current, "current");
+    for (int turns = 0; turns < 4; turns++) {
+        cfr_rotation_next(r, &f, &save, &todo);
+        if (!save && todo.action == CFR_ROTATION_ACT_LIST)
+            (void)cfr_rotation_listed(r, &keys, f.now_s);
+        else if (!save)
+            break;
+    }
+    return todo;
+}
+
+static void what_only_the_journal_calls_ours_is_left(void **state)
+{
+    static const struct cfr_rotation_provider unnamed = {.deactivates = true};
+    static const struct cfr_rotation_provider named = {.names = true};
+    static const struct cfr_rotation_journal journals[] = {
+        {.step = CFR_ROTATION_RETIRING, .old = "x"},
+        {.step = CFR_ROTATION_DELETING, .old = "x"},
+        {.step = CFR_ROTATION_UNDOING, .minted = "x"},
+        {.step = CFR_ROTATION_LOST, .minted = "x"},
+        {.step = CFR_ROTATION_LOST, .name = "ops"},
+        {.step = CFR_ROTATION_REST, .aside = {{.id = "x", .ours = true}}, .aside_count = 1},
+        {.step = CFR_ROTATION_REST, .former = {{.id = "x", .subject = "toy/robot"}}, .former_count = 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof journals / sizeof journals[0]; i++) {
+        for (int names = 0; names < 2; names++) {
+            struct cfr_rotation_rotation r = {.provider = names != 0 ? &named : &unnamed, .journal = journals[i]};
+            bool lost = r.journal.step == CFR_ROTATION_LOST;
+            struct cfr_rotation_todo todo = step_with(&r, "ops", (char[]){"other"});
+
+            /* Where keys have no names, any key may be a lost one, which is deactivated, and never deleted. */
+            if (lost && names == 0 && journals[i].minted[0] == '\0') {
+                assert_int_equal(todo.action, CFR_ROTATION_ACT_DEACTIVATE);
+                continue;
+            }
+            assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+            assert_int_equal(r.journal.step, CFR_ROTATION_REST);
+            assert_string_equal(r.left, lost ? "" : "x");
+            assert_string_equal(r.journal.old, "");
+            assert_string_equal(r.journal.minted, "");
+            assert_int_equal(r.journal.former_count, 0);
+            for (size_t k = 0; k < r.journal.aside_count; k++)
+                assert_false(r.journal.aside[k].ours);
+        }
+    }
+}
+
+static void what_is_proven_is_removed(void **state)
+{
+    static const struct cfr_rotation_provider unnamed = {.deactivates = true};
+    static const struct cfr_rotation_provider named = {.names = true};
+    struct cfr_rotation_rotation r = {.provider = &unnamed, .journal = {.step = CFR_ROTATION_DELETING, .old = "x"}};
+    struct cfr_rotation_todo todo;
+
+    (void)state;
+    todo = step_with(&r, "", (char[]){"x"});
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_DELETE);
+    /* By its name in the cloud. */
+    r = (struct cfr_rotation_rotation){.provider = &named, .journal = {.step = CFR_ROTATION_DELETING, .old = "x"}};
+    todo = step_with(&r, "credfresh-robot-7-0123", (char[]){"other"});
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_DELETE);
+    r = (struct cfr_rotation_rotation){.provider = &named, .journal = {.step = CFR_ROTATION_UNDOING, .minted = "x"}};
+    todo = step_with(&r, "credfresh-robot-7-0123", (char[]){"other"});
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_DELETE);
+}
+
+/* A new key that the cloud refuses is looked for, and another one is made. */
+static void a_new_key_that_is_refused_is_given_up(void **state)
+{
+    static const struct cfr_rotation_provider provider = {.verify_count = 1};
+    struct cfr_rotation_rotation r = {
+        .provider = &provider, .credential = "robot", .journal = {.step = CFR_ROTATION_VERIFIED, .minted = "key-1"}};
+    struct cfr_rotation_facts f = {.now_s = 1700000000, .pending = true, .pending_id = "key-1", .refused = true};
+    struct cfr_rotation_todo todo;
+    bool save;
+
+    (void)state;
+    cfr_rotation_next(&r, &f, &save, &todo);
+    assert_true(save);
+    assert_int_equal(r.journal.step, CFR_ROTATION_LOST);
+    /* One that was to be adopted is its maker's. */
+    r.journal.step = CFR_ROTATION_VERIFIED;
+    (void)snprintf(r.journal.known[0], sizeof r.journal.known[0], "key-1");
+    r.journal.known_count = 1;
+    cfr_rotation_next(&r, &f, &save, &todo);
+    assert_true(save);
+    assert_int_equal(r.journal.step, CFR_ROTATION_REST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_only_the_journal_calls_ours_is_left),
+        cmocka_unit_test(what_is_proven_is_removed),
+        cmocka_unit_test(a_new_key_that_is_refused_is_given_up),
         cmocka_unit_test(another_owner),
         cmocka_unit_test(what_another_owner_leaves),
         cmocka_unit_test(a_verified_key_without_its_pending_secret_is_left_alone),
