@@ -19,6 +19,7 @@ void cfr_rotation_aside_put(struct cfr_rotation_journal *j, const char *id, bool
         cfr_rotation_aside_forget(j, 0);
     (void)snprintf(j->aside[j->aside_count].id, CFR_ROTATION_ID_MAX, "%s", id);
     j->aside[j->aside_count].ours = ours;
+    j->aside[j->aside_count].lost = false;
     j->aside[j->aside_count++].since_s = now_s;
 }
 
@@ -31,12 +32,19 @@ size_t cfr_rotation_aside_find(const struct cfr_rotation_journal *j, const char 
     return at;
 }
 
-size_t cfr_rotation_aside_next(const struct cfr_rotation_journal *j)
+bool cfr_rotation_aside_ends(const struct cfr_rotation_rotation *r, const struct cfr_rotation_aside *one)
 {
+    return one->ours || (one->lost && !r->rules.keep_lost);
+}
+
+size_t cfr_rotation_aside_next(const struct cfr_rotation_rotation *r)
+{
+    const struct cfr_rotation_journal *j = &r->journal;
     size_t found = j->aside_count;
 
     for (size_t i = 0; i < j->aside_count; i++) {
-        if (j->aside[i].ours && (found == j->aside_count || j->aside[i].since_s < j->aside[found].since_s))
+        if (cfr_rotation_aside_ends(r, &j->aside[i]) &&
+            (found == j->aside_count || j->aside[i].since_s < j->aside[found].since_s))
             found = i;
     }
     return found;
@@ -49,7 +57,7 @@ static int64_t wait_s(const struct cfr_rotation_rotation *r)
 
 int64_t cfr_rotation_aside_due_s(const struct cfr_rotation_rotation *r)
 {
-    size_t at = cfr_rotation_aside_next(&r->journal);
+    size_t at = cfr_rotation_aside_next(r);
     int64_t due_s;
 
     if (at == r->journal.aside_count)

@@ -314,6 +314,7 @@ const struct cfr_rotation_provider cfr_rotation_aws_provider = {
     .table = &cfr_rotation_aws_table,
     .doc = CFR_DOC("Access keys of an IAM user."),
     .deactivates = true,
+    .sole = true,
     .tells_use = true,
     .tells_rights = true,
     .rights_unseen = "a policy with conditions, or for a user with a path",

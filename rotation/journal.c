@@ -87,6 +87,8 @@ int cfr_rotation_journal_write(const struct cfr_rotation_journal *j, struct cfr_
         put_number(&w, "since_s", j->aside[i].since_s);
         put_text(&w, "id", j->aside[i].id);
         cfr_writer_bool(&w, "ours", j->aside[i].ours);
+        if (j->aside[i].lost)
+            cfr_writer_bool(&w, "lost", true);
         cfr_writer_close(&w);
     }
     cfr_writer_close(&w);
@@ -183,6 +185,8 @@ static void get_aside(struct reader *r, struct cfr_rotation_journal *out)
         /* Journals of earlier versions do not say: such a key may be another user's. */
         if (cfr_json_get(item.doc, "ours") != NULL)
             item.good = item.good && cfr_json_bool(cfr_json_get(item.doc, "ours"), &one->ours);
+        if (cfr_json_get(item.doc, "lost") != NULL)
+            item.good = item.good && cfr_json_bool(cfr_json_get(item.doc, "lost"), &one->lost);
         r->good = item.good && one->id[0] != '\0' && !is_current(out, one->id) && strcmp(one->id, out->old) != 0;
     }
 }

@@ -117,9 +117,10 @@ bool cfr_rotation_deactivated(struct cfr_rotation_rotation *r, int64_t now_s)
 
     if (j->step != CFR_ROTATION_LOST && j->step != CFR_ROTATION_REST)
         return cfr_rotation_enter(r, CFR_ROTATION_INACTIVE, now_s);
-    if (j->step == CFR_ROTATION_LOST)
+    if (j->step == CFR_ROTATION_LOST) {
         cfr_rotation_aside_put(j, r->suspect, false, now_s);
-    else if (at < j->aside_count)
+        j->aside[j->aside_count - 1].lost = true;
+    } else if (at < j->aside_count)
         j->aside[at].since_s = now_s;
     r->suspect[0] = '\0';
     return true;

@@ -103,6 +103,7 @@ struct cfr_rotation_provider {
     const char *doc;               /* of the key, for the reference page */
     const char *const *grants;     /* the fields of a key that was made, NULL-terminated */
     bool names;                    /* keys carry a name of ours, by which a lost one is found again */
+    bool sole;                     /* the configuration demands that the subject has no keys of others */
     bool deactivates;              /* knows DEACTIVATE */
     bool asks_owner;               /* the ask's `owner` is looked at */
     bool tells_use;                /* knows LAST_USED */

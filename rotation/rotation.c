@@ -163,7 +163,7 @@ static bool tidy(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
                  bool *done)
 {
     struct cfr_rotation_journal *j = &r->journal;
-    size_t at = cfr_rotation_aside_next(j);
+    size_t at = cfr_rotation_aside_next(r);
 
     *done = f->now_s < cfr_rotation_aside_due_s(r);
     if (*done)
@@ -179,6 +179,7 @@ static bool tidy(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
     if (!is_proven(r, f, j->aside[at].id)) {
         cfr_rotation_copy(r->left, sizeof r->left, j->aside[at].id);
         j->aside[at].ours = false;
+        j->aside[at].lost = false;
         return true;
     }
     cfr_rotation_copy(r->suspect, sizeof r->suspect, j->aside[at].id);

@@ -18,7 +18,8 @@
  * The published key must be listed as active before the old one is deactivated, and again before it is deleted. If it
  * was deleted or deactivated meanwhile, the old one is kept, and another key is made from `published`; so it is, where
  * there is room, if what was published is lost. In `lost`, a key that may have been made is looked for: one that is
- * ours for certain is deleted, any other is deactivated and put aside. What is published stays.
+ * ours for certain is deleted, any other is deactivated and put aside. Where the owner has no keys of others, that one
+ * is deleted later, unless somebody has activated it again. What is published stays.
  *
  * test/model/mint.pml is the same machine for spin; test_mint_rotation compares their steps. */
 #ifndef CFR_ROTATION_ROTATION_H
@@ -61,7 +62,8 @@ enum cfr_rotation_step {
 struct cfr_rotation_aside {
     char id[CFR_ROTATION_ID_MAX];
     int64_t since_s;
-    bool ours; /* it was published once, and is deleted in the end; any other may be another user's, and never is */
+    bool ours; /* it was published once, and is deleted in the end; any other may be another user's */
+    bool lost; /* it may be the one whose answer was lost: the rules say whether it is deleted in the end */
 };
 
 /* A key of the owner that was configured before: it is removed once the present owner's is published and its grace is
@@ -128,6 +130,7 @@ struct cfr_rotation_rules {
                          before it is that old */
     int64_t lookup_s; /* between lookups of the published key; 0 = an hour */
     bool replace;     /* a published key that was deleted or deactivated, or has expired, is replaced at once */
+    bool keep_lost;   /* one that is aside because it may be a lost one is never deleted */
     double spread;    /* 0 to 1, stable for a credential: up to a tenth of expire_after earlier, and of the
                          time between lookups, so that fleets spread */
 };

@@ -27,10 +27,12 @@ bool cfr_rotation_has_pending(const struct cfr_rotation_rotation *r, const struc
 void cfr_rotation_note_lookup(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys, int64_t now_s);
 /* Seconds until the next lookup: less while keys are aside, so that what an operator does with them is noticed soon. */
 int64_t cfr_rotation_lookup_pause_s(const struct cfr_rotation_rotation *r);
-/* aside.c: where ID is among the keys that are aside; aside_count if it is not. */
+/* aside.c: ONE is deleted once its time has come. */
+bool cfr_rotation_aside_ends(const struct cfr_rotation_rotation *r, const struct cfr_rotation_aside *one);
+/* Where ID is among the keys that are aside; aside_count if it is not. */
 size_t cfr_rotation_aside_find(const struct cfr_rotation_journal *j, const char *id);
-/* The key of ours that is to be deleted next; aside_count if there is none. */
-size_t cfr_rotation_aside_next(const struct cfr_rotation_journal *j);
+/* The one that is to be deleted next; aside_count if there is none. */
+size_t cfr_rotation_aside_next(const struct cfr_rotation_rotation *r);
 /* When it is; INT64_MAX if there is none. */
 int64_t cfr_rotation_aside_due_s(const struct cfr_rotation_rotation *r);
 /* The oldest makes room: it stays as it is in the cloud. */

@@ -39,20 +39,25 @@ static void list_seen(const struct cfr_rotation_rotation *r, char *out, size_t s
         n += (size_t)snprintf(out + n, size - n, "%s%.40s", i == 0 ? "" : ", ", r->seen.key[i].id);
 }
 
-/* The oldest that may be another user's; NULL if there is none. */
-static const struct cfr_rotation_aside *find_foreign(const struct cfr_rotation_journal *j)
+/* The oldest that may be another user's, and is never deleted; NULL if there is none. */
+static const struct cfr_rotation_aside *find_foreign(const struct cfr_rotation_rotation *r)
 {
+    const struct cfr_rotation_journal *j = &r->journal;
+
     for (size_t i = 0; i < j->aside_count; i++) {
-        if (!j->aside[i].ours)
+        if (!cfr_rotation_aside_ends(r, &j->aside[i]))
             return &j->aside[i];
     }
     return NULL;
 }
 
 /* The cloud has no room for another key. */
-static void describe_room(const struct cfr_rotation_rotation *r, char out[CFR_ROTATION_WORDS_MAX])
+static void describe_room(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
+                          char out[CFR_ROTATION_WORDS_MAX])
 {
-    const struct cfr_rotation_aside *foreign = find_foreign(&r->journal);
+    const struct cfr_rotation_aside *foreign = find_foreign(r);
+    size_t next = cfr_rotation_aside_next(r);
+    char words[CFR_TIME_WORDS_MAX];
     char ids[88];
 
     list_seen(r, ids, sizeof ids);
@@ -62,12 +67,18 @@ static void describe_room(const struct cfr_rotation_rotation *r, char out[CFR_RO
     if (foreign != NULL)
         (void)snprintf(out + strlen(out), CFR_ROTATION_WORDS_MAX - strlen(out),
                        ": set %.40s aside, because it may be a lost key or another user's", foreign->id);
+    else if (next < r->journal.aside_count && r->journal.aside[next].lost)
+        (void)snprintf(out + strlen(out), CFR_ROTATION_WORDS_MAX - strlen(out),
+                       ": %.40s may be a lost key, and is deleted in %s unless it is activated",
+                       r->journal.aside[next].id,
+                       cfr_time_words((cfr_rotation_aside_due_s(r) - f->now_s) * 1000, words));
 }
 
 static void describe_aside(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
                            char out[CFR_ROTATION_WORDS_MAX])
 {
-    const struct cfr_rotation_aside *foreign = find_foreign(&r->journal);
+    const struct cfr_rotation_aside *foreign = find_foreign(r);
+    const struct cfr_rotation_aside *next = &r->journal.aside[cfr_rotation_aside_next(r)];
     char words[CFR_TIME_WORDS_MAX];
 
     if (foreign != NULL)
@@ -77,9 +88,9 @@ static void describe_aside(const struct cfr_rotation_rotation *r, const struct c
                        foreign->id, r->provider->deactivates ? "is deactivated" : "is left as it is",
                        r->provider->deactivates ? "activate it if it is in use" : "leave it if it is in use");
     else
-        (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
-                       "%.130s, which was published before and is set aside, to be deleted in %s",
-                       r->journal.aside[0].id, cfr_time_words((cfr_rotation_aside_due_s(r) - f->now_s) * 1000, words));
+        (void)snprintf(out, CFR_ROTATION_WORDS_MAX, "%.130s, which %s and is set aside, to be deleted in %s", next->id,
+                       next->lost ? "may be a lost key" : "was published before",
+                       cfr_time_words((cfr_rotation_aside_due_s(r) - f->now_s) * 1000, words));
 }
 
 /* The published key is gone, or not listed yet: the old one is kept. */
@@ -188,7 +199,7 @@ void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_
     if (j->step == CFR_ROTATION_REST && r->unfit != CFR_ROTATION_FIT && f->found) {
         describe_unfit(r, f, out);
     } else if (rests && !makes_up && r->listed_s != 0 && cfr_rotation_is_full(r)) {
-        describe_room(r, out);
+        describe_room(r, f, out);
     } else if (is_kept(r)) {
         describe_kept(r, out);
     } else if (j->step == CFR_ROTATION_REST && j->aside_count != 0) {

@@ -199,6 +199,7 @@ struct cfr_config_mint {
     int64_t verify_wait_ms;
     int64_t verify_timeout_ms;
     int64_t verify_every_ms;
+    bool keep_unknown; /* one that may be a lost one is never deleted */
     bool verify; /* a published key that was deleted or deactivated in the cloud, or has expired, is replaced at once */
     struct cfr_config_mint_state *state; /* NULL = this agent rotates it alone */
 };

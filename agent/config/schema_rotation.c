@@ -82,6 +82,9 @@ static const struct cfr_field mint_fields[] = {
      .doc = CFR_DOC("Whether a published key that was deleted or deactivated in the cloud, or has "
                     "expired, is replaced at once. credfresh always looks it up at start and each "
                     "`verify_every`, and reports a missing one.")},
+    {FIELD(keep_unknown, BOOL), .fallback = "false",
+     .doc = CFR_DOC("Whether a key that may be the one whose creation was not answered remains deactivated until "
+                    "an operator deletes it, instead of for `inactive`. Only for `aws`; other clouds always keep it.")},
     {FIELD(state, MAP), .table = &state_table,
      .doc = CFR_DOC("Where several agents share the rotation. Default: not shared; its journal is in "
                     "`state_dir`.")},

@@ -152,10 +152,11 @@ static void report_age(const struct look *l, int64_t now_s)
 static void report_aside(const struct look *l)
 {
     const struct cfr_rotation_journal *j = &l->journal;
+    bool keep = l->c->mint->keep_unknown || !l->provider->sole;
     struct cfr_str ids = {.limit = (size_t)CFR_ROTATION_ASIDE_MAX * (CFR_ROTATION_ID_MAX + 2)};
 
     for (size_t i = 0; i < j->aside_count; i++) {
-        if (!j->aside[i].ours)
+        if (!j->aside[i].ours && (keep || !j->aside[i].lost))
             cfr_str_addf(&ids, "%s%s", ids.len != 0 ? ", " : "", j->aside[i].id);
     }
     if (ids.len != 0 && !ids.failed)

@@ -295,6 +295,8 @@ static int call_for(struct cfr_rotator *m, const struct cfr_rotation_todo *todo,
     int rc = todo->action == CFR_ROTATION_ACT_RIGHTS ? cfr_rotator_try_rights(m, err)
                                                      : cfr_rotator_call(m, ops[todo->action], todo->id, err);
 
+    if (rc == 0 && todo->action == CFR_ROTATION_ACT_CREATE)
+        (void)snprintf(m->asked_name, sizeof m->asked_name, "%s", m->r.journal.name);
     /* Nothing was sent. */
     if (rc != 0 && todo->action == CFR_ROTATION_ACT_CREATE)
         m->unsaved = cfr_rotation_refused(&m->r, cfr_rotator_now_s(m)) || m->unsaved;

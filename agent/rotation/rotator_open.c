@@ -24,6 +24,7 @@ static void set_rules(struct cfr_rotator *m, const struct cfr_config_credential 
         .settle_s = (c->settle_ms + 999) / 1000,
         .lookup_s = (c->verify_every_ms + 999) / 1000,
         .replace = c->verify,
+        .keep_lost = c->keep_unknown || !m->provider->sole,
         .spread = m->r.rules.spread,
     };
 }

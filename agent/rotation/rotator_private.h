@@ -144,13 +144,14 @@ struct cfr_rotator {
     struct cfr_rotator_waiter waiter;
     struct cfr_rotator_given given;
     struct cfr_rotator_call call;
-    struct cfr_err broken;      /* the journal cannot be used; code 0 = it can */
-    bool unsaved;               /* the journal is ahead of the store, and of what is being saved */
-    bool saving;                /* a save is under way */
-    bool moved;                 /* the owner is another one than in the store */
-    bool failed;                /* the last attempt */
-    unsigned offer_retries;     /* times in a row that `with` had nothing to offer */
-    struct cfr_backoff backoff; /* after failures for which there is no waiter */
+    char asked_name[CFR_ROTATION_NAME_MAX]; /* of the key that this run requested last, and nobody else since */
+    struct cfr_err broken;                  /* the journal cannot be used; code 0 = it can */
+    bool unsaved;                           /* the journal is ahead of the store, and of what is being saved */
+    bool saving;                            /* a save is under way */
+    bool moved;                             /* the owner is another one than in the store */
+    bool failed;                            /* the last attempt */
+    unsigned offer_retries;                 /* times in a row that `with` had nothing to offer */
+    struct cfr_backoff backoff;             /* after failures for which there is no waiter */
     struct cfr_log_once logged;
     int64_t retry_boot_ms; /* not before then */
     int64_t deadline_boot_ms;

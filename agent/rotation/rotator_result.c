@@ -201,7 +201,19 @@ static void on_deleted(struct cfr_rotator *m, const struct cfr_rotator_outcome *
 
 static void on_deactivated(struct cfr_rotator *m, int64_t now_s)
 {
-    if (m->r.journal.step == CFR_ROTATION_LOST)
+    bool lost = m->r.journal.step == CFR_ROTATION_LOST;
+    bool made = strcmp(m->asked_name, m->r.journal.name) == 0;
+    char words[CFR_TIME_WORDS_MAX];
+
+    /* This run wrote down which keys there were before, and sent the request. */
+    if (lost && made)
+        cfr_rotator_note_own(m, m->call.id);
+    if (lost && !m->r.rules.keep_lost && (made || m->shared == NULL))
+        cfr_log(CFR_LOG_WARN, m->config->name, NULL,
+                "deactivated the key %s of %s and set it aside: it may be the one whose answer was lost; it is deleted "
+                "in %s, unless it is activated",
+                m->call.id, m->r.journal.subject, cfr_time_words(m->r.rules.inactive_s * 1000, words));
+    else if (lost)
         cfr_log(CFR_LOG_WARN, m->config->name, NULL,
                 "deactivated the key %s of %s and set it aside: it may be one whose answer was lost, or another "
                 "user's, so credfresh never deletes it; delete it, or activate it if it is in use",

@@ -288,6 +288,7 @@ static void lose(struct cfr_rotator_shared *s, const char *holder)
         cfr_log(CFR_LOG_WARN, m->config->name, NULL,
                 "the agent %s has taken over the rotation: this agent follows, and drops its pending step", holder);
     s->holds = false;
+    m->asked_name[0] = '\0';
     m->unsaved = false;
     m->retry_boot_ms = 0;
     m->error = (struct cfr_err){0};

@@ -51,7 +51,7 @@ class Kind:
         """Two credentials, the minted one and who may make it. Everything that takes minutes takes a second or two; None has
         the default."""
         quick = {"grace": "2s", "grace_most": "4s", "settle": "3s", "inactive": "2s", "verify_wait": "0s",
-                 "verify_timeout": "20s", **mint}
+                 "verify_timeout": "20s", "keep_unknown": True, **mint}
         quick = {key: value for key, value in quick.items() if value is not None}
         return [{"name": self.credential, "mint": {self.name: self.mint(agent), "with": "admin-" + self.credential, **quick},
                  "publish": {"directory": str(self.directory(agent)),

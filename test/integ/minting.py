@@ -19,7 +19,7 @@ def minted(agent, user="robot", **over):
     aws = {"user_name": user, "regions": ["us-east-1", "eu-west-1"], "endpoint": agent.cloud.sts.rstrip("/") + "/iam",
            "sts_endpoint": agent.cloud.sts, "ca_file": agent.cloud.ca}
     mint = {"aws": aws, "with": "admin", "grace": "2s", "grace_most": "4s", "settle": "3s", "inactive": "2s",
-            "verify_wait": "0s", "verify_timeout": "20s", **over.pop("mint", {})}
+            "verify_wait": "0s", "verify_timeout": "20s", "keep_unknown": True, **over.pop("mint", {})}
     return {"name": "robot", "mint": mint,
             "publish": {"directory": str(agent.out), "files": [{"name": "credentials", "format": "aws-credentials"},
                                                                {"name": "creds.json", "format": "json"}]}, **over}

@@ -142,6 +142,24 @@ def test_no_room(agent):
     assert list(keys_of(agent.cloud)) == [published_key(agent)] != [first]
 
 
+def test_a_lost_answer_blocks_no_rotation(agent):
+    """The user belongs to credfresh alone: the key that may be the lost one is deleted after `inactive`, and another one is
+    made, without an operator."""
+    agent.configure(minted(agent, mint={"keep_unknown": False}), admin(agent)).start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    first = published_key(agent)
+    agent.cloud.fault(kind="truncate", bytes=10, match={"action": "CreateAccessKey"})
+    rotate(agent)
+    eventually(lambda: len(keys_of(agent.cloud)) == 2, lambda: agent.log)
+    lost, = keys_of(agent.cloud).keys() - {first}
+    agent.wait_generation(2, "robot")
+    wait_complete(agent)
+    assert f"deactivated the key {lost} of aws/robot" in agent.log and f"removed the key {lost}" in agent.log
+    assert agent.log.index(f"removed the key {lost}") < agent.log.index(f"removed the key {first}")
+    assert list(keys_of(agent.cloud)) == [published_key(agent)] and call(agent)
+
+
 def test_a_lost_answer(agent):
     """The key was made, but its answer never came: it is found, deactivated and put aside, and never deleted, for nothing
     proves whose it is. Until an operator has deleted it there is no room; then another one is made."""

@@ -227,6 +227,42 @@ static void what_may_be_anothers_is_never_deleted(void **state)
     }
 }
 
+/* Where the owner has no keys of others, a key that may be the lost one goes when its time has come, unless somebody
+ * has activated it. */
+static void what_may_be_lost_is_deleted_later(void **state)
+{
+    struct cfr_rotation_provider provider = {.verify_count = 1, .deactivates = true, .sole = true};
+    const int64_t now_s = 1700000000;
+    struct cfr_rotation_rotation r = with_one_aside(&provider, false);
+    struct cfr_rotation_facts f = {.now_s = now_s};
+    struct cfr_rotation_todo todo;
+    char words[CFR_ROTATION_WORDS_MAX];
+
+    (void)state;
+    r.journal.aside[0].lost = true;
+    cfr_rotation_words(&r, &f, words);
+    assert_contains(words, "key-1, which may be a lost key and is set aside, to be deleted in ");
+    assert_false(look_at_rest(&r, now_s + ASIDE - 1, ON, OFF, &todo));
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+    assert_false(look_at_rest(&r, now_s + ASIDE, ON, OFF, &todo));
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_DELETE);
+    assert_string_equal(todo.id, "key-1");
+    assert_true(cfr_rotation_deleted(&r, now_s + ASIDE));
+    assert_int_equal(r.journal.aside_count, 0);
+    /* Activated: it is in use. */
+    r = with_one_aside(&provider, false);
+    r.journal.aside[0].lost = true;
+    assert_true(look_at_rest(&r, now_s + ASIDE, ON, ON, &todo));
+    assert_int_equal(r.journal.aside_count, 0);
+    /* keep_unknown */
+    r = with_one_aside(&provider, false);
+    r.journal.aside[0].lost = true;
+    r.rules.keep_lost = true;
+    assert_false(look_at_rest(&r, now_s + 100 * ASIDE, ON, OFF, &todo));
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+    assert_int_equal(r.journal.aside_count, 1);
+}
+
 /* A key of ours that is aside goes when its time has come, and what is published is there. */
 static void what_is_ours_and_aside_is_retired(void **state)
 {
@@ -1021,6 +1057,7 @@ int main(void)
         cmocka_unit_test(what_is_not_ours_for_certain_is_put_aside),
         cmocka_unit_test(what_cannot_be_deactivated_is_left),
         cmocka_unit_test(what_may_be_anothers_is_never_deleted),
+        cmocka_unit_test(what_may_be_lost_is_deleted_later),
         cmocka_unit_test(what_is_ours_and_aside_is_retired),
         cmocka_unit_test(what_was_aside_is_adopted),
         cmocka_unit_test(the_old_key_goes_once_the_published_one_is_listed),

@@ -334,6 +334,7 @@ static void start(struct world *w)
         .provider = &w->provider,
         .credential = "robot",
         .rules = {.expire_after_s = 5000,
+                  .keep_lost = true, /* an operator decides, so that whose it is can be checked here */
                   .grace_s = GRACE,
                   .grace_most_s = 900,
                   .verify_wait_s = 5,
