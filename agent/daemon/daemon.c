@@ -125,6 +125,17 @@ static void admin_changed(void *ctx, const char *name)
     cfr_daemon_admin_changed(ctx, name);
 }
 
+/* What waits for an API server waits no longer. */
+static void resume(void *ctx, const struct cfr_kube_where *where)
+{
+    struct cfr_daemon *a = ctx;
+
+    for (size_t i = 0; i < a->count; i++)
+        cfr_worker_resume(a->workers[i], where);
+    cfr_service_ca_injector_resume(a->injector, where, cfr_clock_now());
+    cfr_service_ca_pod_signer_resume(a->pod_signer, where, cfr_clock_now());
+}
+
 static int open_engines(struct cfr_daemon *a, struct cfr_err *err)
 {
     a->host.config = a->config;
@@ -149,7 +160,10 @@ static int open_engines(struct cfr_daemon *a, struct cfr_err *err)
         open_watch(a);
     if (cfr_http_open(&a->host.http, err) != 0)
         return err->code;
-    return cfr_kube_open(a->host.http, &a->host.kube, err);
+    if (cfr_kube_open(a->host.http, &a->host.kube, err) != 0)
+        return err->code;
+    cfr_kube_on_resume(a->host.kube, resume, a);
+    return 0;
 }
 
 static int open_control(struct cfr_daemon *a, int64_t patience_ms, struct cfr_httpd_server **out, struct cfr_err *err)

@@ -319,6 +319,22 @@ bool cfr_hook_child(struct cfr_hooks *h, struct cfr_now now)
     return true;
 }
 
+bool cfr_hook_resume(struct cfr_hooks *h, struct cfr_now now)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < h->count; i++) {
+        struct hook *k = &h->hooks[i];
+
+        if (k->kind != &cfr_hook_rollout || !is_pending(k) || k->backoff.failures == 0 || k->next_ms <= now.boot_ms)
+            continue;
+        k->backoff = (struct cfr_backoff){0};
+        k->next_ms = now.boot_ms;
+        any = true;
+    }
+    return any;
+}
+
 void cfr_hook_inspect(const struct cfr_config_hook *c, const struct cfr_hook_inspection *inspection)
 {
     const void *config;

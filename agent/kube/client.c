@@ -50,7 +50,7 @@ const char *cfr_kube_namespace(struct cfr_kube *k, const struct cfr_kube_where *
 
     free(k->namespace_name);
     k->namespace_name = NULL;
-    if (p == NULL || cfr_kube_context_refresh(p, false, now, &own) != 0) {
+    if (p == NULL || cfr_kube_refresh(k, p, false, now, &own) != 0) {
         (void)cfr_err_set(err, own.code, "%s", own.text);
         return NULL;
     }
@@ -70,7 +70,7 @@ int cfr_kube_server(struct cfr_kube *k, const struct cfr_kube_where *where, cons
     struct cfr_err own = {0};
     struct cfr_kube_context *p = cfr_kube_context_of(k, where, now, &own);
 
-    if (p == NULL || cfr_kube_context_refresh(p, false, now, &own) != 0)
+    if (p == NULL || cfr_kube_refresh(k, p, false, now, &own) != 0)
         return cfr_err_set(err, own.code, "%s", own.text);
     *url = p->config.server;
     *ca = cfr_kube_context_identity(p).ca;
@@ -165,6 +165,9 @@ int64_t cfr_kube_deadline(const struct cfr_kube *k)
 {
     int64_t next = cfr_kube_streams_deadline(k);
 
+    if (cfr_kube_contexts_deadline(k) < next)
+        next = cfr_kube_contexts_deadline(k);
+
     for (const struct cfr_kube_context *p = k->contexts; p != NULL; p = p->next) {
         if (p->plugin.pid != 0 && p->plugin.deadline_boot_ms < next)
             next = p->plugin.deadline_boot_ms;
@@ -174,6 +177,7 @@ int64_t cfr_kube_deadline(const struct cfr_kube *k)
 
 void cfr_kube_step(struct cfr_kube *k, struct cfr_now now)
 {
+    cfr_kube_contexts_step(k, now);
     cfr_kube_streams_step(k, now);
     for (struct cfr_kube_context *p = k->contexts; p != NULL; p = p->next) {
         struct cfr_err err = {0};

@@ -20,6 +20,9 @@ struct cfr_kube_where {
     const char *context;    /* NULL = the current one */
 };
 
+/* The longest pause after a failure of what pods wait for. */
+#define CFR_KUBE_PAUSE_MAX_MS 30000
+
 /* Copied, but for the body. */
 struct cfr_kube_request {
     const char *method;
@@ -51,6 +54,12 @@ typedef void cfr_kube_fn(void *ctx, const struct cfr_kube_answer *answer);
 
 /* HTTP is borrowed. CFR_E_NOMEM. */
 int cfr_kube_open(struct cfr_http *http, struct cfr_kube **out, struct cfr_err *err);
+/* Requests to WHERE need not wait any longer after a failure: the server, which failed, has answered another one, or
+ * the kubeconfig or a file that it names has changed. For the first reason called at most every 30 s. May be called
+ * from any function of the client; starts and cancels no request. */
+typedef void cfr_kube_resume_fn(void *ctx, const struct cfr_kube_where *where);
+void cfr_kube_on_resume(struct cfr_kube *k, cfr_kube_resume_fn *resume, void *ctx);
+bool cfr_kube_where_is(const struct cfr_kube_where *a, const struct cfr_kube_where *b);
 /* Cancels all requests and ends running plugins. NULL is allowed. */
 void cfr_kube_close(struct cfr_kube *k);
 /* Starts a request. DONE is called once, never before this returns. The kubeconfig, the token file and the CA

@@ -16,6 +16,8 @@ struct cfr_kube {
     struct cfr_kube_group *groups;   /* agent/kube/watch.c */
     struct cfr_kube_event *events;   /* agent/kube/event.c, under way */
     struct cfr_log_once events_logged;
+    cfr_kube_resume_fn *resume;
+    void *resume_ctx;
     char *namespace_name; /* last returned */
 };
 
@@ -32,11 +34,24 @@ void cfr_kube_context_destroy(struct cfr_kube_context *p);
 void cfr_kube_calls_resume(struct cfr_kube *k, const struct cfr_kube_context *p, uint64_t run, int rc,
                            const struct cfr_err *why);
 
+/* ---- agent/kube/recovery.c ---- */
+
+/* cfr_kube_context_refresh; what has changed may end the pauses of requests to the server. */
+int cfr_kube_refresh(struct cfr_kube *k, struct cfr_kube_context *p, bool force, struct cfr_now now,
+                     struct cfr_err *err);
+/* A request to P's server has ended with ERROR, or was answered with STATUS. */
+void cfr_kube_note_answer(struct cfr_kube *k, struct cfr_kube_context *p, int error, long status);
+/* The files of contexts that do not work are checked each second. */
+int64_t cfr_kube_contexts_deadline(const struct cfr_kube *k);
+void cfr_kube_contexts_step(struct cfr_kube *k, struct cfr_now now);
+
 /* ---- agent/kube/stream.c, watch.c, event.c ---- */
 
 /* As the functions of the client, for its streams. */
 int64_t cfr_kube_streams_deadline(const struct cfr_kube *k);
 void cfr_kube_streams_step(struct cfr_kube *k, struct cfr_now now);
+/* Ends the pauses of the streams from WHERE. */
+void cfr_kube_streams_resume(struct cfr_kube *k, const struct cfr_kube_where *where, struct cfr_now now);
 struct cfr_kube_where cfr_kube_stream_where(const struct cfr_kube_stream *s); /* borrowed */
 void cfr_kube_watch_close(struct cfr_kube *k);
 void cfr_kube_events_close(struct cfr_kube *k);

@@ -66,6 +66,12 @@ static bool is_same_text(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
+bool cfr_kube_where_is(const struct cfr_kube_where *a, const struct cfr_kube_where *b)
+{
+    return is_same_text(a->kubeconfig, b->kubeconfig) &&
+           (a->kubeconfig == NULL || is_same_text(a->context, b->context));
+}
+
 /* Wipes the secrets of contexts that left the configuration long ago. */
 static void forget_unused(struct cfr_kube *k, struct cfr_now now)
 {
@@ -88,8 +94,7 @@ struct cfr_kube_context *cfr_kube_context_of(struct cfr_kube *k, const struct cf
 {
     struct cfr_kube_context *p = k->contexts;
 
-    while (p != NULL && !(is_same_text(p->kubeconfig, where->kubeconfig) &&
-                          (p->kubeconfig == NULL || is_same_text(p->context, where->context))))
+    while (p != NULL && !cfr_kube_where_is(&(struct cfr_kube_where){p->kubeconfig, p->context}, where))
         p = p->next;
     if (p != NULL) {
         p->used_boot_ms = now.boot_ms;

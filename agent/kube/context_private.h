@@ -19,6 +19,11 @@ struct cfr_kube_context {
     struct cfr_kube_context *next;
     size_t calls; /* under way */
     int64_t used_boot_ms;
+    bool failing;            /* the last request was not answered, not accepted or could not be sent */
+    bool refused;            /* some request was forbidden to this identity */
+    uint64_t identity;       /* of the files that were last read */
+    int64_t look_boot_ms;    /* while it is failing: when the files are checked */
+    int64_t resumed_boot_ms; /* when pauses were last ended; 0 = never */
     struct cfr_kube_config config;
     uint64_t config_version; /* of `source`, that was last parsed */
     bool known;              /* config is usable */

@@ -122,6 +122,8 @@ static size_t on_part(void *ctx, struct cfr_view bytes)
 {
     struct cfr_kube_call *c = ctx;
 
+    /* A watch may last for minutes. */
+    cfr_kube_note_answer(c->kube, c->context, 0, 200);
     return c->part(c->ctx, bytes);
 }
 
@@ -190,7 +192,7 @@ static int wait_for_plugin(struct cfr_kube_call *c, struct cfr_now now, struct c
 static int refresh_and_send(struct cfr_kube_call *c, bool force, struct cfr_err *err)
 {
     struct cfr_now now = cfr_clock_now();
-    int rc = cfr_kube_context_refresh(c->context, force, now, err);
+    int rc = cfr_kube_refresh(c->kube, c->context, force, now, err);
 
     if (rc != 0)
         return rc;
@@ -215,6 +217,7 @@ static void finish(struct cfr_kube_call *c, const struct cfr_kube_answer *answer
     whole.warning = cfr_redact(warnings, secrets, whole.secret_count, warning);
     whole.duration_s = c->duration_s;
     c->ended = true;
+    cfr_kube_note_answer(c->kube, c->context, answer->error, answer->status);
     unlink_call(c);
     c->done(c->ctx, &whole);
     free_call(c);

@@ -306,6 +306,20 @@ void cfr_kube_streams_step(struct cfr_kube *k, struct cfr_now now)
     }
 }
 
+void cfr_kube_streams_resume(struct cfr_kube *k, const struct cfr_kube_where *where, struct cfr_now now)
+{
+    for (struct cfr_kube_stream *s = k->streams; s != NULL; s = s->next) {
+        struct cfr_kube_where own = cfr_kube_stream_where(s);
+
+        if (s->next_boot_ms == INT64_MAX || !cfr_kube_where_is(&own, where))
+            continue;
+        s->list_backoff = (struct cfr_backoff){0};
+        s->watch_backoff = (struct cfr_backoff){0};
+        s->watch_boot_ms = 0;
+        s->next_boot_ms = now.boot_ms;
+    }
+}
+
 /* ---- open, select, end ---- */
 
 static void free_stream(struct cfr_kube_stream *s)

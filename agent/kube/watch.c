@@ -161,18 +161,12 @@ static bool split_group(struct cfr_kube_group *g)
     return g->split;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
 static bool is_group(const struct cfr_kube_group *g, const struct cfr_kube_object *o)
 {
     struct cfr_kube_where where = cfr_kube_stream_where(g->stream);
     bool same = g->alone ? g->watches != NULL && strcmp(g->watches->name, o->name) == 0 : !o->alone;
 
-    return same && strcmp(g->collection, o->collection) == 0 && same_text(where.kubeconfig, o->where.kubeconfig) &&
-           same_text(where.context, o->where.context);
+    return same && strcmp(g->collection, o->collection) == 0 && cfr_kube_where_is(&where, &o->where);
 }
 
 int cfr_kube_watch_start(struct cfr_kube *k, const struct cfr_kube_object *object, cfr_kube_watch_fn *report, void *ctx,

@@ -8,8 +8,9 @@
  *   LOCAL  2 s to  5 min
  *   STOP  10 s to 10 min
  *
- * This holds for exchanges, rotations, the service CA and the Secrets of the cluster. Hooks pass RETRY for every error:
- * a consumer that refuses now may only be starting. A supervised agent is restarted after at most 60 s (max_ms). */
+ * This holds for exchanges, rotations and the service CA; what pods wait for in the cluster is retried after at most 30
+ * s (max_ms). Hooks pass RETRY for every error: a consumer that refuses now may only be starting. A supervised agent is
+ * restarted after at most 60 s (max_ms). */
 #ifndef CFR_AGENT_LOOP_BACKOFF_H
 #define CFR_AGENT_LOOP_BACKOFF_H
 

@@ -208,7 +208,8 @@ static void note_failure(struct entry *e, const struct cfr_err *err, int64_t ret
 static void end_pass(struct entry *e)
 {
     struct cfr_now now = cfr_clock_now();
-    struct cfr_backoff_cause cause = {.class = cfr_err_class(e->failed.code), .retry_after_s = e->retry_after_s};
+    struct cfr_backoff_cause cause = {
+        .class = cfr_err_class(e->failed.code), .retry_after_s = e->retry_after_s, .max_ms = CFR_KUBE_PAUSE_MAX_MS};
 
     e->step = REST;
     e->last_s = now.wall_ms / 1000;
@@ -495,6 +496,20 @@ void cfr_service_ca_injector_step(struct cfr_service_ca_injector *i, struct cfr_
 
         if (e->step == REST && e->next_boot_ms <= now.boot_ms)
             begin_pass(e);
+    }
+}
+
+void cfr_service_ca_injector_resume(struct cfr_service_ca_injector *i, const struct cfr_kube_where *at,
+                                    struct cfr_now now)
+{
+    for (size_t k = 0; i != NULL && k < i->count; k++) {
+        struct entry *e = &i->entries[k];
+        const struct cfr_kube_where own = where(e);
+
+        if (e->backoff.failures == 0 || !cfr_kube_where_is(&own, at))
+            continue;
+        e->backoff = (struct cfr_backoff){0};
+        e->next_boot_ms = now.boot_ms;
     }
 }
 

@@ -19,6 +19,9 @@ int cfr_service_ca_injector_configure(struct cfr_service_ca_injector **i, const 
 void cfr_service_ca_injector_close(struct cfr_service_ca_injector *i);
 /* Starts what is due. Without a CA nothing is. */
 void cfr_service_ca_injector_step(struct cfr_service_ca_injector *i, struct cfr_service_ca *ca, struct cfr_now now);
+/* What waits after a failure of a request to WHERE, waits no longer. NULL is allowed. */
+void cfr_service_ca_injector_resume(struct cfr_service_ca_injector *i, const struct cfr_kube_where *where,
+                                    struct cfr_now now);
 /* Boot time of the next thing to do, INT64_MAX if none. */
 int64_t cfr_service_ca_injector_deadline(const struct cfr_service_ca_injector *i);
 /* True until every entry has been looked at with the present bundle, or was refused. */

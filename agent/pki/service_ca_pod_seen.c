@@ -173,6 +173,16 @@ bool cfr_service_ca_pod_seen_waits(const struct cfr_service_ca_pod_seen *s)
     return false;
 }
 
+void cfr_service_ca_pod_seen_resume(struct cfr_service_ca_pod_seen *s, int64_t now_boot_ms)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->items[i].backoff.failures == 0 || s->items[i].next_boot_ms <= now_boot_ms)
+            continue;
+        s->items[i].backoff = (struct cfr_backoff){0};
+        s->items[i].next_boot_ms = now_boot_ms;
+    }
+}
+
 void cfr_service_ca_pod_seen_finish(struct cfr_service_ca_pod_seen_one *one, const char *version)
 {
     char *copy = strcmp(one->version, version) == 0 ? NULL : strdup(version);

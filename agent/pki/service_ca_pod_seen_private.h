@@ -46,6 +46,8 @@ struct cfr_service_ca_pod_seen_one *cfr_service_ca_pod_seen_due(const struct cfr
                                                                 int64_t now_boot_ms);
 /* The time of the next look, INT64_MAX if all are done. */
 int64_t cfr_service_ca_pod_seen_next(const struct cfr_service_ca_pod_seen *s);
+/* What waits after a failure waits no longer. */
+void cfr_service_ca_pod_seen_resume(struct cfr_service_ca_pod_seen *s, int64_t now_boot_ms);
 /* True if one has failed, and waits for its turn. */
 bool cfr_service_ca_pod_seen_waits(const struct cfr_service_ca_pod_seen *s);
 /* It is done, as of VERSION. Without memory it is looked at once more. */

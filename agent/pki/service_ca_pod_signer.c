@@ -17,10 +17,10 @@
 #include <string.h>
 
 #define LOG_NAME     "service-ca"
-#define POLL_MS      5000  /* where the requests may not be watched; docs/service-ca.md says so */
-#define PAUSE_MAX_MS 30000 /* pods wait for their certificates */
-#define AGAIN_MAX    2     /* times that a request is read again at once after it was changed meanwhile */
-#define BACKDATE_S   60    /* the API server refuses what is 5 minutes or more from its own clock */
+#define POLL_MS      5000 /* where the requests may not be watched; docs/service-ca.md says so */
+#define PAUSE_MAX_MS CFR_KUBE_PAUSE_MAX_MS
+#define AGAIN_MAX    2  /* times that a request is read again at once after it was changed meanwhile */
+#define BACKDATE_S   60 /* the API server refuses what is 5 minutes or more from its own clock */
 #define WHAT         "pod certificates"
 
 enum step { REST, READING, WRITING };
@@ -534,6 +534,18 @@ static int64_t deadline_of(const struct entry *e)
     if (e->requests == NULL)
         return e->open_boot_ms;
     return e->step == REST ? cfr_service_ca_pod_seen_next(&e->seen) : INT64_MAX;
+}
+
+void cfr_service_ca_pod_signer_resume(struct cfr_service_ca_pod_signer *s, const struct cfr_kube_where *where,
+                                      struct cfr_now now)
+{
+    for (size_t k = 0; s != NULL && k < s->count; k++) {
+        struct entry *e = &s->entries[k];
+        const struct cfr_kube_where own = {e->config->kubeconfig, e->config->context};
+
+        if (cfr_kube_where_is(&own, where))
+            cfr_service_ca_pod_seen_resume(&e->seen, now.boot_ms);
+    }
 }
 
 int64_t cfr_service_ca_pod_signer_deadline(const struct cfr_service_ca_pod_signer *s)

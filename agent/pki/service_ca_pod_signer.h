@@ -21,6 +21,9 @@ int cfr_service_ca_pod_signer_configure(struct cfr_service_ca_pod_signer **s, co
 void cfr_service_ca_pod_signer_close(struct cfr_service_ca_pod_signer *s);
 /* Starts what is due. Without a CA nothing is. CA is kept until the next call. */
 void cfr_service_ca_pod_signer_step(struct cfr_service_ca_pod_signer *s, struct cfr_service_ca *ca, struct cfr_now now);
+/* What waits after a failure of a request to WHERE, waits no longer. NULL is allowed. */
+void cfr_service_ca_pod_signer_resume(struct cfr_service_ca_pod_signer *s, const struct cfr_kube_where *where,
+                                      struct cfr_now now);
 /* Boot time of the next thing to do, INT64_MAX if none. */
 int64_t cfr_service_ca_pod_signer_deadline(const struct cfr_service_ca_pod_signer *s);
 /* True until every signer has looked at its requests once without a failure that goes away by itself. */

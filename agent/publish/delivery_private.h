@@ -11,7 +11,8 @@
 #include "agent/publish/secret_target.h"
 #include "kube/secret_apply.h"
 
-#define CFR_DELIVERY_NAME_MAX 360
+#define CFR_DELIVERY_NAME_MAX  360
+#define CFR_DELIVERY_RESUME_MS 1000 /* in which all begin that waited for one server */
 
 enum cfr_delivery_purpose {
     CFR_DELIVERY_LOOK,   /* does it still hold what was applied? */

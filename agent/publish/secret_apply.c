@@ -36,7 +36,8 @@ static void note_error(struct cfr_delivery_object *t, const struct cfr_err *err)
 
 static int64_t backoff_ms(struct cfr_delivery_object *t, const struct cfr_err *err, int64_t retry_after_s)
 {
-    struct cfr_backoff_cause cause = {.class = cfr_err_class(err->code), .retry_after_s = retry_after_s};
+    struct cfr_backoff_cause cause = {
+        .class = cfr_err_class(err->code), .retry_after_s = retry_after_s, .max_ms = CFR_KUBE_PAUSE_MAX_MS};
 
     return cfr_backoff_failed(&t->backoff, &cause, cfr_clock_chance());
 }

@@ -371,6 +371,28 @@ void cfr_publish_secret_forget_old(struct cfr_delivery *d, int64_t now_boot_ms)
     }
 }
 
+bool cfr_publish_secret_resume(struct cfr_delivery *d, const struct cfr_kube_where *where, struct cfr_now now)
+{
+    bool any = false;
+
+    for (size_t i = 0; d != NULL && i < d->count; i++) {
+        struct cfr_delivery_object *t = &d->targets[i];
+        const struct cfr_kube_where own = {t->config->kubeconfig, t->config->context};
+        /* Many wait: not all of them in one moment. */
+        int64_t at_ms = now.boot_ms + (int64_t)(cfr_clock_chance() * CFR_DELIVERY_RESUME_MS);
+
+        if (t->backoff.failures == 0 || t->call != NULL || !cfr_kube_where_is(&own, where))
+            continue;
+        t->backoff = (struct cfr_backoff){0};
+        if (t->loaded && at_ms < t->next_boot_ms)
+            t->next_boot_ms = at_ms;
+        if (!t->loaded && at_ms < t->look_boot_ms)
+            t->look_boot_ms = at_ms;
+        any = true;
+    }
+    return any;
+}
+
 /* ---- what others ask ---- */
 
 int64_t cfr_publish_secret_deadline(const struct cfr_delivery *d)

@@ -11,7 +11,8 @@
  * Nothing blocks. A struct cfr_delivery owns the requests under way and what is to be applied, which it wipes once it
  * is applied or outdated; its configuration is borrowed. The callback is called from cfr_publish_secret_step and
  * cfr_http_step, and must not close the delivery. A failed attempt is reported by the callback and repeated after
- * agent/loop/backoff.h. All functions but cfr_publish_secret_open take NULL for a credential without such targets. */
+ * agent/loop/backoff.h, after 30 s at most, because pods wait for it. All functions but cfr_publish_secret_open take
+ * NULL for a credential without such targets. */
 #ifndef CFR_AGENT_PUBLISH_SECRET_TARGET_H
 #define CFR_AGENT_PUBLISH_SECRET_TARGET_H
 
@@ -43,6 +44,8 @@ bool cfr_publish_secret_lost(const struct cfr_delivery *d);
 void cfr_publish_secret_step(struct cfr_delivery *d, struct cfr_now now);
 /* The key before a rotated key is deleted: the next look removes KEY.old from each Secret. */
 void cfr_publish_secret_forget_old(struct cfr_delivery *d, int64_t now_boot_ms);
+/* What waits after a failure of a request to WHERE, waits no longer. True if anything did. */
+bool cfr_publish_secret_resume(struct cfr_delivery *d, const struct cfr_kube_where *where, struct cfr_now now);
 /* Boot time of the next thing to do, INT64_MAX if none. */
 int64_t cfr_publish_secret_deadline(const struct cfr_delivery *d);
 /* True while a Secret is being written. */

@@ -103,6 +103,8 @@ bool cfr_rotator_is_refused(const struct cfr_rotator *m);
 /* It is, and is to be replaced now, by a start. */
 bool cfr_rotator_must_replace(const struct cfr_rotator *m);
 
+/* A shared rotation that waits after a failure of a request to WHERE waits no longer. True if it did. M may be NULL. */
+bool cfr_rotator_resume(struct cfr_rotator *m, const struct cfr_kube_where *where);
 /* Does what is due, and what a change of its context calls for. */
 void cfr_rotator_step(struct cfr_rotator *m);
 /* Something is being written in state_dir: a step is due when a child ends. */

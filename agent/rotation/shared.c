@@ -568,6 +568,26 @@ static void step(struct cfr_rotator *m)
     }
 }
 
+bool cfr_rotator_resume(struct cfr_rotator *m, const struct cfr_kube_where *where)
+{
+    struct cfr_rotator_shared *s = m != NULL ? m->shared : NULL;
+    struct cfr_kube_where own;
+
+    if (s == NULL || (s->backoff.failures == 0 && s->write_backoff.failures == 0))
+        return false;
+    own = cfr_rotator_shared_where(s);
+    if (!cfr_kube_where_is(&own, where))
+        return false;
+    s->backoff = (struct cfr_backoff){0};
+    s->write_backoff = (struct cfr_backoff){0};
+    s->look_boot_ms = 0;
+    s->write_boot_ms = 0;
+    if (m->error_at == CFR_ROTATOR_AT_STORE)
+        m->retry_boot_ms = 0;
+    m->deadline_boot_ms = 0;
+    return true;
+}
+
 /* ---- what the others publish ---- */
 
 static void give(struct cfr_rotator_shared *s)

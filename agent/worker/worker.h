@@ -61,6 +61,8 @@ void cfr_worker_watch(struct cfr_worker *w);
 /* The credential NAME has something new to offer: where its key is passed on, another one is tried to be made at once.
  */
 void cfr_worker_admin_changed(struct cfr_worker *w, const char *name);
+/* What waits after a failure of a request to the API server WHERE, waits no longer. */
+void cfr_worker_resume(struct cfr_worker *w, const struct cfr_kube_where *where);
 /* The record is being written. */
 bool cfr_worker_is_saving(const struct cfr_worker *w);
 /* Goes on with writing the record, if that takes its time. True if it is written, or cannot be. */

@@ -15,6 +15,7 @@ static int make_granted(struct cfr_worker *w, struct cfr_err *err)
  * to do. */
 static void note_refused_request(struct cfr_worker *w, int64_t token_expires_s)
 {
+    w->token.missing = w->token.requested && token_expires_s == 0;
     if (w->token.requested && w->token.overdue && token_expires_s == 0)
         w->token.refused = true;
 }

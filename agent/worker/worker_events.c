@@ -20,6 +20,7 @@
 
 #define STORM        16   /* turns that leave memory worth giving back */
 #define BUSY_LOOK_MS 1000 /* when other work at the targets is under way */
+#define RESUME_MS    1000 /* in which all begin that waited for one API server */
 
 /* ---- the interpreter ---- */
 
@@ -523,6 +524,29 @@ void cfr_worker_on_clock(struct cfr_worker *w)
         cfr_worker_rotation_step(w);
     due = !w->turn.queued && (blamed || cfr_lifecycle_due(&w->life, cfr_clock_now()));
     cfr_worker_feed(w, due ? CFR_EVENT_DUE : CFR_EVENT_NONE);
+}
+
+/* The server of the token that could not be had, or of a rotation that is shared. */
+static bool waits_for(struct cfr_worker *w, const struct cfr_kube_where *where)
+{
+    const struct cfr_config_request *request = w->config->token != NULL ? w->config->token->request : NULL;
+    bool token = request != NULL && w->token.missing &&
+                 cfr_kube_where_is(&(struct cfr_kube_where){request->kubeconfig, request->context}, where);
+
+    return cfr_rotator_resume(w->rotator, where) || token;
+}
+
+void cfr_worker_resume(struct cfr_worker *w, const struct cfr_kube_where *where)
+{
+    struct cfr_now now = cfr_clock_now();
+    bool delivers = cfr_publish_secret_resume(w->delivery, where, now);
+    bool notifies = cfr_hook_resume(w->hooks, now);
+    bool waits = waits_for(w, where);
+
+    if (waits && w->life.state == CFR_STATE_BACKOFF)
+        cfr_lifecycle_retry_at(&w->life, now.boot_ms + (int64_t)(cfr_clock_chance() * RESUME_MS));
+    if (delivers || notifies || waits)
+        cfr_worker_wake(w);
 }
 
 /* ---- consumers ---- */

@@ -32,6 +32,7 @@ struct cfr_worker_token {
     bool overdue;
     bool sub_path;
     bool requested; /* the last one was requested from the API server */
+    bool missing;   /* the last request did not bring one */
     bool refused;   /* the API server gave none in place of the overdue one, which is used while it is good */
 };
 

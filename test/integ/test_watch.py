@@ -71,6 +71,27 @@ def test_a_copied_secret_comes_back_however_often_it_is_removed(agent, kube):
         wait_ok(agent, 1)
 
 
+def test_an_answer_of_the_server_ends_the_pauses_of_other_requests(agent, kube):
+    """The pause of the first request is 5 minutes; the watch's list shows that the server works again."""
+    agent.cloud.fault(kind="status", status=503, body="", headers={"Retry-After": "300"}, count=1,
+                      match={"action": "kube.secret.get"})
+    start(agent, target(agent, "paused"))
+    wait_ok(agent, 1)
+
+
+def test_another_kubeconfig_ends_the_pauses(agent, kube):
+    kubeconfig = agent.dir / "kubeconfig"
+    kubeconfig.write_text(open(agent.cloud.ready["kubeconfig"]).read())
+    agent.cloud.fault(kind="status", status=401, body="", headers={"Retry-After": "300"}, count=-1, match={"action": "kube.*"})
+    start(agent, target(agent, "paused", kubeconfig=str(kubeconfig)))
+    eventually(lambda: delivery(agent).get("runs_failed"), lambda: agent.log)
+    agent.cloud.clear_faults()
+    new = kubeconfig.with_suffix(".new")
+    new.write_text(kubeconfig.read_text() + "\n# another\n")
+    new.rename(kubeconfig)
+    wait_ok(agent, 1)
+
+
 def test_its_own_writes_are_no_news(agent, kube):
     start(agent, target(agent, "own"))
     wait_ok(agent, 1)
