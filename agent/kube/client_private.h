@@ -53,6 +53,8 @@ void cfr_kube_streams_step(struct cfr_kube *k, struct cfr_now now);
 /* Ends the pauses of the streams from WHERE. */
 void cfr_kube_streams_resume(struct cfr_kube *k, const struct cfr_kube_where *where, struct cfr_now now);
 struct cfr_kube_where cfr_kube_stream_where(const struct cfr_kube_stream *s); /* borrowed */
+/* True if the list is complete, and every change since then was reported until now. */
+bool cfr_kube_stream_is_live(const struct cfr_kube_stream *s);
 void cfr_kube_watch_close(struct cfr_kube *k);
 void cfr_kube_events_close(struct cfr_kube *k);
 

@@ -15,7 +15,8 @@
 
 #define LIST_CHUNK   100   /* objects; they are parsed together */
 #define LIST_FEWER   4     /* a chunk that is too large is asked for again with so many times fewer */
-#define WATCH_S      300   /* the server then ends the watch, and another one goes on */
+#define WATCH_S      300   /* the server then ends the watch, and another one goes on; later where there are many: */
+#define WATCH_EACH_S 30    /* so long for each of them, so that all together begin at most two a minute */
 #define WATCH_LATE   30000 /* ... or it did not, and we do */
 #define WATCH_SHORT  5000  /* a watch that ends before is a failure */
 #define CHUNKS_MAX   1000  /* of a list */
@@ -36,6 +37,8 @@ struct cfr_kube_stream {
     struct cfr_kube_selection config; /* of which the texts are not used */
     struct cfr_kube_call *call;
     bool watching;                     /* the call is a watch, else a list */
+    bool live;                         /* every change until now was reported */
+    int watch_s;                       /* how long the watch is to last */
     char version[CFR_K8S_VERSION_MAX]; /* that the watch has reached; empty: a list is needed */
     char more[CFR_K8S_CONTINUE_MAX];   /* of the list; empty: from its start */
     unsigned chunk;                    /* objects that are asked for at once */
@@ -68,6 +71,7 @@ static void fail(struct cfr_kube_stream *s, const struct cfr_err *err, long stat
         cfr_backoff_failed(s->watching ? &s->watch_backoff : &s->list_backoff, &cause, cfr_clock_chance());
     int64_t now_ms = cfr_clock_now().boot_ms;
 
+    s->live = false;
     s->more[0] = '\0';
     s->next_boot_ms = now_ms + pause_ms;
     if (s->watching && s->config.poll_ms != 0) {
@@ -122,7 +126,8 @@ static void end_list(struct cfr_kube_stream *s)
 
     s->list_backoff = (struct cfr_backoff){0};
     s->next_boot_ms = now_ms;
-    if (s->watch_boot_ms > now_ms) {
+    s->live = s->watch_boot_ms <= now_ms;
+    if (!s->live) {
         /* Watches do not work here for now. */
         s->version[0] = '\0';
         s->next_boot_ms = s->watch_boot_ms - now_ms < s->config.poll_ms ? s->watch_boot_ms : now_ms + s->config.poll_ms;
@@ -214,6 +219,7 @@ static size_t on_part(void *ctx, struct cfr_view bytes)
             s->next_boot_ms = cfr_clock_now().boot_ms;
         /* Only now: a server that refuses each watch must not be asked without a pause. */
         if (s->broken.code == 0) {
+            s->live = true;
             s->watch_backoff = (struct cfr_backoff){0};
             s->logged = (struct cfr_log_once){0};
         }
@@ -233,7 +239,7 @@ static int write_query(const struct cfr_kube_stream *s, struct cfr_secret *query
     if (rc == 0)
         rc = cfr_secret_append_str(query, s->selector, err);
     if (s->watching)
-        (void)snprintf(number, sizeof number, "&watch=true&allowWatchBookmarks=true&timeoutSeconds=%d", WATCH_S);
+        (void)snprintf(number, sizeof number, "&watch=true&allowWatchBookmarks=true&timeoutSeconds=%d", s->watch_s);
     else
         (void)snprintf(number, sizeof number, "&limit=%u", s->chunk);
     if (rc == 0)
@@ -243,6 +249,15 @@ static int write_query(const struct cfr_kube_stream *s, struct cfr_secret *query
     else if (rc == 0 && s->more[0] != '\0')
         rc = cfr_secret_append_str(query, "&continue=", err);
     return rc != 0 ? rc : cfr_secret_append_percent(query, cfr_view_of(s->watching ? s->version : s->more), err);
+}
+
+static int watch_seconds(const struct cfr_kube *k)
+{
+    int seconds = 0;
+
+    for (const struct cfr_kube_stream *s = k->streams; s != NULL; s = s->next)
+        seconds += WATCH_EACH_S;
+    return seconds > WATCH_S ? seconds : WATCH_S;
 }
 
 static void start_call(struct cfr_kube_stream *s)
@@ -257,10 +272,11 @@ static void start_call(struct cfr_kube_stream *s)
     s->broken = (struct cfr_err){0};
     s->begun_boot_ms = cfr_clock_now().boot_ms;
     s->chunks = s->more[0] != '\0' ? s->chunks : 0;
+    s->watch_s = watch_seconds(s->kube);
     request.accept = s->watching ? CFR_K8S_WATCH_ACCEPT : CFR_K8S_LIST_ACCEPT;
     request.answer_max = CFR_K8S_WATCH_MAX;
     request.part = s->watching ? on_part : NULL;
-    request.timeout_ms = s->watching ? WATCH_S * 1000 + WATCH_LATE : 0;
+    request.timeout_ms = s->watching ? (int64_t)s->watch_s * 1000 + WATCH_LATE : 0;
     if (!s->watching && s->more[0] == '\0' && s->config.ops->begun != NULL)
         s->config.ops->begun(s->config.ctx);
     cfr_secret_init(&query, QUERY_MAX);
@@ -377,6 +393,7 @@ int cfr_kube_stream_select(struct cfr_kube_stream *s, const char *fields, const 
         (void)snprintf(s->name, sizeof s->name, "%s", name != NULL ? name : "");
         s->version[0] = '\0';
         s->more[0] = '\0';
+        s->live = false;
         s->next_boot_ms = cfr_clock_now().boot_ms;
     }
     cfr_secret_free(&text);
@@ -386,6 +403,11 @@ int cfr_kube_stream_select(struct cfr_kube_stream *s, const char *fields, const 
 struct cfr_kube_where cfr_kube_stream_where(const struct cfr_kube_stream *s)
 {
     return (struct cfr_kube_where){s->kubeconfig, s->context};
+}
+
+bool cfr_kube_stream_is_live(const struct cfr_kube_stream *s)
+{
+    return s->live;
 }
 
 void cfr_kube_stream_end(struct cfr_kube_stream *s)

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define LABELS      "app.kubernetes.io/managed-by=credfresh"
-#define SPLIT_MAX   8 /* objects that are watched one by one where all together may not be */
+#define SPLIT_MAX   64 /* objects that are watched one by one where all together may not be; each takes a connection */
 #define COLLECT_MAX 512
 
 struct cfr_kube_watch {
@@ -134,7 +134,8 @@ static int begin_again(struct cfr_kube_group *g, struct cfr_err *err)
     return cfr_kube_stream_select(g->stream, field, NULL, one->name, err);
 }
 
-/* A Role that names its objects allows to watch each of them, not all: then each gets a stream, if they are few. */
+/* A Role that names its objects allows to watch each of them, not all: then each gets a stream, unless they are many.
+ */
 static bool split_group(struct cfr_kube_group *g)
 {
     struct cfr_kube_where where = cfr_kube_stream_where(g->stream);
@@ -201,6 +202,11 @@ int cfr_kube_watch_start(struct cfr_kube *k, const struct cfr_kube_object *objec
     else
         *out = w;
     return rc;
+}
+
+bool cfr_kube_watch_is_live(const struct cfr_kube_watch *w)
+{
+    return w != NULL && cfr_kube_stream_is_live(w->group->stream);
 }
 
 void cfr_kube_watch_end(struct cfr_kube_watch *w)

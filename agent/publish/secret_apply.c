@@ -110,6 +110,13 @@ static void watch_object(struct cfr_delivery_object *t)
     watch(t, collection, t->config->name, false, on_watch, &t->watch);
 }
 
+/* The watch works, and reports the version that was read or applied: another look would find the same. */
+static bool is_known(const struct cfr_delivery_object *t)
+{
+    return t->seen && t->error == NULL && t->newer_boot_ms == 0 && !t->forgets && t->version[0] != '\0' &&
+           strcmp(t->news, t->version) == 0 && cfr_kube_watch_is_live(t->watch);
+}
+
 /* A request has ended: what was reported meanwhile may be older than its answer, or newer. */
 static void follow_watch(struct cfr_delivery_object *t)
 {
@@ -484,6 +491,8 @@ void cfr_publish_secret_step(struct cfr_delivery *d, struct cfr_now now)
             t->last_run_s = now.wall_ms / 1000;
             if (find_namespace(t, &err) != 0 || send(t, CFR_DELIVERY_BEFORE, &err) != 0)
                 fail(t, &err, -1);
+        } else if (is_known(t)) {
+            t->look_boot_ms = now.boot_ms + LOOK_MS;
         } else if (find_namespace(t, &err) != 0 || send(t, CFR_DELIVERY_LOOK, &err) != 0) {
             t->look_boot_ms = now.boot_ms + LOOK_MS;
             note_error(t, &err);

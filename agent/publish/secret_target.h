@@ -4,9 +4,9 @@
  *
  * A rotated key is applied with what the Secret held before, as KEY.old, and the time of its minting.
  *
- * What a Secret holds is looked at at the start, when its watch reports a change, and once a minute: one that was
- * deleted, or that another client has written to, is lost until the next cfr_publish. One whose namespace does not
- * exist is applied when that appears.
+ * What a Secret holds is looked at at the start, when its watch reports a change, and while that does not work
+ * once a minute: one that was deleted, or that another client has written to, is lost until the next cfr_publish. One
+ * whose namespace does not exist is applied when that appears.
  *
  * Nothing blocks. A struct cfr_delivery owns the requests under way and what is to be applied, which it wipes once it
  * is applied or outdated; its configuration is borrowed. The callback is called from cfr_publish_secret_step and

@@ -154,6 +154,20 @@ def test_named_secrets_are_watched_one_by_one_where_all_together_may_not_be(agen
     assert "cannot watch" not in agent.log
 
 
+def test_twenty_named_secrets_are_all_watched(agent, kube):
+    names = [f"named-{i}" for i in range(20)]
+    rules = [{"user": "demo", "verb": "*", "resource": "secrets", "namespace": "default", "names": names}]
+    agent.cloud.admin("/kube/rbac", {"rules": rules})
+    agent.configure(agent.credential(publish=[target(agent, name) for name in names[:10]]),
+                    agent.credential(name="more", publish=[target(agent, name) for name in names[10:]])).start()
+    eventually(lambda: all(uid(kube, name) for name in names), lambda: agent.log)
+    eventually(lambda: len([r for r in actions(agent, "kube.watch") if r["status"] == 200]) >= 20, lambda: agent.log)
+    first = uid(kube, names[19])
+    kube.call("DELETE", names[19])
+    eventually(lambda: uid(kube, names[19]) not in (None, first), agent.log, SECONDS)
+    assert "cannot watch" not in agent.log
+
+
 def test_a_list_of_large_objects_is_read_in_smaller_parts(agent, kube):
     """One part of the list may have 512 KiB: what others carry does not end the watch."""
     for i in range(8):

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* How often a Secret of the cluster is read: with a fake API server, watch and clock. */
+#include "unit.h"
+
+#include "agent/publish/delivery_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MINUTE INT64_C(60000)
+
+static struct {
+    struct cfr_now now;
+    bool live;
+    unsigned reads;
+    cfr_kube_watch_fn *report;
+    void *report_ctx;
+    cfr_kube_fn *done;
+    void *done_ctx;
+    unsigned losses;
+} fake;
+
+struct cfr_now __wrap_cfr_clock_now(void);
+int __wrap_cfr_kube_start(struct cfr_kube *k, const struct cfr_kube_where *where,
+                          const struct cfr_kube_request *request, cfr_kube_fn *done, void *ctx,
+                          struct cfr_kube_call **out, struct cfr_err *err);
+int __wrap_cfr_kube_watch_start(struct cfr_kube *k, const struct cfr_kube_object *object, cfr_kube_watch_fn *report,
+                                void *ctx, struct cfr_kube_watch **out, struct cfr_err *err);
+bool __wrap_cfr_kube_watch_is_live(const struct cfr_kube_watch *w);
+void __wrap_cfr_kube_watch_end(struct cfr_kube_watch *w);
+void __wrap_cfr_kube_cancel(struct cfr_kube_call *c);
+
+struct cfr_now __wrap_cfr_clock_now(void)
+{
+    return fake.now;
+}
+
+int __wrap_cfr_kube_start(struct cfr_kube *k, const struct cfr_kube_where *where,
+                          const struct cfr_kube_request *request, cfr_kube_fn *done, void *ctx,
+                          struct cfr_kube_call **out, struct cfr_err *err)
+{
+    (void)k;
+    (void)where;
+    (void)err;
+    assert_string_equal(request->method, "GET");
+    assert_string_equal(request->path, "/api/v1/namespaces/apps/secrets/creds");
+    fake.reads++;
+    fake.done = done;
+    fake.done_ctx = ctx;
+    *out = (void *)&fake;
+    return 0;
+}
+
+int __wrap_cfr_kube_watch_start(struct cfr_kube *k, const struct cfr_kube_object *object, cfr_kube_watch_fn *report,
+                                void *ctx, struct cfr_kube_watch **out, struct cfr_err *err)
+{
+    (void)k;
+    (void)object;
+    (void)err;
+    fake.report = report;
+    fake.report_ctx = ctx;
+    *out = (void *)&fake;
+    return 0;
+}
+
+bool __wrap_cfr_kube_watch_is_live(const struct cfr_kube_watch *w)
+{
+    assert_non_null(w);
+    return fake.live;
+}
+
+void __wrap_cfr_kube_watch_end(struct cfr_kube_watch *w)
+{
+    (void)w;
+}
+
+void __wrap_cfr_kube_cancel(struct cfr_kube_call *c)
+{
+    (void)c;
+}
+
+static void on_ended(void *ctx, const char *name, uint64_t generation, const struct cfr_err *err, bool news)
+{
+    (void)ctx;
+    (void)generation;
+    (void)news;
+    assert_string_equal(name, "Secret apps/creds");
+    fake.losses += err != NULL && err->code == CFR_E_MISSING;
+}
+
+/* Answers the read: VERSION of the Secret as it was applied; NULL: there is none. */
+static void answer(const char *version)
+{
+    char body[512];
+    struct cfr_kube_answer a = {.status = version != NULL ? 200 : 404, .retry_after_s = -1, .warning = ""};
+
+    assert_non_null(fake.done);
+    (void)snprintf(body, sizeof body,
+                   "{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"creds\",\"namespace\":\"apps\","
+                   "\"resourceVersion\":\"%s\",\"annotations\":{\"credfresh.io/credential\":\"demo\","
+                   "\"credfresh.io/generation\":\"3\"},\"managedFields\":[{\"manager\":\"credfresh\","
+                   "\"operation\":\"Apply\",\"fieldsV1\":{\"f:data\":{\"f:token\":{}}}}]}}",
+                   version != NULL ? version : "");
+    a.body = cfr_view_of(version != NULL ? body : "{}");
+    fake.done(fake.done_ctx, &a);
+    fake.done = NULL;
+}
+
+/* Lets COUNT minutes pass, in which each read finds VERSION. Returns how many reads there were. */
+static unsigned pass_minutes(struct cfr_delivery *d, unsigned count, const char *version)
+{
+    unsigned before = fake.reads;
+
+    for (unsigned i = 0; i < count; i++) {
+        fake.now.boot_ms += MINUTE;
+        fake.now.wall_ms += MINUTE;
+        cfr_publish_secret_step(d, fake.now);
+        if (fake.done != NULL)
+            answer(version);
+    }
+    return fake.reads - before;
+}
+
+/* A delivery whose Secret has generation 3, as version 7. */
+static struct cfr_delivery *open_delivery(struct cfr_config_credential *c)
+{
+    uint64_t delivered = 3;
+    struct cfr_publish_record record = {
+        .generation = 3, .expires_ms = INT64_MAX, .delivered = &delivered, .delivered_count = 1};
+    struct cfr_delivery *d;
+
+    memset(&fake, 0, sizeof fake);
+    fake.now = (struct cfr_now){.wall_ms = INT64_C(1795000000000), .boot_ms = INT64_C(5000000)};
+    assert_int_equal(cfr_publish_secret_open(c, NULL, on_ended, NULL, &d, NULL), 0);
+    cfr_publish_secret_restore(d, &record, false);
+    cfr_publish_secret_step(d, fake.now);
+    assert_int_equal(fake.reads, 1);
+    answer("7");
+    return d;
+}
+
+static char apps[] = "apps";
+static char creds[] = "creds";
+static char opaque[] = "Opaque";
+static char demo[] = "demo";
+static struct cfr_config_secret secret = {.namespace_name = apps, .name = creds, .type = opaque};
+static struct cfr_config_publish target = {.secret = &secret};
+static struct cfr_config_credential credential = {.name = demo, .publish = {.items = &target, .count = 1}};
+
+static void test_a_watch_that_works_replaces_reads(void **state)
+{
+    struct cfr_delivery *d = open_delivery(&credential);
+
+    (void)state;
+    fake.live = true;
+    fake.report(fake.report_ctx, "7");
+    assert_int_equal(pass_minutes(d, 60, "7"), 0);
+    /* Without it the Secret is read once a minute. */
+    fake.live = false;
+    assert_int_equal(pass_minutes(d, 60, "7"), 60);
+    /* A change is read once. */
+    fake.live = true;
+    fake.report(fake.report_ctx, "8");
+    assert_int_equal(pass_minutes(d, 60, "8"), 1);
+    assert_int_equal(fake.losses, 0);
+    cfr_publish_secret_close(d);
+}
+
+static void test_what_the_watch_has_not_reported_is_read(void **state)
+{
+    struct cfr_delivery *d = open_delivery(&credential);
+
+    (void)state;
+    fake.live = true;
+    assert_int_equal(pass_minutes(d, 3, "7"), 3);
+    cfr_publish_secret_close(d);
+}
+
+static void test_a_loss_is_noticed_at_once(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 9; i++) {
+        struct cfr_delivery *d = open_delivery(&credential);
+
+        fake.live = true;
+        fake.report(fake.report_ctx, "7");
+        /* However often it was changed before. */
+        for (unsigned k = 0; k < i; k++) {
+            fake.report(fake.report_ctx, "8");
+            (void)pass_minutes(d, 1, "8");
+            fake.report(fake.report_ctx, "7");
+            (void)pass_minutes(d, 1, "7");
+        }
+        fake.now.boot_ms += 1000;
+        fake.report(fake.report_ctx, NULL);
+        assert_true(cfr_publish_secret_deadline(d) <= fake.now.boot_ms);
+        cfr_publish_secret_step(d, fake.now);
+        answer(NULL);
+        assert_int_equal(fake.losses, 1);
+        assert_true(cfr_publish_secret_lost(d));
+        cfr_publish_secret_close(d);
+    }
+}
+
+static void test_an_object_that_changes_all_the_time_is_read_once_a_second(void **state)
+{
+    struct cfr_delivery *d = open_delivery(&credential);
+
+    (void)state;
+    fake.live = true;
+    fake.report(fake.report_ctx, "7");
+    for (unsigned i = 0; i < 100; i++) {
+        fake.now.boot_ms += 100;
+        fake.report(fake.report_ctx, i % 2 == 0 ? "8" : "9");
+        cfr_publish_secret_step(d, fake.now);
+        if (fake.done != NULL)
+            answer("7");
+    }
+    assert_in_range(fake.reads, 10, 12);
+    cfr_publish_secret_close(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_watch_that_works_replaces_reads),
+        cmocka_unit_test(test_what_the_watch_has_not_reported_is_read),
+        cmocka_unit_test(test_a_loss_is_noticed_at_once),
+        cmocka_unit_test(test_an_object_that_changes_all_the_time_is_read_once_a_second),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
