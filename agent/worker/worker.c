@@ -404,6 +404,7 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
         .required = cfr_worker_counts(w),
         .published = w->life.published && !w->lost && delivered_ms != 0,
         .unserved = cfr_worker_lacks_served(w),
+        .source_missing = w->source_missing,
         .generation = w->record.generation,
         .issued_s = w->life.published ? (w->life.life.issued_ms - set_back_ms) / 1000 : 0,
         .expires_s = !w->life.published || expires_ms == INT64_MAX ? 0 : (expires_ms - set_back_ms) / 1000,

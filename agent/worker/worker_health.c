@@ -7,7 +7,7 @@ bool cfr_worker_is_ready(const struct cfr_worker *w)
     struct cfr_now now = cfr_clock_now();
 
     return cfr_lifecycle_valid(&w->life, now) && !w->lost && cfr_publish_secret_valid(w->delivery, now) &&
-           !cfr_worker_lacks_served(w) && !cfr_rotator_is_refused(w->rotator);
+           !w->source_missing && !cfr_worker_lacks_served(w) && !cfr_rotator_is_refused(w->rotator);
 }
 
 bool cfr_worker_counts(const struct cfr_worker *w)

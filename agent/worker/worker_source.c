@@ -69,6 +69,15 @@ static void read_inputs(struct cfr_worker *w, struct cfr_worker_inputs *r)
     r->rc = cfr_source_read(&env, w->config, &r->source, &r->wait_ms, &r->err);
 }
 
+/* What is published is a copy of a mounted Secret: nothing but the Secret itself says how long it is valid. A Secret
+ * that only rotations use may be absent. */
+static bool is_copy(const struct cfr_worker *w)
+{
+    return w->config->secret != NULL && !w->config->admin_only &&
+           cfr_config_secret_fate(w->config) != CFR_CONFIG_EXCHANGED && w->life.published &&
+           w->life.life.expires_ms == INT64_MAX;
+}
+
 void cfr_worker_read(struct cfr_worker *w, struct cfr_worker_inputs *r)
 {
     read_inputs(w, r);
@@ -78,6 +87,8 @@ void cfr_worker_read(struct cfr_worker *w, struct cfr_worker_inputs *r)
         cfr_source_inputs_free(&r->source);
         read_inputs(w, r);
     }
+    if (r->rc == 0 || r->rc == CFR_E_MISSING)
+        w->source_missing = r->rc != 0 && is_copy(w);
     if (r->rc != 0)
         return;
     w->provider = r->source.provider;

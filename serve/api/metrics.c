@@ -152,6 +152,13 @@ static void token_requested(struct cfr_str *out, const char *family, const struc
     sample(out, family, c, c->token_requested ? 1 : 0);
 }
 
+static void source_missing(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,
+                           int64_t now_s)
+{
+    (void)now_s;
+    sample(out, family, c, c->source_missing ? 1 : 0);
+}
+
 static const struct family {
     const char *name;
     const char *type;
@@ -172,8 +179,8 @@ static const struct family {
      "Absent when nothing is published or it never expires."},
     {"credfresh_credential_published", "gauge", published, "1 when a generation of the credential is published."},
     {"credfresh_credential_ready", "gauge", ready,
-     "1 when the credential is published, has not expired, is in memory where an endpoint serves it, and is no "
-     "long-lived key that was deleted or deactivated in the cloud."},
+     "1 when the credential is published, has not expired, is in memory where an endpoint serves it, is no "
+     "long-lived key that was deleted or deactivated in the cloud, and no copy of a Secret that was removed."},
     {"credfresh_credential_required", "gauge", required, "1 when the credential counts for readiness."},
     {"credfresh_credential_generation", "gauge", generation, "Number of the published generation; 0 for none."},
     {"credfresh_credential_last_success_timestamp_seconds", "gauge", last_success,
@@ -193,6 +200,8 @@ static const struct family {
      "1 when the subject token is past 80 % of its lifetime and was not replaced."},
     {"credfresh_token_requested", "gauge", token_requested,
      "1 when the subject token was requested from the API server, by itself or in place of a file."},
+    {"credfresh_source_missing", "gauge", source_missing,
+     "1 when the mounted Secret that is copied was removed, so that only its copy still exists."},
     {"credfresh_key_minted_timestamp_seconds", "gauge", cfr_api_metrics_key_minted,
      "When the published long-lived key was minted, in seconds since the epoch. Absent for other credentials."},
     {"credfresh_key_state", "gauge", cfr_api_metrics_key_state,

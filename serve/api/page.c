@@ -77,6 +77,8 @@ static const char *word_of(const struct cfr_api_status_credential *c, enum healt
         return "not published yet";
     if (c->mint.key_refused != NULL)
         return "refused by the cloud";
+    if (c->source_missing)
+        return "source removed";
     return c->expires_s != 0 && c->expires_s <= now_s ? "EXPIRED" : "not in memory yet";
 }
 

@@ -7,7 +7,8 @@
 
 bool cfr_api_status_is_ready(const struct cfr_api_status_credential *c, int64_t now_s)
 {
-    return c->published && !c->unserved && c->mint.key_refused == NULL && (c->expires_s == 0 || c->expires_s > now_s);
+    return c->published && !c->unserved && !c->source_missing && c->mint.key_refused == NULL &&
+           (c->expires_s == 0 || c->expires_s > now_s);
 }
 
 /* 0 means "none" in every instant of struct cfr_api_status. */
@@ -277,6 +278,8 @@ static void add_why(struct cfr_str *out, const struct cfr_api_status_credential 
         cfr_str_addz(out, "not published yet: ");
     else if (c->mint.key_refused != NULL)
         cfr_str_addf(out, "%s%s", c->mint.key_refused, c->error != NULL ? ": " : "");
+    else if (c->source_missing)
+        cfr_str_addz(out, "published, but its source was removed: ");
     else if (c->expires_s == 0 || c->expires_s > now_s)
         cfr_str_addz(out, "published, but not in memory yet for its endpoint: ");
     else

@@ -83,6 +83,7 @@ struct cfr_api_status_credential {
     bool required;
     bool published;         /* something is published */
     bool unserved;          /* an endpoint serves it, and there is nothing in memory that it could answer with */
+    bool source_missing;    /* the Secret that is copied was removed: only the copy still exists */
     uint64_t generation;    /* 0 = none */
     int64_t issued_s;       /* local wall clock; 0 = unknown */
     int64_t expires_s;      /* 0 = never expires (when published) */

@@ -279,6 +279,26 @@ def test_an_empty_key_of_a_mounted_secret_is_passed_on(agent):
     eventually(lambda: "generation 1 is still good" in agent.log, lambda: agent.log)
 
 
+def test_a_copied_secret_that_was_removed_is_not_ready(agent):
+    """Its copy stays; also after a restart."""
+    mounted = Mounted(agent.dir / "mounted").put({"user": "bob"})
+    agent.configure({"name": "demo", "secret": {"directory": str(mounted.dir), "pass_on": True},
+                     "publish": {"directory": str(agent.out)}}).start()
+    agent.wait_generation(1)
+    assert agent.run("status", "--exit-code").returncode == 0
+    away = mounted.dir.with_name("away")
+    mounted.dir.rename(away)
+    eventually(lambda: agent.run("status", "--exit-code").returncode == 1, lambda: agent.log)
+    agent.stop()
+    agent.start()
+    eventually(lambda: "published, but its source was removed: " in agent.request("GET", "/readyz")[1], lambda: agent.log)
+    assert 'credfresh_source_missing{credential="demo"} 1' in agent.request("GET", "/metrics")[1]
+    assert (agent.out / "user").read_text() == "bob" and agent.generation() == 1
+    away.rename(mounted.dir)
+    eventually(lambda: agent.run("status", "--exit-code").returncode == 0, lambda: agent.log)
+    assert 'credfresh_source_missing{credential="demo"} 0' in agent.request("GET", "/metrics")[1]
+
+
 def test_identical_content_is_no_swap_and_no_hook(agent):
     runs, source = agent.dir / "runs", agent.dir / "token"
     source.write_text(agent.cloud.token())

@@ -69,6 +69,8 @@ static void test_samples(void **state)
         "credfresh_exchange_duration_seconds_count{credential=\"registry\"} 4",
         "credfresh_token_expiry_timestamp_seconds{credential=\"registry\"} 1767329245",
         "credfresh_token_overdue{credential=\"t\xc3\xb6ken\"} 1",
+        "credfresh_source_missing{credential=\"t\xc3\xb6ken\"} 1",
+        "credfresh_source_missing{credential=\"registry\"} 0",
         "credfresh_hook_runs_total{credential=\"registry\",hook=\"signal HUP to "
         "/run/app.pid\",result=\"ok\"} 7",
         "credfresh_hook_runs_total{credential=\"registry\",hook=\"exec "
