@@ -489,3 +489,68 @@ void cfr_field_free(const struct cfr_table *table, void *node)
         }
     }
 }
+
+/* ---- texts of one key ---- */
+
+struct text_walk {
+    const char *key;
+    cfr_field_text_fn *each;
+    void *ctx;
+    char where[128];
+};
+
+static void walk_texts(struct text_walk *w, const struct cfr_table *table, const void *node);
+
+/* The same for what is below KEY. */
+static void walk_below(struct text_walk *w, const char *key, const struct cfr_table *table, const void *node)
+{
+    size_t n = strlen(w->where);
+
+    (void)snprintf(w->where + n, sizeof w->where - n, "%s.", key);
+    walk_texts(w, table, node);
+    w->where[n] = '\0';
+}
+
+static void walk_one_of(struct text_walk *w, const struct cfr_one_of *one)
+{
+    if (one->config != NULL && one->variant.flat)
+        walk_texts(w, one->variant.table, one->config);
+    else if (one->config != NULL)
+        walk_below(w, one->variant.key, one->variant.table, one->config);
+}
+
+static void walk_texts(struct text_walk *w, const struct cfr_table *table, const void *node)
+{
+    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
+        const void *p = (const char *)node + f->offset;
+        const struct cfr_list *list = p;
+
+        if (f->type == CFR_FIELD_STRING && strcmp(f->key, w->key) == 0) {
+            const char *text = *(char *const *)p;
+
+            if (text != NULL)
+                w->each(w->ctx, w->where, text, ((const struct cfr_node *)node)->line);
+        } else if (f->type == CFR_FIELD_MAP) {
+            const void *map = *(void *const *)p;
+
+            if (map != NULL)
+                walk_below(w, f->key, f->table, map);
+        } else if (f->type == CFR_FIELD_ONE_OF) {
+            walk_one_of(w, p);
+        } else if (f->type == CFR_FIELD_ANY_OF) {
+            for (size_t i = 0; i < list->count; i++)
+                walk_one_of(w, (const struct cfr_one_of *)list->items + i);
+        } else if (f->type == CFR_FIELD_LIST || f->type == CFR_FIELD_ONE_OR_LIST) {
+            for (size_t i = 0; i < list->count; i++)
+                walk_below(w, f->key, f->table, (const char *)list->items + i * f->table->size);
+        }
+    }
+}
+
+void cfr_field_each_text(const struct cfr_table *table, const void *node, const char *key, cfr_field_text_fn *each,
+                         void *ctx)
+{
+    struct text_walk walk = {.key = key, .each = each, .ctx = ctx};
+
+    walk_texts(&walk, table, node);
+}

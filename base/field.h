@@ -145,6 +145,11 @@ int cfr_field_store(const struct cfr_field *field, void *node, struct cfr_view t
 int cfr_field_copy(const struct cfr_table *table, const void *from, void *to, struct cfr_err *err);
 /* Frees what the fields own, recursively; not the struct itself. Strings are wiped. */
 void cfr_field_free(const struct cfr_table *table, void *node);
+/* Calls EACH for every text of the key KEY in NODE and in the mappings below it. WHERE: the keys that lead to its
+ * mapping, each with a dot behind it, at most 127 bytes; LINE: of the mapping. */
+typedef void cfr_field_text_fn(void *ctx, const char *where, const char *text, int line);
+void cfr_field_each_text(const struct cfr_table *table, const void *node, const char *key, cfr_field_text_fn *each,
+                         void *ctx);
 /* The field with this key, or NULL; not for the keys of a registry. */
 const struct cfr_field *cfr_field_find(const struct cfr_table *table, struct cfr_view key);
 /* The ONE_OF or ANY_OF field whose registry has KEY, with the row in *OUT; or NULL. */

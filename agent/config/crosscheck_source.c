@@ -449,12 +449,11 @@ void cfr_config_check_sources(const struct cfr_config *config, const char *(*env
         cfr_config_check_images(config, env, problems);
 }
 
-/* What the walk through all mappings carries. */
+/* What the walk through all CA files carries. */
 struct ca_walk {
     const char *kind; /* of the credential */
     const char *credential;
     const char *good; /* the latest that was found good: often all credentials have the same */
-    char where[128];  /* the keys that lead to the mapping, each with a dot behind it */
     struct cfr_config_diagnostics *ps;
 };
 
@@ -467,8 +466,9 @@ static const char *describe_no_certificate(struct cfr_view content)
     return "holds no certificate in PEM form; convert DER with `openssl x509 -inform der -in F -out F.pem`";
 }
 
-static void check_ca_file(struct ca_walk *w, const char *path, int line)
+static void check_ca_file(void *ctx, const char *where, const char *path, int line)
 {
+    struct ca_walk *w = ctx;
     struct cfr_secret content;
     struct cfr_err err = {0};
     int rc;
@@ -481,62 +481,14 @@ static void check_ca_file(struct ca_walk *w, const char *path, int line)
         w->ps->nomem = true;
     /* The exchange reports one that does not answer. */
     else if (rc != 0 && rc != CFR_E_TIMEOUT)
-        cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: cannot be used: %s", w->kind, w->credential,
-                                   w->where, err.text);
+        cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: cannot be used: %s", w->kind, w->credential, where,
+                                   err.text);
     else if (rc == 0 && cfr_view_find(cfr_secret_view(&content), "CERTIFICATE-----") < 0)
-        cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: %.200s %s", w->kind, w->credential, w->where, path,
+        cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: %.200s %s", w->kind, w->credential, where, path,
                                    describe_no_certificate(cfr_secret_view(&content)));
     else if (rc == 0)
         w->good = path;
     cfr_secret_free(&content);
-}
-
-static void walk_ca_files(struct ca_walk *w, const struct cfr_table *table, const void *node);
-
-/* The same for what is below KEY. */
-static void walk_below(struct ca_walk *w, const char *key, const struct cfr_table *table, const void *node)
-{
-    size_t n = strlen(w->where);
-
-    (void)snprintf(w->where + n, sizeof w->where - n, "%s.", key);
-    walk_ca_files(w, table, node);
-    w->where[n] = '\0';
-}
-
-static void walk_one_of(struct ca_walk *w, const struct cfr_one_of *one)
-{
-    if (one->config != NULL && one->variant.flat)
-        walk_ca_files(w, one->variant.table, one->config);
-    else if (one->config != NULL)
-        walk_below(w, one->variant.key, one->variant.table, one->config);
-}
-
-static void walk_ca_files(struct ca_walk *w, const struct cfr_table *table, const void *node)
-{
-    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
-        const void *p = (const char *)node + f->offset;
-        const struct cfr_list *list = p;
-
-        if (f->type == CFR_FIELD_STRING && strcmp(f->key, "ca_file") == 0) {
-            const char *path = *(char *const *)p;
-
-            if (path != NULL)
-                check_ca_file(w, path, ((const struct cfr_node *)node)->line);
-        } else if (f->type == CFR_FIELD_MAP) {
-            const void *map = *(void *const *)p;
-
-            if (map != NULL)
-                walk_below(w, f->key, f->table, map);
-        } else if (f->type == CFR_FIELD_ONE_OF) {
-            walk_one_of(w, p);
-        } else if (f->type == CFR_FIELD_ANY_OF) {
-            for (size_t i = 0; i < list->count; i++)
-                walk_one_of(w, (const struct cfr_one_of *)list->items + i);
-        } else if (f->type == CFR_FIELD_LIST || f->type == CFR_FIELD_ONE_OR_LIST) {
-            for (size_t i = 0; i < list->count; i++)
-                walk_below(w, f->key, f->table, (const char *)list->items + i * f->table->size);
-        }
-    }
 }
 
 /* The agent reads the files of a rotated key again: which key is published, and what its value was before. Only root
@@ -591,13 +543,13 @@ void cfr_config_check_files(const struct cfr_config *config, struct cfr_config_d
     walk.kind = cfr_config_credential_table.name;
     for (size_t i = 0; i < config->credentials.count && !problems->nomem; i++) {
         walk.credential = cfr_config_label(cfr_config_at(config, i)->name);
-        walk_ca_files(&walk, &cfr_config_credential_table, cfr_config_at(config, i));
+        cfr_field_each_text(&cfr_config_credential_table, cfr_config_at(config, i), "ca_file", check_ca_file, &walk);
         check_file_owners(cfr_config_at(config, i), problems);
         check_minted_owners(cfr_config_at(config, i), problems);
     }
     walk.kind = cfr_config_image_table.name;
     for (size_t i = 0; i < config->image_credentials.count && !problems->nomem; i++) {
         walk.credential = cfr_config_label(cfr_config_image_at(config, i)->name);
-        walk_ca_files(&walk, &cfr_config_image_table, cfr_config_image_at(config, i));
+        cfr_field_each_text(&cfr_config_image_table, cfr_config_image_at(config, i), "ca_file", check_ca_file, &walk);
     }
 }

@@ -6,6 +6,7 @@
 #include "base/field.h"
 
 extern const struct cfr_table cfr_config_exchange_table;
+extern const struct cfr_table cfr_config_credential_table;
 extern const struct cfr_table cfr_config_service_ca_table;
 
 #endif

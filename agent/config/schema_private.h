@@ -7,7 +7,6 @@
 #include "agent/config/validate_private.h"
 #include "agent/config/schema.h"
 
-extern const struct cfr_table cfr_config_credential_table;
 extern const struct cfr_table cfr_config_allow_table;
 extern const struct cfr_table cfr_config_endpoint_table;
 extern const struct cfr_table cfr_config_image_table;

@@ -319,14 +319,15 @@ bool cfr_hook_child(struct cfr_hooks *h, struct cfr_now now)
     return true;
 }
 
-bool cfr_hook_resume(struct cfr_hooks *h, struct cfr_now now)
+bool cfr_hook_resume(struct cfr_hooks *h, bool cluster, struct cfr_now now)
 {
+    const struct cfr_hook_ops *kind = cluster ? &cfr_hook_rollout : &cfr_hook_http;
     bool any = false;
 
     for (size_t i = 0; i < h->count; i++) {
         struct hook *k = &h->hooks[i];
 
-        if (k->kind != &cfr_hook_rollout || !is_pending(k) || k->backoff.failures == 0 || k->next_ms <= now.boot_ms)
+        if (k->kind != kind || !is_pending(k) || k->backoff.failures == 0 || k->next_ms <= now.boot_ms)
             continue;
         k->backoff = (struct cfr_backoff){0};
         k->next_ms = now.boot_ms;

@@ -70,8 +70,10 @@ uint64_t cfr_hook_said(const struct cfr_hooks *h, size_t index);
  * NULL without hooks, or memory. */
 const struct cfr_api_status_hook *cfr_hook_status(struct cfr_hooks *h);
 
-/* Hooks of the cluster that wait after a failure wait no longer. True if any did. */
-bool cfr_hook_resume(struct cfr_hooks *h, struct cfr_now now);
+/* Hooks that wait after a failure wait no longer: of the cluster (rollout), else those of HTTP servers. True if any
+ * did.
+ */
+bool cfr_hook_resume(struct cfr_hooks *h, bool cluster, struct cfr_now now);
 
 struct cfr_hook_inspection {
     const struct cfr_finding_sink *sink;

@@ -2,6 +2,8 @@
 /* Life of a worker, and its status. */
 #include "agent/worker/worker_private.h"
 
+#include "agent/config/schema.h"
+#include "agent/loop/slow_file.h"
 #include "agent/publish/targets.h"
 #include "agent/source/token_file.h"
 #include "base/log.h"
@@ -88,6 +90,7 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     w->save_boot_ms = INT64_MAX;
     w->source_watcher = (struct cfr_watcher){.changed = cfr_worker_on_source_changed, .ctx = w};
     w->target_watcher = (struct cfr_watcher){.changed = cfr_worker_on_targets_changed, .ctx = w};
+    w->ca_watcher = (struct cfr_watcher){.changed = cfr_worker_on_ca_changed, .ctx = w};
     w->token.overdue_boot_ms = INT64_MAX;
     cfr_lifecycle_init(&w->life, w->source->ages);
     rc = cfr_hook_open(config, host->http, host->kube, host->hook_attempts, cfr_worker_on_hook, w, &w->hooks, err);
@@ -200,11 +203,31 @@ void cfr_worker_start(struct cfr_worker *w)
         cfr_worker_begin(w);
 }
 
-/* The source and the targets. */
+/* Without the watch, a retry at its own time finds the new file. */
+static void watch_ca(void *ctx, const char *where, const char *path, int line)
+{
+    struct cfr_worker *w = ctx;
+
+    (void)where;
+    (void)line;
+    if (!cfr_slow_file_is(path))
+        (void)cfr_watch_add(w->host->watch, path, &w->ca_watcher, NULL);
+}
+
+static void watch_ca_files(struct cfr_worker *w)
+{
+    if (w->host->watch == NULL)
+        return;
+    cfr_watch_remove(w->host->watch, &w->ca_watcher);
+    cfr_field_each_text(&cfr_config_credential_table, w->config, "ca_file", watch_ca, w);
+}
+
+/* The source, the targets and the CA files. */
 static void watch(struct cfr_worker *w)
 {
     struct cfr_err err = {0};
 
+    watch_ca_files(w);
     /* Where a Secret has been read, everything that follows from it is watched already. */
     if (w->watched == NULL && w->host->watch != NULL)
         w->unwatched = cfr_source_inputs_watch(w->config, NULL, w->host->watch, &w->source_watcher, &err) != 0;
@@ -277,6 +300,7 @@ void cfr_worker_close(struct cfr_worker *w)
     if (w->host->watch != NULL) {
         cfr_watch_remove(w->host->watch, &w->source_watcher);
         cfr_watch_remove(w->host->watch, &w->target_watcher);
+        cfr_watch_remove(w->host->watch, &w->ca_watcher);
     }
     cfr_worker_ack_close(w);
     cfr_hook_close(w->hooks);
@@ -326,6 +350,7 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
             cfr_log(CFR_LOG_ERROR, config->name, cfr_worker_state_name(w), "cannot read acknowledgements: %s",
                     err->text);
         restore_hooks(w, cfr_clock_now());
+        watch_ca_files(w);
         cfr_worker_ack_watch(w);
         (void)cfr_worker_ack_look(w);
         cfr_worker_save(w);

@@ -540,12 +540,31 @@ void cfr_worker_resume(struct cfr_worker *w, const struct cfr_kube_where *where)
 {
     struct cfr_now now = cfr_clock_now();
     bool delivers = cfr_publish_secret_resume(w->delivery, where, now);
-    bool notifies = cfr_hook_resume(w->hooks, now);
+    bool notifies = cfr_hook_resume(w->hooks, true, now);
     bool waits = waits_for(w, where);
 
     if (waits && w->life.state == CFR_STATE_BACKOFF)
         cfr_lifecycle_retry_at(&w->life, now.boot_ms + (int64_t)(cfr_clock_chance() * RESUME_MS));
     if (delivers || notifies || waits)
+        cfr_worker_wake(w);
+}
+
+/* The last try failed for what the CA file holds, or could not read it. */
+static bool blames_ca(const struct cfr_worker *w)
+{
+    return w->life.state == CFR_STATE_BACKOFF &&
+           (w->error_code == CFR_E_TLS || cfr_err_class(w->error_code) == CFR_CLASS_LOCAL);
+}
+
+void cfr_worker_on_ca_changed(void *ctx)
+{
+    struct cfr_worker *w = ctx;
+    struct cfr_now now = cfr_clock_now();
+    bool waits = blames_ca(w);
+
+    if (waits)
+        cfr_lifecycle_retry_at(&w->life, now.boot_ms);
+    if (cfr_hook_resume(w->hooks, false, now) || waits)
         cfr_worker_wake(w);
 }
 

@@ -95,6 +95,7 @@ struct cfr_worker {
     struct cfr_worker_ack *ack;        /* NULL: no consumer acknowledges */
     struct cfr_watcher source_watcher; /* of everything that an exchange begins with */
     struct cfr_watcher target_watcher; /* of the directories that it is published to */
+    struct cfr_watcher ca_watcher;     /* of the files that servers are verified by */
     struct cfr_fair_queue_entry turn;
     struct cfr_worker_inputs *inputs; /* owned; read by the event that is being handled; NULL: the acquire reads */
     struct cfr_worker_granted
@@ -165,6 +166,7 @@ void cfr_worker_on_targets(void *ctx);
 void cfr_worker_on_acknowledged(void *ctx);
 void cfr_worker_on_source_changed(void *ctx);
 void cfr_worker_on_targets_changed(void *ctx);
+void cfr_worker_on_ca_changed(void *ctx);
 cfr_hook_fn cfr_worker_on_hook;
 cfr_publish_secret_fn cfr_worker_on_delivered;
 

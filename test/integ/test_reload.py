@@ -2,8 +2,10 @@
 """Reload of the configuration in a running agent."""
 import json
 import os
+import pathlib
 import signal
 import socket
+import subprocess
 import urllib.error
 import urllib.request
 
@@ -342,3 +344,24 @@ def test_another_agent_is_not_asked(agent, command, content, line):
     assert done.returncode == 3, (done.returncode, done.stderr)
     assert f"{agent.config_path}:{line}: " in done.stderr if line else str(agent.config_path) in done.stderr, done.stderr
     assert command == "get" or "name its socket with -s" in done.stderr, done.stderr
+
+
+def test_a_corrected_ca_file_is_tried_at_once(agent):
+    """Not after the pause, which is minutes long by then."""
+    ca, own = agent.dir / "ca.pem", pathlib.Path(agent.cloud.ca).read_text()
+    other = agent.dir / "other.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=other",
+                    "-keyout", str(agent.dir / "other.key"), "-out", str(other)], check=True, capture_output=True)
+    ca.write_text(own)
+    credential = agent.credential()
+    credential["exchange"]["aws"]["ca_file"] = str(ca)
+    agent.configure(credential).start()
+    agent.wait_generation(1)
+    other.rename(ca)
+    for failures in range(1, 10):
+        assert agent.run("rotate", "demo").returncode == 0
+        eventually(lambda least=failures: agent.status()["consecutive_failures"] >= least, lambda: agent.log)
+    new = agent.dir / "new.pem"
+    new.write_text(own)
+    new.rename(ca)
+    eventually(lambda: agent.generation() == 2, lambda: agent.log, 20)
