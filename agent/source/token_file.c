@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KNOWN_MAX 8    /* tokens; credentials of one workload share theirs */
-#define SKEW_MS   5000 /* a difference that the server's `Date`, in whole seconds, and the network can explain */
+#define LAST_USE_MS 60000
+#define KNOWN_MAX   8    /* tokens; credentials of one workload share theirs */
+#define SKEW_MS     5000 /* a difference that the server's `Date`, in whole seconds, and the network can explain */
 
 /* A decoded token, found by its header and claims. Without the signature they are no secret. */
 struct known {
@@ -259,4 +260,11 @@ int64_t cfr_source_token_file_overdue_ms(int64_t issued_s, int64_t expires_s)
     if (slack_ms > 120000)
         slack_ms = 120000;
     return issued_s * 1000 + age_ms + slack_ms;
+}
+
+int64_t cfr_source_token_file_last_use_ms(int64_t issued_s, int64_t expires_s)
+{
+    int64_t before_ms = (expires_s - issued_s) * 1000 / 20;
+
+    return expires_s * 1000 - (before_ms < LAST_USE_MS ? before_ms : LAST_USE_MS);
 }

@@ -21,5 +21,8 @@ void cfr_source_token_file_forget(void);
 /* When a token with these times should have been replaced at the latest, by the kubelet's own rule plus the time its
  * sync loop may take. Unix milliseconds; INT64_MAX for one that does not expire. */
 int64_t cfr_source_token_file_overdue_ms(int64_t issued_s, int64_t expires_s);
+/* When a token that is overdue is used for the last time, in ms since the epoch: a twentieth of its lifetime before it
+ * expires, at most a minute. */
+int64_t cfr_source_token_file_last_use_ms(int64_t issued_s, int64_t expires_s);
 
 #endif

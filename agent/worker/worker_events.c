@@ -223,6 +223,29 @@ static int64_t early_ms(const struct cfr_worker_inputs *r, struct cfr_now now)
     return r->rc != 0 || r->source.requested || at_ms == INT64_MAX || at_ms <= now.wall_ms ? 0 : at_ms - now.wall_ms;
 }
 
+/* A token that nobody replaces gives one more session just before it expires, which lasts after that. Not where what is
+ * published ends with the token. */
+static void use_last(struct cfr_worker *w, struct cfr_now now)
+{
+    int64_t at_ms = cfr_source_token_file_last_use_ms(w->token.issued_s, w->token.expires_s);
+    char words[CFR_TIME_WORDS_MAX];
+
+    if (w->token.used_last || w->provider == NULL || w->token.expires_s == 0 ||
+        w->token.expires_s * 1000 <= now.wall_ms || cfr_config_publishes_token(w->config) ||
+        !cfr_lifecycle_is_settled(&w->life))
+        return;
+    if (at_ms > now.wall_ms) {
+        if (now.boot_ms + at_ms - now.wall_ms < w->token.overdue_boot_ms)
+            w->token.overdue_boot_ms = now.boot_ms + at_ms - now.wall_ms;
+        return;
+    }
+    w->token.used_last = true;
+    cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+            "the token expires in %s and has not been replaced: exchanging it once more",
+            cfr_time_words(w->token.expires_s * 1000 - now.wall_ms, words));
+    cfr_worker_feed(w, CFR_EVENT_DUE);
+}
+
 /* The token should have been replaced and may have been, unnoticed: looks, and warns if it was not. */
 static void check_overdue(struct cfr_worker *w, struct cfr_now now)
 {
@@ -260,6 +283,8 @@ static void check_overdue(struct cfr_worker *w, struct cfr_now now)
         return;
     }
     w->token.overdue = true;
+    if (w->config->token == NULL || w->config->token->request == NULL)
+        use_last(w, now);
     if (!w->token.requested && !w->token.refused && w->config->token != NULL && w->config->token->request != NULL)
         cfr_worker_feed(w, CFR_EVENT_SOURCE);
 }

@@ -33,6 +33,7 @@ struct cfr_worker_token {
     bool sub_path;
     bool requested; /* the last one was requested from the API server */
     bool missing;   /* the last request did not bring one */
+    bool used_last; /* it is overdue, and was exchanged once more before it expires */
     bool refused;   /* the API server gave none in place of the overdue one, which is used while it is good */
 };
 

@@ -153,6 +153,7 @@ void cfr_worker_note_token(struct cfr_worker *w, const struct cfr_source_inputs 
         w->token.mark = m->mark;
         w->token.overdue = false;
         w->token.refused = false;
+        w->token.used_last = false;
         w->token.overdue_boot_ms = overdue_ms == INT64_MAX ? INT64_MAX : now.boot_ms + overdue_ms - now.wall_ms;
     }
 }

@@ -383,6 +383,18 @@ def test_an_overdue_token_is_reported_with_its_age(cloud_factory, agent_factory)
     assert "the token file was renewed at last" in agent.log
 
 
+def test_an_overdue_token_is_exchanged_once_more_before_it_expires(cloud, agent_factory):
+    agent = agent_factory(cloud)
+    token = agent.dir / "token"
+    token.write_text(cloud.token(expires_in_s=12, issued_ago_s=108))
+    agent.configure(agent.credential(token={"file": str(token)}, publish={
+        "directory": str(agent.out), "files": [{"name": "credentials", "format": "aws-credentials"}]})).start()
+    agent.wait_generation(1)
+    agent.wait_generation(2)
+    assert "has not been replaced: exchanging it once more" in agent.log
+    assert len(cloud.exchanges()) == 2
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
 def test_a_subpath_mount_is_recognised(cloud, agent_factory):
     agent = agent_factory(cloud)
