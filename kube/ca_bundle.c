@@ -238,6 +238,15 @@ static int read_webhooks(const struct cfr_json *doc, struct cfr_k8s_ca_object *o
     return rc;
 }
 
+/* What cannot be a key id is another CA's all the same. */
+static void read_owner(const struct cfr_json *metadata, struct cfr_k8s_ca_object *out)
+{
+    struct cfr_view owner = cfr_json_text(cfr_json_get(metadata, "annotations"), CFR_K8S_CA_OWNER);
+
+    if (owner.n != 0 && !copy_text(owner, out->owner))
+        (void)snprintf(out->owner, sizeof out->owner, "?");
+}
+
 int cfr_k8s_ca_read(enum cfr_k8s_ca_kind kind, const char *name, struct cfr_view body, struct cfr_k8s_ca_object *out,
                     struct cfr_err *err)
 {
@@ -253,6 +262,8 @@ int cfr_k8s_ca_read(enum cfr_k8s_ca_kind kind, const char *name, struct cfr_view
          !copy_text(cfr_json_text(metadata, "uid"), out->uid) ||
          !copy_text(cfr_json_text(metadata, "resourceVersion"), out->version)))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is not the object; check the API server's address");
+    if (rc == 0)
+        read_owner(metadata, out);
     if (rc == 0 && cfr_json_text(metadata, "deletionTimestamp").n != 0)
         rc = cfr_err_set(err, CFR_E_UNAVAILABLE, "it is being deleted");
     if (rc == 0 && cfr_k8s_ca_has_webhooks(kind))
@@ -314,6 +325,22 @@ static bool keeps_any(const struct cfr_k8s_ca_object *o, const struct cfr_string
     return false;
 }
 
+static void write_metadata(struct cfr_writer *w, const char *name, const struct cfr_k8s_ca_object *o,
+                           const struct cfr_strings *only, const char *key_id)
+{
+    cfr_writer_object(w, "metadata");
+    cfr_writer_string(w, "name", cfr_view_of(name));
+    if (o->uid[0] != '\0')
+        cfr_writer_string(w, "uid", cfr_view_of(o->uid));
+    /* If another program changes meanwhile what is kept, or claims the object, this is a conflict, and read again. */
+    if (o->version[0] != '\0' && (!o->owned || keeps_any(o, only)))
+        cfr_writer_string(w, "resourceVersion", cfr_view_of(o->version));
+    cfr_writer_object(w, "annotations");
+    cfr_writer_string(w, CFR_K8S_CA_OWNER, cfr_view_of(key_id));
+    cfr_writer_close(w);
+    cfr_writer_close(w);
+}
+
 static void write_webhooks(struct cfr_writer *w, const struct cfr_k8s_ca_object *o, const struct cfr_strings *only,
                            struct cfr_view bundle)
 {
@@ -351,7 +378,8 @@ static void write_trust_bundle(struct cfr_writer *w, const char *name, struct cf
 }
 
 int cfr_k8s_ca_body(enum cfr_k8s_ca_kind kind, bool beta, const char *name, const struct cfr_k8s_ca_object *o,
-                    const struct cfr_strings *only, struct cfr_view bundle, struct cfr_secret *out, struct cfr_err *err)
+                    const struct cfr_strings *only, const struct cfr_k8s_ca_content *content, struct cfr_secret *out,
+                    struct cfr_err *err)
 {
     struct cfr_writer w = {.secret = out, .err = err};
     const char *const *path = kinds[kind].path;
@@ -363,25 +391,17 @@ int cfr_k8s_ca_body(enum cfr_k8s_ca_kind kind, bool beta, const char *name, cons
     cfr_writer_object(&w, NULL);
     cfr_writer_string(&w, "apiVersion", cfr_view_of(version_of(kind, beta)));
     cfr_writer_string(&w, "kind", cfr_view_of(cfr_k8s_ca_kinds[kind]));
-    cfr_writer_object(&w, "metadata");
-    cfr_writer_string(&w, "name", cfr_view_of(name));
-    if (o->uid[0] != '\0')
-        cfr_writer_string(&w, "uid", cfr_view_of(o->uid));
-    /* What is kept must be what is there: if another program changes it meanwhile this is a conflict, and read again.
-     */
-    if (keeps_any(o, only))
-        cfr_writer_string(&w, "resourceVersion", cfr_view_of(o->version));
-    cfr_writer_close(&w);
+    write_metadata(&w, name, o, only, content->key_id);
     if (kind == CFR_K8S_CA_TRUST_BUNDLE) {
-        write_trust_bundle(&w, name, bundle);
+        write_trust_bundle(&w, name, content->bundle);
     } else if (path == NULL) {
-        write_webhooks(&w, o, only, bundle);
+        write_webhooks(&w, o, only, content->bundle);
     } else {
         size_t depth = 0;
 
         for (; path[depth] != NULL; depth++)
             cfr_writer_object(&w, path[depth]);
-        write_bundle(&w, bundle);
+        write_bundle(&w, content->bundle);
         for (; depth != 0; depth--)
             cfr_writer_close(&w);
     }

@@ -11,6 +11,7 @@
 #include "base/str.h"
 
 #define CFR_K8S_CA_ANNOTATION   "credfresh.io/inject-ca" /* "true": the object wants the bundle */
+#define CFR_K8S_CA_OWNER        "credfresh.io/ca-key-id" /* annotation: the CA whose bundle it has */
 #define CFR_K8S_CA_PATH_MAX     2048
 #define CFR_K8S_CA_ANSWER_MAX   2097152
 #define CFR_K8S_CA_PAGE         20 /* objects of a list; their metadata may have tens of KiB each */
@@ -34,6 +35,8 @@ extern const char *const cfr_k8s_ca_kinds[];
 struct cfr_k8s_ca_object {
     char uid[CFR_K8S_CA_TEXT_MAX];     /* empty = it does not exist */
     char version[CFR_K8S_CA_TEXT_MAX]; /* resourceVersion */
+    char owner[CFR_K8S_CA_TEXT_MAX];   /* CFR_K8S_CA_OWNER; empty = it has none */
+    bool owned;                        /* by the CA whose bundle is applied; set by the caller */
     struct cfr_strings webhooks;       /* their names, of the kinds that are lists of them */
     struct cfr_strings applied;        /* for each of these its caBundle if an apply of credfresh set it, or "" */
 };
@@ -63,12 +66,18 @@ int cfr_k8s_ca_read_list(struct cfr_view body, struct cfr_strings *names, char *
 int cfr_k8s_ca_read(enum cfr_k8s_ca_kind kind, const char *name, struct cfr_view body, struct cfr_k8s_ca_object *out,
                     struct cfr_err *err);
 void cfr_k8s_ca_object_free(struct cfr_k8s_ca_object *o);
-/* Appends the body of an apply that sets BUNDLE (PEM) in the object NAME as it was read, of webhooks in those that ONLY
+/* A bundle, and the CA that it is of. */
+struct cfr_k8s_ca_content {
+    struct cfr_view bundle; /* PEM */
+    const char *key_id;     /* of the newest CA, in hexadecimal; goes into CFR_K8S_CA_OWNER */
+};
+
+/* Appends the body of an apply that sets CONTENT in the object NAME as it was read, of webhooks in those that ONLY
  * names (none: all). Others that an earlier apply set keep what they have: an apply that left them out would remove it.
- * The uid in it keeps an object from being made that was deleted meanwhile. CFR_E_CONFIG: the object has no such
- * webhook. */
+ * The uid in it keeps an object from being made that was deleted meanwhile; the version in it keeps one that is not
+ * owned yet from being taken from another agent that does the same. CFR_E_CONFIG: the object has no such webhook. */
 int cfr_k8s_ca_body(enum cfr_k8s_ca_kind kind, bool beta, const char *name, const struct cfr_k8s_ca_object *o,
-                    const struct cfr_strings *only, struct cfr_view bundle, struct cfr_secret *out,
+                    const struct cfr_strings *only, const struct cfr_k8s_ca_content *content, struct cfr_secret *out,
                     struct cfr_err *err);
 
 void cfr_k8s_ca_free_names(struct cfr_strings *names);

@@ -243,7 +243,7 @@ static int open_workers(struct cfr_daemon *a, struct cfr_err *err)
     cfr_service_ca_injector_step(a->injector, a->host.service_ca, cfr_clock_now());
     if (cfr_service_ca_pod_signer_configure(&a->pod_signer, a->config, a->host.kube, err) != 0)
         return err->code;
-    cfr_service_ca_pod_signer_step(a->pod_signer, a->host.service_ca, cfr_clock_now());
+    cfr_service_ca_pod_signer_step(a->pod_signer, a->host.service_ca, a->injector, cfr_clock_now());
     for (size_t i = 0; i < a->config->credentials.count; i++) {
         struct cfr_worker *w;
         int rc = cfr_worker_open(&a->host, cfr_config_at(a->config, i), &w, err);

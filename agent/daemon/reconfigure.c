@@ -28,7 +28,7 @@ void cfr_daemon_keep_service_ca(struct cfr_daemon *a)
     if (cfr_service_ca_step(a->host.service_ca, cfr_clock_now()))
         refresh_issued(a);
     cfr_service_ca_injector_step(a->injector, a->host.service_ca, cfr_clock_now());
-    cfr_service_ca_pod_signer_step(a->pod_signer, a->host.service_ca, cfr_clock_now());
+    cfr_service_ca_pod_signer_step(a->pod_signer, a->host.service_ca, a->injector, cfr_clock_now());
 }
 
 static bool same_text(const char *a, const char *b)
@@ -189,7 +189,7 @@ static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *
     if (rc == 0)
         rc = cfr_service_ca_pod_signer_configure(&a->pod_signer, next, a->host.kube, err);
     if (rc == 0)
-        cfr_service_ca_pod_signer_step(a->pod_signer, a->host.service_ca, cfr_clock_now());
+        cfr_service_ca_pod_signer_step(a->pod_signer, a->host.service_ca, a->injector, cfr_clock_now());
     if (rc == 0)
         rc = swap_workers(a, next, err);
     if (reissued)

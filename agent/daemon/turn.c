@@ -52,8 +52,8 @@ static int64_t next_alarm(const struct cfr_daemon *a)
         at = cfr_service_ca_deadline(a->host.service_ca);
     if (cfr_service_ca_injector_deadline(a->injector) < at)
         at = cfr_service_ca_injector_deadline(a->injector);
-    if (cfr_service_ca_pod_signer_deadline(a->pod_signer) < at)
-        at = cfr_service_ca_pod_signer_deadline(a->pod_signer);
+    if (cfr_service_ca_pod_signer_deadline(a->pod_signer, a->injector) < at)
+        at = cfr_service_ca_pod_signer_deadline(a->pod_signer, a->injector);
     if (follows_process(a) && cfr_daemon_follow_deadline(&a->exit_with) < at)
         at = cfr_daemon_follow_deadline(&a->exit_with);
     return a->end_boot_ms < at ? a->end_boot_ms : at;

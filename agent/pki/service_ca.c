@@ -7,6 +7,7 @@
 #include "agent/loop/log_once.h"
 #include "agent/pki/service_ca_csr.h"
 #include "agent/pki/service_ca_import_private.h"
+#include "agent/pki/service_ca_owner_private.h"
 #include "agent/pki/service_ca_sign_private.h"
 #include "agent/pki/service_ca_store_private.h"
 #include "agent/pki/service_ca_key_private.h"
@@ -21,11 +22,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARKER     "_service-ca" /* in state_dir; no credential has such a name */
-#define NAME       "service-ca"  /* in the log */
-#define LOOK_MS    60000         /* at the store, whatever is due */
-#define START_MS   1000          /* for a store that is busy */
-#define TEXT_LIMIT 262144
+#define MARKER      "_service-ca" /* in state_dir; no credential has such a name */
+#define NAME        "service-ca"  /* in the log */
+#define LOOK_MS     60000         /* at the store, whatever is due */
+#define START_MS    1000          /* for a store that is busy */
+#define TEXT_LIMIT  262144
+#define KEY_ID_TEXT (2 * CFR_CERT_KEY_ID_BYTES + 1)
 
 struct cfr_service_ca {
     struct cfr_config_service_ca config; /* a copy */
@@ -47,7 +49,7 @@ struct cfr_service_ca {
     struct cfr_backoff backoff;
     struct cfr_log_once logged;
     struct cfr_err err; /* why the last step failed; code 0 = it did not */
-    char key_id[2 * CFR_CERT_KEY_ID_BYTES + 1];
+    char key_id[KEY_ID_TEXT];
 };
 
 static struct cfr_ca_rules rules_of(const struct cfr_service_ca *s)
@@ -304,11 +306,34 @@ static int keep(struct cfr_service_ca *s, int64_t now_s, struct cfr_err *err)
     return rc;
 }
 
+static void write_key_id(const struct cfr_cert *root, char out[KEY_ID_TEXT])
+{
+    for (size_t i = 0; i < CFR_CERT_KEY_ID_BYTES; i++)
+        (void)snprintf(out + 2 * i, 3, "%02x", root->subject_key[i]);
+}
+
 static void name_key(struct cfr_service_ca *s)
 {
     s->key_id[0] = '\0';
-    for (size_t i = 0; s->authority.count != 0 && i < CFR_CERT_KEY_ID_BYTES; i++)
-        (void)snprintf(s->key_id + 2 * i, 3, "%02x", s->authority.generations[0].root.subject_key[i]);
+    if (s->authority.count != 0)
+        write_key_id(&s->authority.generations[0].root, s->key_id);
+}
+
+const char *cfr_service_ca_key_id(const struct cfr_service_ca *s)
+{
+    return s != NULL ? s->key_id : "";
+}
+
+bool cfr_service_ca_has_key(const struct cfr_service_ca *s, const char *key_id)
+{
+    char one[KEY_ID_TEXT];
+
+    for (size_t i = 0; s != NULL && i < s->authority.count; i++) {
+        write_key_id(&s->authority.generations[i].root, one);
+        if (strcmp(one, key_id) == 0)
+            return true;
+    }
+    return false;
 }
 
 static void plan_step(struct cfr_service_ca *s, int rc, struct cfr_now now)

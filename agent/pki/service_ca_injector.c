@@ -5,6 +5,7 @@
 #include "agent/config/schema.h"
 #include "agent/loop/backoff.h"
 #include "agent/loop/log_once.h"
+#include "agent/pki/service_ca_owner_private.h"
 #include "base/log.h"
 #include "files/format/format.h"
 #include "kube/ca_bundle.h"
@@ -15,17 +16,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG_NAME  "service-ca"
-#define LOOK_MS   60000
-#define SHOWN_MAX 320
-#define PAGES_MAX 1000 /* of a list */
-#define FEWER     4    /* a page that is too large is asked for again with so many times fewer objects */
+#define LOG_NAME "service-ca"
+#define LOOK_MS  60000
+/* From the creation of an object until it is ours if it still has our mark: another agent may have created it at the
+ * same time. One that found it created after it had found none replaced the other one's, which notices at its next
+ * look. */
+#define CONFIRM_MS  2000
+#define OVERTAKE_MS (2 * LOOK_MS)
+#define SHOWN_MAX   320
+#define PAGES_MAX   1000 /* of a list */
+#define FEWER       4    /* a page that is too large is asked for again with so many times fewer objects */
 
 /* One object, as it was when its field had been set last. */
 struct place {
     char *name;
     char version[CFR_K8S_CA_TEXT_MAX]; /* empty = not yet in this run */
     uint64_t mark;                     /* of the bundle in it */
+    bool ours;                         /* no other agent has claimed it, as of the last look */
+    int64_t confirm_boot_ms;           /* not ours before; 0 = it was not created */
 };
 
 enum step { REST, LISTING, READING, APPLYING };
@@ -56,6 +64,7 @@ struct entry {
     struct cfr_backoff backoff;
     struct cfr_log_once logged;
     char *error;
+    int error_code;
     int64_t last_s;
     uint64_t passes_ok;
     uint64_t passes_failed;
@@ -65,6 +74,7 @@ struct entry {
 struct cfr_service_ca_injector {
     struct cfr_config_service_ca config; /* a copy */
     struct cfr_kube *kube;
+    struct cfr_service_ca *ca; /* borrowed, as of the last step */
     struct entry *entries;
     struct cfr_api_status_hook *status;
     size_t count;
@@ -205,6 +215,14 @@ static void note_failure(struct entry *e, const struct cfr_err *err, int64_t ret
     (void)cfr_err_prefix(&e->failed, "%s", e->shown);
 }
 
+/* Boot time of the look that tells whether the one object that E created is still ours; INT64_MAX: none. */
+static int64_t confirmed_at(const struct entry *e)
+{
+    const struct place *p = e->config->name != NULL && e->count != 0 ? &e->places[0] : NULL;
+
+    return p != NULL && !p->ours && p->confirm_boot_ms != 0 ? p->confirm_boot_ms : INT64_MAX;
+}
+
 static void end_pass(struct entry *e)
 {
     struct cfr_now now = cfr_clock_now();
@@ -220,10 +238,13 @@ static void end_pass(struct entry *e)
         e->backoff = (struct cfr_backoff){0};
         e->logged = (struct cfr_log_once){0};
         e->next_boot_ms = now.boot_ms + (e->pass_mark == e->all->mark ? LOOK_MS : 0);
+        if (confirmed_at(e) < e->next_boot_ms)
+            e->next_boot_ms = confirmed_at(e);
         return;
     }
     e->passes_failed++;
     e->error = strdup(e->failed.text);
+    e->error_code = e->failed.code;
     if (cfr_log_once_is_news(&e->logged, &e->failed))
         cfr_log(CFR_LOG_ERROR, LOG_NAME, NULL, "caBundle of %s [%s, %s]", e->failed.text, cfr_err_name(e->failed.code),
                 cfr_err_class_name(cause.class));
@@ -335,13 +356,36 @@ static bool is_as_it_was(const struct entry *e)
 
 static int apply_bundle(struct entry *e, struct cfr_err *err)
 {
+    struct cfr_k8s_ca_content content = {cfr_str_view(&e->all->bundle), cfr_service_ca_key_id(e->all->ca)};
     int rc;
 
     cfr_secret_clear(&e->body);
     e->body_mark = e->all->mark;
-    rc = cfr_k8s_ca_body(kind_of(e), e->beta, e->places[e->at].name, &e->object, &e->config->webhooks,
-                         cfr_str_view(&e->all->bundle), &e->body, err);
+    rc = cfr_k8s_ca_body(kind_of(e), e->beta, e->places[e->at].name, &e->object, &e->config->webhooks, &content,
+                         &e->body, err);
     return rc != 0 ? rc : ask(e, APPLYING, err);
+}
+
+/* Refuses an object that another CA has marked as its own: two agents would replace each other's bundle. */
+static int check_owner(struct entry *e, struct cfr_err *err)
+{
+    struct place *p = &e->places[e->at];
+
+    e->object.owned = cfr_service_ca_has_key(e->all->ca, e->object.owner);
+    if (e->object.owned) {
+        p->ours = cfr_clock_now().boot_ms >= p->confirm_boot_ms;
+        return 0;
+    }
+    p->ours = false;
+    p->confirm_boot_ms = 0;
+    if (e->object.owner[0] == '\0')
+        return 0;
+    return cfr_err_set(
+        err, CFR_E_CONFLICT,
+        "it has the bundle of another service CA, with the key id %.40s; this agent's is %s. Agents that "
+        "share an object need one store: stop one of them, or publish to another object. If that CA no "
+        "longer exists, remove the annotation " CFR_K8S_CA_OWNER " from the object",
+        e->object.owner, cfr_service_ca_key_id(e->all->ca));
 }
 
 static int after_read(struct entry *e, const struct cfr_kube_answer *answer, struct cfr_err *err)
@@ -351,6 +395,8 @@ static int after_read(struct entry *e, const struct cfr_kube_answer *answer, str
 
     cfr_k8s_ca_object_free(&e->object);
     rc = cfr_k8s_ca_read(kind_of(e), e->places[e->at].name, answer->body, &e->object, err);
+    if (rc == 0)
+        rc = check_owner(e, err);
     if (rc != 0)
         return rc;
     no_webhooks = cfr_k8s_ca_has_webhooks(kind_of(e)) && e->object.webhooks.count == 0;
@@ -369,6 +415,7 @@ static int after_absence(struct entry *e, const struct cfr_kube_answer *answer, 
         return cfr_err_set(err, CFR_E_MISSING, "there is no such object yet");
     if (!cfr_k8s_ca_is_unknown(e->places[e->at].name, answer->body)) {
         e->object = (struct cfr_k8s_ca_object){.webhooks = {NULL, 0}};
+        e->places[e->at].ours = false;
         return apply_bundle(e, err);
     }
     if (e->switched)
@@ -394,6 +441,10 @@ static int after_apply(struct entry *e, const struct cfr_kube_answer *answer, st
                 first || p->mark != e->body_mark ? "was set" : "was changed by another program, and is set again");
     p->mark = e->body_mark;
     memcpy(p->version, now.version, sizeof p->version);
+    if (e->object.version[0] != '\0')
+        p->ours = p->ours || !e->object.owned;
+    else
+        p->confirm_boot_ms = cfr_clock_now().boot_ms + (answer->status == 201 ? CONFIRM_MS : OVERTAKE_MS);
     cfr_k8s_ca_object_free(&now);
     go_on(e);
     return 0;
@@ -435,6 +486,8 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
         rc = list_from_start(e, e->page > FEWER ? e->page / FEWER : 1, &err);
     if (rc == 0)
         return;
+    if (rc == CFR_E_CONFLICT && e->step != LISTING)
+        e->places[e->at].ours = false;
     note_failure(e, &err, retry_after_s);
     if (e->step == LISTING)
         end_pass(e);
@@ -490,6 +543,7 @@ void cfr_service_ca_injector_step(struct cfr_service_ca_injector *i, struct cfr_
 {
     if (i == NULL)
         return;
+    i->ca = ca;
     follow_bundle(i, ca, now);
     for (size_t k = 0; i->mark != 0 && k < i->count; k++) {
         struct entry *e = &i->entries[k];
@@ -524,13 +578,18 @@ int64_t cfr_service_ca_injector_deadline(const struct cfr_service_ca_injector *i
     return at;
 }
 
+static bool is_final(int code)
+{
+    return code == CFR_E_CONFLICT || cfr_err_class(code) == CFR_CLASS_STOP;
+}
+
 bool cfr_service_ca_injector_is_busy(const struct cfr_service_ca_injector *i)
 {
     for (size_t k = 0; i != NULL && i->mark != 0 && k < i->count; k++) {
         const struct entry *e = &i->entries[k];
-        bool waits = e->failed.code != 0 && cfr_err_class(e->failed.code) != CFR_CLASS_STOP;
+        bool waits = e->failed.code != 0 && !is_final(e->failed.code);
 
-        if (e->step != REST || e->pass_mark != i->mark || waits)
+        if (e->step != REST || e->pass_mark != i->mark || waits || (e->error == NULL && confirmed_at(e) != INT64_MAX))
             return true;
     }
     return false;
@@ -543,6 +602,37 @@ bool cfr_service_ca_injector_is_failing(const struct cfr_service_ca_injector *i)
             return true;
     }
     return false;
+}
+
+/* SIGNER's slash is a colon in the name, which has one more part. */
+static bool is_of_signer(const struct entry *e, const char *signer, const struct cfr_kube_where *at)
+{
+    const char *name = e->config->name;
+    size_t n = strlen(signer);
+    size_t slash = strcspn(signer, "/");
+
+    return kind_of(e) == CFR_K8S_CA_TRUST_BUNDLE && same_text(e->config->kubeconfig, at->kubeconfig) &&
+           same_text(e->config->context, at->context) && strlen(name) > n && name[n] == ':' && slash < n &&
+           strncmp(name, signer, slash) == 0 && name[slash] == ':' &&
+           strncmp(name + slash + 1, signer + slash + 1, n - slash - 1) == 0;
+}
+
+int cfr_service_ca_injector_may_sign(const struct cfr_service_ca_injector *i, const char *signer,
+                                     const struct cfr_kube_where *at, struct cfr_err *err)
+{
+    for (size_t k = 0; i != NULL && k < i->count; k++) {
+        const struct entry *e = &i->entries[k];
+
+        if (!is_of_signer(e, signer, at) || e->places[0].ours)
+            continue;
+        if (e->error != NULL && e->error_code == CFR_E_CONFLICT)
+            return cfr_err_set(err, CFR_E_CONFLICT, "no certificates are issued, because they would not verify: %s",
+                               e->error);
+        /* Where bundles cannot be published, pods may get this one in another way. */
+        if (e->error == NULL || !is_final(e->error_code))
+            return cfr_err_set(err, CFR_E_UNAVAILABLE, "%s is not published yet", e->shown);
+    }
+    return 0;
 }
 
 void cfr_service_ca_injector_status(struct cfr_service_ca_injector *i, struct cfr_api_status_authority *out)

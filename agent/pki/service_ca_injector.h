@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Keeps the service CA's bundle in the field caBundle of objects of the cluster: by server-side apply of that one
- * field, at once after the bundle has changed, and within a minute after an object was.
+ * field, at once after the bundle has changed, and within a minute after an object was. An annotation with the CA's key
+ * id marks the objects as this CA's: those of another CA are left as they are, and reported.
  *
  * Blocks on disk only (kubeconfigs); requests run on the loop. A struct cfr_service_ca_injector owns a copy of its
  * configuration; NULL is none, which all functions take. KUBE and the service CA are borrowed. No callbacks. A failure

@@ -5,6 +5,7 @@
 #include "agent/config/schema.h"
 #include "agent/kube/stream.h"
 #include "agent/loop/log_once.h"
+#include "agent/pki/service_ca_owner_private.h"
 #include "agent/pki/service_ca_pod_policy_private.h"
 #include "agent/pki/service_ca_pod_seen_private.h"
 #include "agent/pki/service_ca_sign_private.h"
@@ -35,6 +36,7 @@ struct entry {
     bool turn;            /* to the other one, at the next step */
     bool turned;          /* since the last list that was good */
     bool listed;          /* since the last round */
+    int held;             /* why what it would issue would not verify, as of the last step; 0: it would */
     bool listing_fails;
     enum step step;
     struct cfr_kube_call *call;
@@ -202,7 +204,7 @@ static void look_at_next(struct entry *e)
     cfr_secret_clear(&e->body);
     e->again = 0;
     e->older = false;
-    while ((one = cfr_service_ca_pod_seen_due(&e->seen, cfr_clock_now().boot_ms)) != NULL) {
+    while (e->held == 0 && (one = cfr_service_ca_pod_seen_due(&e->seen, cfr_clock_now().boot_ms)) != NULL) {
         (void)snprintf(e->at, sizeof e->at, "%s", one->path);
         if (ask(e, READING, &err) == 0)
             return;
@@ -508,7 +510,30 @@ static void follow_version(struct entry *e, struct cfr_now now)
         end_round(e);
 }
 
-void cfr_service_ca_pod_signer_step(struct cfr_service_ca_pod_signer *s, struct cfr_service_ca *ca, struct cfr_now now)
+static int held_by(const struct entry *e, const struct cfr_service_ca_injector *bundles, struct cfr_err *err)
+{
+    struct cfr_kube_where at = {e->config->kubeconfig, e->config->context};
+
+    return cfr_service_ca_injector_may_sign(bundles, e->config->signer, &at, err);
+}
+
+static void follow_bundles(struct entry *e, const struct cfr_service_ca_injector *bundles)
+{
+    struct cfr_err err = {0};
+    bool was_held = e->held != 0;
+
+    e->held = held_by(e, bundles, &err);
+    e->listed = e->listed || (was_held && e->held == 0); /* a round clears the error */
+    if (e->held != CFR_E_CONFLICT || e->step != REST)
+        return;
+    e->looked = true;
+    note_failure(e, NULL, &err);
+    report_failure(e);
+    e->failed = (struct cfr_err){0};
+}
+
+void cfr_service_ca_pod_signer_step(struct cfr_service_ca_pod_signer *s, struct cfr_service_ca *ca,
+                                    const struct cfr_service_ca_injector *bundles, struct cfr_now now)
 {
     uint64_t mark;
 
@@ -520,7 +545,9 @@ void cfr_service_ca_pod_signer_step(struct cfr_service_ca_pod_signer *s, struct 
         struct entry *e = &s->entries[k];
 
         follow_version(e, now);
-        if (e->step != REST || (!e->listed && cfr_service_ca_pod_seen_due(&e->seen, now.boot_ms) == NULL))
+        follow_bundles(e, bundles);
+        if (e->held != 0 || e->step != REST ||
+            (!e->listed && cfr_service_ca_pod_seen_due(&e->seen, now.boot_ms) == NULL))
             continue;
         e->listed = false;
         look_at_next(e);
@@ -529,11 +556,13 @@ void cfr_service_ca_pod_signer_step(struct cfr_service_ca_pod_signer *s, struct 
 
 static int64_t deadline_of(const struct entry *e)
 {
-    if (e->turn || (e->step == REST && e->listed))
+    bool held = e->held != 0;
+
+    if (e->turn || (e->step == REST && e->listed && !held))
         return 0;
     if (e->requests == NULL)
         return e->open_boot_ms;
-    return e->step == REST ? cfr_service_ca_pod_seen_next(&e->seen) : INT64_MAX;
+    return e->step == REST && !held ? cfr_service_ca_pod_seen_next(&e->seen) : INT64_MAX;
 }
 
 void cfr_service_ca_pod_signer_resume(struct cfr_service_ca_pod_signer *s, const struct cfr_kube_where *where,
@@ -548,12 +577,14 @@ void cfr_service_ca_pod_signer_resume(struct cfr_service_ca_pod_signer *s, const
     }
 }
 
-int64_t cfr_service_ca_pod_signer_deadline(const struct cfr_service_ca_pod_signer *s)
+int64_t cfr_service_ca_pod_signer_deadline(const struct cfr_service_ca_pod_signer *s,
+                                           const struct cfr_service_ca_injector *bundles)
 {
     int64_t at = INT64_MAX;
 
     for (size_t k = 0; s != NULL && s->ready && k < s->count; k++) {
-        int64_t one = deadline_of(&s->entries[k]);
+        const struct entry *e = &s->entries[k];
+        int64_t one = held_by(e, bundles, NULL) != e->held ? 0 : deadline_of(e);
 
         at = one < at ? one : at;
     }
@@ -564,9 +595,10 @@ bool cfr_service_ca_pod_signer_is_busy(const struct cfr_service_ca_pod_signer *s
 {
     for (size_t k = 0; s != NULL && s->ready && k < s->count; k++) {
         const struct entry *e = &s->entries[k];
-        bool waits = e->error != NULL && cfr_err_class(e->error_code) != CFR_CLASS_STOP;
+        bool final = e->error_code == CFR_E_CONFLICT || cfr_err_class(e->error_code) == CFR_CLASS_STOP;
+        bool waits = e->error != NULL && !final;
 
-        if (!e->looked || e->listed || e->step != REST || waits)
+        if (!e->looked || (e->listed && e->held == 0) || e->step != REST || waits)
             return true;
     }
     return false;

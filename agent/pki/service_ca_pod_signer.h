@@ -12,6 +12,7 @@
 
 #include "agent/kube/client.h"
 #include "agent/pki/service_ca.h"
+#include "agent/pki/service_ca_injector.h"
 
 struct cfr_service_ca_pod_signer; /* NULL = nothing is signed */
 
@@ -19,13 +20,16 @@ struct cfr_service_ca_pod_signer; /* NULL = nothing is signed */
 int cfr_service_ca_pod_signer_configure(struct cfr_service_ca_pod_signer **s, const struct cfr_config *config,
                                         struct cfr_kube *kube, struct cfr_err *err);
 void cfr_service_ca_pod_signer_close(struct cfr_service_ca_pod_signer *s);
-/* Starts what is due. Without a CA nothing is. CA is kept until the next call. */
-void cfr_service_ca_pod_signer_step(struct cfr_service_ca_pod_signer *s, struct cfr_service_ca *ca, struct cfr_now now);
+/* Starts what is due. Without a CA nothing is, nor while the signer's ClusterTrustBundles, which BUNDLES publishes,
+ * have another CA's bundle. CA is kept until the next call. */
+void cfr_service_ca_pod_signer_step(struct cfr_service_ca_pod_signer *s, struct cfr_service_ca *ca,
+                                    const struct cfr_service_ca_injector *bundles, struct cfr_now now);
 /* What waits after a failure of a request to WHERE, waits no longer. NULL is allowed. */
 void cfr_service_ca_pod_signer_resume(struct cfr_service_ca_pod_signer *s, const struct cfr_kube_where *where,
                                       struct cfr_now now);
 /* Boot time of the next thing to do, INT64_MAX if none. */
-int64_t cfr_service_ca_pod_signer_deadline(const struct cfr_service_ca_pod_signer *s);
+int64_t cfr_service_ca_pod_signer_deadline(const struct cfr_service_ca_pod_signer *s,
+                                           const struct cfr_service_ca_injector *bundles);
 /* True until every signer has looked at its requests once without a failure that goes away by itself. */
 bool cfr_service_ca_pod_signer_is_busy(const struct cfr_service_ca_pod_signer *s);
 /* True if the last look of one of them failed. */

@@ -31,6 +31,7 @@ static void read_list(struct cfr_view body)
 
 static void read_object(enum cfr_k8s_ca_kind kind, struct cfr_view body)
 {
+    static const struct cfr_k8s_ca_content content = {{"PEM", 3}, "0a1b"};
     struct cfr_strings only;
     struct cfr_k8s_ca_object o;
     struct cfr_json *doc = NULL;
@@ -48,7 +49,7 @@ static void read_object(enum cfr_k8s_ca_kind kind, struct cfr_view body)
     for (only = (struct cfr_strings){o.webhooks.items, 0}; only.count <= o.webhooks.count;
          only.count += o.webhooks.count / 2 + 1) {
         cfr_secret_init(&out, CFR_K8S_CA_BODY_MAX);
-        CFR_FUZZ_MUST(cfr_k8s_ca_body(kind, true, name, &o, &only, cfr_view_of("PEM"), &out, NULL) == 0);
+        CFR_FUZZ_MUST(cfr_k8s_ca_body(kind, true, name, &o, &only, &content, &out, NULL) == 0);
         CFR_FUZZ_MUST(cfr_json_parse(cfr_secret_view(&out), &doc, NULL) == 0);
         cfr_json_free(doc);
         cfr_secret_free(&out);

@@ -270,6 +270,83 @@ def test_a_cluster_trust_bundle(agent, cluster):
     eventually(lambda: "attest" in (injected(agent)[0]["error"] or ""), lambda: f"{injected(agent)}")
 
 
+OWNER = "credfresh.io/ca-key-id"
+
+
+def owner(cluster, kind, name):
+    return cluster.get(kind, name)["metadata"].get("annotations", {}).get(OWNER)
+
+
+def key_id(agent):
+    return agent.request("GET", "/v1/credentials")[1]["service_ca"]["key_id"]
+
+
+OWNED = [("ClusterTrustBundle", "example.com:service:ca"), ("APIService", "v1.x.example.com"),
+         ("CustomResourceDefinition", "x.example.com"), ("ValidatingWebhookConfiguration", "x.example.com")]
+
+
+def content(cluster, kind, name):
+    if kind == "ClusterTrustBundle":
+        return {cluster.get(kind, name)["spec"]["trustBundle"]}
+    return set(cluster.bundles(kind, name))
+
+
+@pytest.mark.parametrize("kind, name", OWNED, ids=[kind for kind, _ in OWNED])
+def test_two_agents_with_stores_of_their_own(agent_factory, cluster, kind, name):
+    """Whichever comes first keeps the object; the other one says what to do, and gets it when its mark was removed. A new CA of
+    the same store is no other one."""
+    agents = [configure(agent_factory(cluster.cloud, one), {"kind": kind, "name": name}) for one in ("one", "two")]
+    if kind != "ClusterTrustBundle":
+        cluster.make(kind, name)
+    for one in agents:
+        one.start()
+
+    def results():
+        return [injected(one)[0]["result"] for one in agents]
+
+    def has_bundle_of(one):
+        """Its file is published in its own time."""
+        file = one.dir / "trust/ca.crt"
+        eventually(lambda: file.exists() and content(cluster, kind, name) == {file.read_text()}, lambda: one.log)
+
+    eventually(lambda: sorted(results()) == ["failed", "ok"], lambda: f"{results()} {[one.log for one in agents]}")
+    first, second = agents if results()[0] == "ok" else agents[::-1]
+    # At first perhaps only that the other one has written it meanwhile.
+    eventually(lambda: OWNER in (injected(second)[0]["error"] or ""), lambda: f"{injected(second)}")
+    has_bundle_of(first)
+    assert owner(cluster, kind, name) == key_id(first)
+    error = injected(second)[0]["error"]
+    assert key_id(first) in error and key_id(second) in error and f"remove the annotation {OWNER}" in error
+    # A reload, and the CA's rotation, change nothing about that.
+    old = key_id(first)
+    configure(first, {"kind": kind, "name": name}, force={"reason": "a new CA"})
+    assert [one.request("POST", "/v1/reload")[0] for one in (second, first)] == [200, 200]
+    eventually(lambda: owner(cluster, kind, name) == key_id(first) != old, first.log)
+    has_bundle_of(first)
+    # The first one's CA is no more.
+    first.stop()
+    eventually(lambda: injected(second)[0]["result"] == "failed", second.log)
+    spec = {"spec": {"signerName": "example.com/service"}} if kind == "ClusterTrustBundle" else {}
+    bare = cluster.call("PATCH", kind, name, {"metadata": {"annotations": {OWNER: None}}, **spec}, content=MERGE)
+    assert bare["kind"] == kind, bare
+    assert second.request("POST", "/v1/reload")[0] == 200
+    eventually(lambda: owner(cluster, kind, name) == key_id(second), lambda: f"{injected(second)}\n{second.log}")
+    has_bundle_of(second)
+    done = first.run("once")
+    assert done.returncode != 0 and OWNER in done.stderr, done.stderr
+
+
+def test_an_object_of_an_earlier_version_is_marked(agent, cluster):
+    """One that credfresh applied before it wrote marks."""
+    name = "example.com:service:ca"
+    old = {"apiVersion": "certificates.k8s.io/v1beta1", "kind": "ClusterTrustBundle", "metadata": {"name": name},
+           "spec": {"signerName": "example.com/service", "trustBundle": "-----BEGIN CERTIFICATE-----\nold"}}
+    assert cluster.call("PATCH", "ClusterTrustBundle", name, old, "?fieldManager=credfresh", APPLY)["kind"] != "Status"
+    done = configure(agent, {"kind": "ClusterTrustBundle", "name": name}).run("once")
+    assert done.returncode == 0, done.stderr
+    assert len(owner(cluster, "ClusterTrustBundle", name)) == 40
+
+
 @pytest.mark.parametrize("entry, word", [
     ({"kind": "ClusterTrustBundle", "annotated": True}, "write its `name`"),
     ({"kind": "ClusterTrustBundle", "name": "example.com"}, "SIGNER:NAME"),

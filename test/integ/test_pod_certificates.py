@@ -280,6 +280,67 @@ def test_across_a_rotation(agent, cluster, key):
     openssl("verify", "-CAfile", str(before), "-untrusted", str(chain), str(chain))
 
 
+# ---- two agents ----
+
+BUNDLE = "example.com:service:ca"
+OWNER = "credfresh.io/ca-key-id"
+
+
+def trust_bundle(cluster, method="GET", body=None):
+    url = (f"{cluster.cloud.ready['kube_url']}/apis/certificates.k8s.io/v1beta1/clustertrustbundles/{BUNDLE}"
+           + ("" if body is None else "?fieldManager=credfresh"))
+    headers = {"Authorization": "Bearer demo-kube-token", "Content-Type": "application/apply-patch+yaml"}
+    return json.loads(cluster.cloud.client.ask(url, body and json.dumps(body).encode(), headers, method).body)
+
+
+def configure_both(agent):
+    return configure(agent, ca={"inject": [{"kind": "ClusterTrustBundle", "name": BUNDLE,
+                                            "kubeconfig": agent.cloud.ready["kubeconfig"]}]})
+
+
+def test_two_agents_of_one_signer(agent_factory, cluster, key):
+    """Two replicas, each with an empty store: what is issued verifies with the bundle that pods see."""
+    agents = [configure_both(agent_factory(cluster.cloud, name)) for name in ("one", "two")]
+    for i in range(6):
+        cluster.ask(f"pod-{i}", key)
+    for one in agents:
+        one.start()
+
+    def results():
+        return [signer(one)["result"] for one in agents]
+
+    eventually(lambda: sorted(results()) == ["failed", "ok"], lambda: f"{results()} {[one.log for one in agents]}", 150)
+    first, second = agents if results()[0] == "ok" else agents[::-1]
+    assert "they would not verify" in signer(second)["error"] and OWNER in signer(second)["error"]
+    cluster.ask("pod-6", key)
+    for i in range(7):
+        assert answered(cluster, first, f"pod-{i}")["type"] == "Issued"
+        verify(first, cluster.status(f"pod-{i}"), key)
+    eventually(lambda: trust_bundle(cluster)["spec"]["trustBundle"] == (first.dir / "trust/ca.crt").read_text(), first.log)
+    assert signer(second)["issued"] == 0
+    # When the first one is gone for good, and its mark with it, the second one goes on.
+    first.stop()
+    trust_bundle(cluster, "DELETE")
+    cluster.ask("pod-7", key)
+    assert second.request("POST", "/v1/reload")[0] == 200
+    assert answered(cluster, second, "pod-7")["type"] == "Issued"
+    verify(second, cluster.status("pod-7"), key)
+    eventually(lambda: signer(second)["result"] == "ok", lambda: f"{signer(second)}")
+
+
+def test_a_bundle_that_two_agents_make_at_once(agent, cluster, key):
+    """Each finds none, and makes it: the one that was first is replaced, notices it, and has issued nothing."""
+    cluster.ask("pod", key)
+    configure_both(agent).start()
+    eventually(lambda: trust_bundle(cluster).get("kind") == "ClusterTrustBundle", agent.log)
+    theirs = {"apiVersion": "certificates.k8s.io/v1beta1", "kind": "ClusterTrustBundle",
+              "metadata": {"name": BUNDLE, "annotations": {OWNER: "ab" * 20}},
+              "spec": {"signerName": SIGNER, "trustBundle": "-----BEGIN CERTIFICATE-----\ntheirs"}}
+    assert trust_bundle(cluster, "PATCH", theirs)["kind"] != "Status"
+    eventually(lambda: "ab" * 20 in (signer(agent)["error"] or ""), lambda: f"{signer(agent)}")
+    assert "theirs" in trust_bundle(cluster)["spec"]["trustBundle"] and not cluster.status("pod").get("conditions")
+
+
 def test_not_past_the_ca(agent, cluster, key):
     """A lifetime is cut to the CA's; less than an hour is not possible, and is our trouble: nothing is written."""
     cluster.ask("cut", key)
