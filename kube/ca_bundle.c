@@ -6,7 +6,6 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/writer.h"
-#include "kube/name.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -364,13 +363,18 @@ static void write_webhooks(struct cfr_writer *w, const struct cfr_k8s_ca_object 
 }
 
 /* The signer is in the name, where it has a colon instead of its slash. */
+void cfr_k8s_ca_signer(const char *name, char out[CFR_K8S_NAME_MAX + 1])
+{
+    (void)snprintf(out, CFR_K8S_NAME_MAX + 1, "%s", name);
+    *strrchr(out, ':') = '\0';
+    *strchr(out, ':') = '/';
+}
+
 static void write_trust_bundle(struct cfr_writer *w, const char *name, struct cfr_view bundle)
 {
     char signer[CFR_K8S_NAME_MAX + 1];
 
-    (void)snprintf(signer, sizeof signer, "%s", name);
-    *strrchr(signer, ':') = '\0';
-    *strchr(signer, ':') = '/';
+    cfr_k8s_ca_signer(name, signer);
     cfr_writer_object(w, "spec");
     cfr_writer_string(w, "signerName", cfr_view_of(signer));
     cfr_writer_string(w, "trustBundle", bundle);

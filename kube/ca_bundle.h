@@ -9,6 +9,7 @@
 #include "base/field.h"
 #include "base/secret.h"
 #include "base/str.h"
+#include "kube/name.h"
 
 #define CFR_K8S_CA_ANNOTATION   "credfresh.io/inject-ca" /* "true": the object wants the bundle */
 #define CFR_K8S_CA_OWNER        "credfresh.io/ca-key-id" /* annotation: the CA whose bundle it has */
@@ -50,6 +51,8 @@ const char *cfr_k8s_ca_accept(enum cfr_k8s_ca_kind kind, bool list);
 /* True if NAME can be that of an object of KIND. A ClusterTrustBundle's begins with its signer, with a colon in place
  * of the slash, and ends with a colon and a part of its own: "example.com:service:ca". */
 bool cfr_k8s_ca_is_name(enum cfr_k8s_ca_kind kind, const char *name);
+/* The signer of the ClusterTrustBundle NAME: "example.com/service". */
+void cfr_k8s_ca_signer(const char *name, char out[CFR_K8S_NAME_MAX + 1]);
 /* The path of the object NAME, or to APPLY it. BETA: of the API's version before, for a ClusterTrustBundle. False for a
  * name that is not valid in Kubernetes. */
 bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, bool beta, const char *name, bool apply, char out[CFR_K8S_CA_PATH_MAX]);

@@ -22,6 +22,8 @@ enum advice {
     ADVICE_NONE,
     ADVICE_RULE,     /* the RBAC rule that is missing */
     ADVICE_AUDIENCE, /* the rule by which a node may ask for an audience */
+    ADVICE_ATTEST,   /* the rules for the objects of a signer */
+    ADVICE_SIGN,
 };
 
 /* The first matching row decides: STATUS equal (0: any 4xx, which a policy or webhook chooses), and MESSAGE (if any)
@@ -43,6 +45,10 @@ struct row {
 
 static const struct row rows[] = {
     {0, "denied the request", CFR_E_DENIED, "an admission webhook of the cluster refuses it", ADVICE_NONE},
+    {0, "not permitted to attest for signerName", CFR_E_DENIED, "the caller may not publish bundles of this signer",
+     ADVICE_ATTEST},
+    {0, "is not permitted to \"sign\" for signer", CFR_E_DENIED, "the caller may not issue certificates of this signer",
+     ADVICE_SIGN},
     {0, "ValidatingAdmissionPolicy", CFR_E_DENIED, "an admission policy of the cluster refuses it", ADVICE_NONE},
     {400, "different serviceaccount", CFR_E_REJECTED, HINT_OTHER_SA, ADVICE_NONE},
     {400, "running with serviceaccount", CFR_E_REJECTED, HINT_OTHER_SA, ADVICE_NONE},
@@ -163,10 +169,9 @@ static void write_names(const struct cfr_k8s_asked *asked, bool whole, char *to,
         (void)snprintf(to, room, "}");
 }
 
-static void write_rule_hint(const struct cfr_k8s_asked *asked, struct cfr_view message, const char *hint, bool whole,
+static void write_rule_hint(const struct cfr_k8s_asked *asked, const char *verb, const char *hint, bool whole,
                             char out[HINT_MAX])
 {
-    const char *verb = find_verb(message, asked);
     const char *dot = asked->resource != NULL ? strchr(asked->resource, '.') : NULL;
     int resource_n = dot != NULL ? (int)(dot - asked->resource) : INT_MAX;
     char names[CFR_ERR_TEXT_MAX];
@@ -179,10 +184,10 @@ static void write_rule_hint(const struct cfr_k8s_asked *asked, struct cfr_view m
     write_names(asked, whole, names, sizeof names);
     (void)snprintf(
         out, HINT_MAX,
-        "a Role%s%s for the caller needs the rule {apiGroups: [\"%s\"], resources: [\"%.*s\"], verbs: [\"%s\"]%s%s",
-        asked->namespace_name != NULL ? " in " : "", asked->namespace_name != NULL ? asked->namespace_name : "",
-        dot != NULL ? dot + 1 : "", resource_n, asked->resource, verb, names,
-        whole || asked->name == NULL ? "" : ", where NAME is the object's own");
+        "a %s%s for the caller needs the rule {apiGroups: [\"%s\"], resources: [\"%.*s\"], verbs: [\"%s\"]%s%s",
+        asked->namespace_name != NULL ? "Role in " : "ClusterRole",
+        asked->namespace_name != NULL ? asked->namespace_name : "", dot != NULL ? dot + 1 : "", resource_n,
+        asked->resource, verb, names, whole || asked->name == NULL ? "" : ", where NAME is the object's own");
 }
 
 static void write_audience_hint(const struct cfr_k8s_asked *asked, const char *hint, bool whole, char out[HINT_MAX])
@@ -196,6 +201,14 @@ static void write_audience_hint(const struct cfr_k8s_asked *asked, const char *h
                    "[\"request-serviceaccounts-token-audience\"]%s%s",
                    hint, whole ? audience : "AUDIENCE", names,
                    whole ? "" : ", with the audience and the account of the request in their places");
+}
+
+static void write_signer_hint(const struct cfr_k8s_asked *asked, const char *verb, const char *hint, bool whole,
+                              char out[HINT_MAX])
+{
+    const struct cfr_k8s_asked signers = {.resource = "signers.certificates.k8s.io", .name = asked->signer};
+
+    write_rule_hint(&signers, asked->signer != NULL ? verb : NULL, hint, whole, out);
 }
 
 struct refusal {
@@ -230,7 +243,9 @@ static void write_hint(const struct row *row, const struct refusal *r, const str
                        char hint[HINT_MAX])
 {
     if (row->advice == ADVICE_RULE)
-        write_rule_hint(asked, r->message, row->hint, whole, hint);
+        write_rule_hint(asked, find_verb(r->message, asked), row->hint, whole, hint);
+    else if (row->advice == ADVICE_ATTEST || row->advice == ADVICE_SIGN)
+        write_signer_hint(asked, row->advice == ADVICE_ATTEST ? "attest" : "sign", row->hint, whole, hint);
     else if (row->advice == ADVICE_AUDIENCE)
         write_audience_hint(asked, row->hint, whole, hint);
     else

@@ -4,6 +4,7 @@
 
 #include "agent/kube/client_private.h"
 #include "base/log.h"
+#include "kube/name.h"
 #include "kube/status.h"
 
 #include <stdio.h>
@@ -17,6 +18,7 @@ struct cfr_kube_event {
     struct cfr_kube *kube;
     struct cfr_kube_call *call;
     struct cfr_secret body;
+    char namespace_name[CFR_K8S_LABEL_MAX + 1];
 };
 
 static void free_event(struct cfr_kube_event *e)
@@ -39,6 +41,7 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
     struct cfr_k8s_asked asked = {.what = "the Event",
                                   .verb = "create",
                                   .resource = "events.events.k8s.io",
+                                  .namespace_name = e->namespace_name,
                                   .secrets = answer->secrets,
                                   .secret_count = answer->secret_count};
     struct cfr_err err = answer->err;
@@ -76,6 +79,7 @@ void cfr_kube_event_send(struct cfr_kube *k, const struct cfr_kube_where *where,
     (void)gethostname(host, sizeof host - 1);
     whole.instance = host[0] != '\0' ? host : "credfresh";
     sent->kube = k;
+    (void)snprintf(sent->namespace_name, sizeof sent->namespace_name, "%s", e->namespace_name);
     request.body = &sent->body;
     cfr_secret_init(&sent->body, CFR_K8S_EVENT_BODY_MAX);
     if (!cfr_k8s_event_path(&whole, path))

@@ -452,6 +452,7 @@ static int after_apply(struct entry *e, const struct cfr_kube_answer *answer, st
 
 static int refuse(struct entry *e, const struct cfr_kube_answer *answer, int64_t *retry_after_s, struct cfr_err *err)
 {
+    char signer[CFR_K8S_NAME_MAX + 1];
     struct cfr_k8s_asked asked = {
         .what = "caBundle",
         .verb = e->step == LISTING   ? "list"
@@ -463,6 +464,10 @@ static int refuse(struct entry *e, const struct cfr_kube_answer *answer, int64_t
         .secret_count = answer->secret_count,
     };
 
+    if (kind_of(e) == CFR_K8S_CA_TRUST_BUNDLE && asked.name != NULL) {
+        cfr_k8s_ca_signer(asked.name, signer);
+        asked.signer = signer;
+    }
     return cfr_k8s_refusal(answer->status, answer->body, &asked, retry_after_s, err);
 }
 
@@ -604,17 +609,15 @@ bool cfr_service_ca_injector_is_failing(const struct cfr_service_ca_injector *i)
     return false;
 }
 
-/* SIGNER's slash is a colon in the name, which has one more part. */
 static bool is_of_signer(const struct entry *e, const char *signer, const struct cfr_kube_where *at)
 {
-    const char *name = e->config->name;
-    size_t n = strlen(signer);
-    size_t slash = strcspn(signer, "/");
+    char own[CFR_K8S_NAME_MAX + 1];
 
-    return kind_of(e) == CFR_K8S_CA_TRUST_BUNDLE && same_text(e->config->kubeconfig, at->kubeconfig) &&
-           same_text(e->config->context, at->context) && strlen(name) > n && name[n] == ':' && slash < n &&
-           strncmp(name, signer, slash) == 0 && name[slash] == ':' &&
-           strncmp(name + slash + 1, signer + slash + 1, n - slash - 1) == 0;
+    if (kind_of(e) != CFR_K8S_CA_TRUST_BUNDLE || !same_text(e->config->kubeconfig, at->kubeconfig) ||
+        !same_text(e->config->context, at->context))
+        return false;
+    cfr_k8s_ca_signer(e->config->name, own);
+    return strcmp(own, signer) == 0;
 }
 
 int cfr_service_ca_injector_may_sign(const struct cfr_service_ca_injector *i, const char *signer,

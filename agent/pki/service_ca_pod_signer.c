@@ -435,6 +435,7 @@ static int refuse(struct entry *e, const struct cfr_kube_answer *answer, int64_t
         .verb = e->step == READING ? "get" : "update",
         .resource = e->step == WRITING ? CFR_K8S_POD_CERT_RESOURCE "/status.certificates.k8s.io"
                                        : CFR_K8S_POD_CERT_RESOURCE ".certificates.k8s.io",
+        .signer = e->config->signer,
         .secrets = answer->secrets,
         .secret_count = answer->secret_count,
     };

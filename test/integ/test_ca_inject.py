@@ -267,7 +267,9 @@ def test_a_cluster_trust_bundle(agent, cluster):
     assert "theirs" in text()
     configure(agent, {"kind": "ClusterTrustBundle", "name": "example.com:other:ca"})
     assert agent.request("POST", "/v1/reload")[0] == 200
-    eventually(lambda: "attest" in (injected(agent)[0]["error"] or ""), lambda: f"{injected(agent)}")
+    rule = 'a ClusterRole for the caller needs the rule {apiGroups: ["certificates.k8s.io"], resources: ["signers"], ' \
+           'verbs: ["attest"], resourceNames: ["example.com/other"]}'
+    eventually(lambda: rule in (injected(agent)[0]["error"] or ""), lambda: f"{injected(agent)}")
 
 
 OWNER = "credfresh.io/ca-key-id"

@@ -422,7 +422,9 @@ def test_missing_rights(agent, cluster, key):
                lambda: f"{signer(agent)}")
     rights.append({"user": "demo", "verb": "update", "resource": "podcertificaterequests/status"})
     cluster.cloud.admin("/kube/rbac", {"rules": rights})
-    eventually(lambda: "sign" in (signer(agent)["error"] or "").replace("signer", ""), lambda: f"{signer(agent)}", 90)
+    rule = f'a ClusterRole for the caller needs the rule {{apiGroups: ["certificates.k8s.io"], resources: ["signers"], ' \
+           f'verbs: ["sign"], resourceNames: ["{SIGNER}"]}}'
+    eventually(lambda: rule in (signer(agent)["error"] or ""), lambda: f"{signer(agent)}", 90)
     rights.append({"user": "demo", "verb": "sign", "resource": "signers", "names": [SIGNER]})
     cluster.cloud.admin("/kube/rbac", {"rules": rights})
     eventually(lambda: cluster.status("waiting").get("conditions"), agent.log, 90)

@@ -28,6 +28,17 @@ static struct cfr_k8s_asked asked_for(struct cfr_view kind)
                                       .resource = "secrets",
                                       .name = "cloud-creds",
                                       .namespace_name = "ns-a"};
+    if (cfr_view_is(kind, "bundle"))
+        return (struct cfr_k8s_asked){.what = "caBundle",
+                                      .verb = "patch",
+                                      .resource = "clustertrustbundles.certificates.k8s.io",
+                                      .name = "example.com:service:ca",
+                                      .signer = "example.com/service"};
+    if (cfr_view_is(kind, "pod"))
+        return (struct cfr_k8s_asked){.what = "a pod's certificate",
+                                      .verb = "update",
+                                      .resource = "podcertificaterequests/status.certificates.k8s.io",
+                                      .signer = "example.com/service"};
     return (struct cfr_k8s_asked){.what = "something"};
 }
 
