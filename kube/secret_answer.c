@@ -23,13 +23,16 @@ static bool is_our_apply(const struct cfr_json *entry)
            cfr_view_is(cfr_json_text(entry, "operation"), "Apply");
 }
 
+static bool has_label(const struct cfr_json *metadata)
+{
+    return cfr_view_is(cfr_json_text(cfr_json_get(metadata, "labels"), CFR_K8S_SECRET_LABEL), CFR_K8S_SECRET_MANAGER);
+}
+
 static bool is_managed_by_us(const struct cfr_json *metadata)
 {
-    static const char *const label[] = {"labels", "app.kubernetes.io/managed-by", NULL};
     const struct cfr_json *entry = cfr_json_first(cfr_json_get(metadata, "managedFields"));
-    struct cfr_view text = {NULL, 0};
 
-    if (cfr_json_string(cfr_json_path(metadata, label), &text) && cfr_view_is(text, CFR_K8S_SECRET_MANAGER))
+    if (has_label(metadata))
         return true;
     for (size_t i = 0; entry != NULL && i < MANAGERS_MAX; i++, entry = cfr_json_next(entry)) {
         if (is_our_apply(entry))
@@ -198,6 +201,11 @@ static int check_held(const struct cfr_k8s_secret_object *o, const struct cfr_js
                            wanted, o->credential);
     for (size_t i = 0; rc == 0 && i < o->key_count; i++)
         rc = check_key(o, doc, o->keys[i].key, err);
+    if (rc == 0 && !has_label(metadata))
+        rc = cfr_err_set(err, CFR_E_MISSING,
+                         "the label " CFR_K8S_SECRET_LABEL
+                         " of the %s %s/%s was removed or changed: it is published again",
+                         o->kind->name, o->namespace_name, o->name);
     if (rc == 0 && o->key_count == 0 && !owns_data(metadata))
         rc = cfr_err_set(err, CFR_E_MISSING, "the keys of the %s %s/%s were overwritten: it is published again",
                          o->kind->name, o->namespace_name, o->name);

@@ -210,7 +210,7 @@ static void write_metadata(const struct cfr_k8s_secret_object *o, struct cfr_wri
     if (o->version != NULL && o->version[0] != '\0')
         cfr_writer_string(w, "resourceVersion", cfr_view_of(o->version));
     cfr_writer_object(w, "labels");
-    cfr_writer_string(w, "app.kubernetes.io/managed-by", cfr_view_of(CFR_K8S_SECRET_MANAGER));
+    cfr_writer_string(w, CFR_K8S_SECRET_LABEL, cfr_view_of(CFR_K8S_SECRET_MANAGER));
     cfr_writer_close(w);
     cfr_writer_object(w, "annotations");
     cfr_writer_string(w, "credfresh.io/credential", cfr_view_of(o->credential));

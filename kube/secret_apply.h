@@ -7,6 +7,7 @@
 #include "base/secret.h"
 
 #define CFR_K8S_SECRET_MANAGER     "credfresh" /* the field manager */
+#define CFR_K8S_SECRET_LABEL       "app.kubernetes.io/managed-by"
 #define CFR_K8S_SECRET_PATH_MAX    640
 #define CFR_K8S_SECRET_ANSWER_MAX  2097152 /* of the API server: base64, annotations and fields of managers on top */
 #define CFR_K8S_SECRET_TOTAL_MAX   1048576 /* of all values */
@@ -69,9 +70,9 @@ int cfr_k8s_secret_apply_check(const struct cfr_k8s_secret_object *o, struct cfr
 int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_view body, bool adopt,
                              struct cfr_err *err);
 /* Reads the answer (200) to a GET of the object that was applied earlier; its values are not looked at. CFR_E_MISSING
- * if it is not as it was: not of this credential and generation, or one of the keys is not the field manager's any more
- * (of no KEYS: all of them), or it is being deleted; ERR names the manager. CFR_E_WORSE: what is there is newer.
- * CFR_E_ANSWER: it is not of the kind, or another. */
+ * if it is not as it was: not of this credential and generation, without the label, or one of the keys is not the field
+ * manager's any more (of no KEYS: all of them), or it is being deleted; ERR names the manager. CFR_E_WORSE: what is
+ * there is newer. CFR_E_ANSWER: it is not of the kind, or another. */
 int cfr_k8s_secret_apply_held(const struct cfr_k8s_secret_object *o, struct cfr_view body, struct cfr_err *err);
 /* Reads from the answer (200) to a GET of the Secret the values of COUNT KEYS into VALUES, which it initialises and the
  * caller frees also after an error; THERE says which of the keys exist. CFR_E_ANSWER, CFR_E_NOMEM. */

@@ -171,6 +171,14 @@ static void report_state(struct cfr_doctor *d, const struct cfr_json *c)
         cfr_doctor_report(d, CFR_FINDING_WRONG, "agent.credential", "the other findings say why it was not renewed",
                           "the published credential expired %s ago (state %.*s)",
                           cfr_time_words((now_s - expires_s) * 1000, words), (int)state.n, state.p);
+    else if (cfr_view_is(get_text(cfr_json_get(c, "last_error"), "code"), cfr_err_name(CFR_E_CONFLICT)))
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "agent.credential", "agent.error says what to do",
+                          "it cannot be published: the target belongs to another program (state %.*s)", (int)state.n,
+                          state.p);
+    else if (get_number(c, "generation") > 0)
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "agent.credential", "agent.delivery and agent.error say why",
+                          "generation %lld is not published at all of its targets (state %.*s)",
+                          (long long)get_number(c, "generation"), (int)state.n, state.p);
     else
         cfr_doctor_report(d, CFR_FINDING_WRONG, "agent.credential", "the other findings say why",
                           "nothing is published yet (state %.*s)", (int)state.n, state.p);

@@ -663,6 +663,15 @@ def test_an_agent_that_is_refused(sick):
     report.one("cloud.exchange", "wrong", "AccessDenied")
 
 
+def test_a_conflict_is_not_called_nothing_yet(sick):
+    """Another program's file stands where the directory is to lead to."""
+    sick.out.mkdir()
+    (sick.out / "credentials").write_text("of another program")
+    sick.start(wait=False)
+    eventually(lambda: (sick.status().get("last_error") or {}).get("code") == "conflict", lambda: sick.log)
+    doctor(sick, "--offline").one("agent.credential", "wrong", "it cannot be published: the target belongs to another program")
+
+
 # ---- trust ----
 
 def issuer_of(agent):

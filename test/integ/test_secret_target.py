@@ -206,6 +206,23 @@ def test_a_deleted_secret_comes_back_while_a_hook_fails(agent, kube):
     eventually(lambda: "was deleted" in agent.log and kube.get("heal").get("data"), lambda: agent.log, 90)
 
 
+def doctors_words(agent):
+    """About what is published. A conflict is not "nothing is published yet"."""
+    findings = json.loads(agent.run("doctor", "--json", "--offline").stdout)["findings"]
+    (one,) = [f for f in findings if f["check"] == "agent.credential"]
+    return one["text"]
+
+
+def test_a_removed_label_comes_back(agent, kube):
+    start(agent, target(agent, "label"))
+    eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
+    label = {"app.kubernetes.io/managed-by": None}
+    assert kube.call("PATCH", "label", {"metadata": {"labels": label}}, content="application/merge-patch+json")["kind"] == "Secret"
+    eventually(lambda: kube.get("label")["metadata"].get("labels"), lambda: agent.log)
+    assert kube.get("label")["metadata"]["labels"] == {"app.kubernetes.io/managed-by": "credfresh"}
+    assert "the label app.kubernetes.io/managed-by of the Secret default/label was removed" in agent.log
+
+
 def test_keys_of_others_stay_and_conflicts_name_their_owner(agent, kube):
     start(agent, target(agent, "shared"))
     eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
@@ -214,6 +231,7 @@ def test_keys_of_others_stay_and_conflicts_name_their_owner(agent, kube):
     wait_failed(agent, '"rival" owns .data.token')
     assert kube.data("shared")["token"] == "mine now" and kube.data("shared")["theirs"] == "x"
     assert agent.status()["deliveries"][0]["generation"] == 0
+    assert "generation 2 is not published at all of its targets" in doctors_words(agent)
     kube.apply("shared", "rival", {})
     eventually(lambda: delivery(agent).get("result") == "ok" and delivery(agent)["generation"] >= 2, agent.log)
     assert kube.data("shared")["theirs"] == "x"
@@ -225,6 +243,7 @@ def test_foreign_is_refused_and_adopted_when_told_to(agent, kube):
     wait_failed(agent, "adopt")
     assert kube.data("foreign")["token"] == "old"
     assert not agent.status()["ready"]
+    assert "generation 1 is not published at all of its targets" in doctors_words(agent)
     agent.stop()
     start(agent, target(agent, "foreign", adopt=True))
     eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
