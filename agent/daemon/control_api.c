@@ -70,9 +70,10 @@ static void rotate(struct cfr_daemon *a, const struct cfr_action *action, struct
         if (rc == 0)
             cfr_api_routes_accepted(action->name, replaces, response);
         else
-            cfr_api_routes_error(rc == CFR_E_CONFLICT ? 409
-                                 : rc == CFR_E_USAGE  ? 400
-                                                      : 500,
+            cfr_api_routes_error(rc == CFR_E_CONFLICT      ? 409
+                                 : rc == CFR_E_USAGE       ? 400
+                                 : rc == CFR_E_UNAVAILABLE ? 503
+                                                           : 500,
                                  cfr_err_name(rc), err.text, response);
         return;
     }

@@ -63,6 +63,8 @@ bool cfr_rotator_old_is_gone(struct cfr_rotator *m);
 int64_t cfr_rotator_due_ms(const struct cfr_rotator *m);
 /* When the key that is published, or is about to be, ends by itself, by the wall clock; INT64_MAX = it does not. */
 int64_t cfr_rotator_ends_ms(const struct cfr_rotator *m);
+/* 0 if a rotation may be asked for; the error of the journal, without which nothing is done. For NULL, too. */
+int cfr_rotator_may_be_asked(const struct cfr_rotator *m, struct cfr_err *err);
 /* True if what is published next answers a request for a rotation that is made now: it was not begun before for
  * its age. */
 bool cfr_rotator_counts(struct cfr_rotator *m);

@@ -50,6 +50,11 @@ int64_t cfr_rotator_ends_ms(const struct cfr_rotator *m)
     return ends_s != 0 ? ends_s * 1000 : INT64_MAX;
 }
 
+int cfr_rotator_may_be_asked(const struct cfr_rotator *m, struct cfr_err *err)
+{
+    return m == NULL || m->broken.code == 0 ? 0 : cfr_err_set(err, m->broken.code, "%s", m->broken.text);
+}
+
 bool cfr_rotator_counts(struct cfr_rotator *m)
 {
     enum cfr_rotation_step step = m->r.journal.step;

@@ -43,8 +43,8 @@ struct cfr_source_ops {
     /* True if a try may send requests, and has to wait for a turn. */
     bool (*may_send)(const struct cfr_config_credential *c);
     /* Why asking C for a rotation changes nothing, in words that follow its name; NULL: it does. No function: always.
-     */
-    const char *(*fixed)(const struct cfr_config_credential *c);
+     * FINAL: what was last read is published as it is. */
+    const char *(*fixed)(const struct cfr_config_credential *c, bool final);
     /* See cfr_source_read. OUT is empty but for its source, *WAIT_MS is -1. */
     int (*read)(const struct cfr_source_env *env, const struct cfr_config_credential *c, struct cfr_source_inputs *out,
                 int64_t *wait_ms, struct cfr_err *err);

@@ -63,9 +63,10 @@ static bool may_send(const struct cfr_config_credential *c)
     return !c->secret->pass_on;
 }
 
-static const char *fixed(const struct cfr_config_credential *c)
+/* Often the keys of the Secret decide. */
+static const char *fixed(const struct cfr_config_credential *c, bool final)
 {
-    return cfr_config_secret_fate(c) != CFR_CONFIG_PASSED_ON
+    return cfr_config_secret_fate(c) != CFR_CONFIG_PASSED_ON && !final
                ? NULL
                : "passes a mounted Secret on: credfresh follows its keys, and has nothing to rotate; change the Secret";
 }

@@ -40,8 +40,9 @@ static bool may_send(const struct cfr_config_credential *c)
     return c->exchange != NULL || (c->token != NULL && c->token->request != NULL);
 }
 
-static const char *fixed_file(const struct cfr_config_credential *c)
+static const char *fixed_file(const struct cfr_config_credential *c, bool final)
 {
+    (void) final;
     return c->exchange != NULL || c->token->request != NULL
                ? NULL
                : "publishes the token in a file, which another program renews: credfresh follows that "

@@ -104,7 +104,8 @@ void cfr_worker_serve_queue(struct cfr_host *host);
 /* True if a turn could be given to a queued worker now. */
 bool cfr_worker_queue_ready(const struct cfr_host *host);
 
-/* Rotates now. REASON may be NULL or empty. CFR_E_USAGE if there is nothing to rotate, CFR_E_CONFLICT if this
+/* Rotates now. REASON may be NULL or empty. CFR_E_USAGE if there is nothing to rotate, CFR_E_UNAVAILABLE
+ * while the rotation's journal cannot be used, CFR_E_CONFLICT if this
  * reason was used before; other errors if it could not be recorded. A reason that is refused is not used up. *REPLACES
  * is the generation that will be replaced. */
 int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replaces, struct cfr_err *err);

@@ -651,20 +651,32 @@ void cfr_worker_on_delivered(void *ctx, const char *name, uint64_t generation, c
 
 /* ---- operators ---- */
 
+/* A rotation that would change nothing, or that is not begun, must not use up its reason. */
+static int check_rotation(const struct cfr_worker *w, struct cfr_err *err)
+{
+    const struct cfr_source_ops *source = cfr_source_of(w->config);
+    const char *fixed = source->fixed != NULL        ? source->fixed(w->config, w->found_final)
+                        : cfr_worker_is_passed_on(w) ? PASSES_ADMIN_ON
+                                                     : NULL;
+
+    if (fixed != NULL)
+        return cfr_err_set(err, CFR_E_USAGE, "%s %s", w->config->name, fixed);
+    if (cfr_rotator_may_be_asked(w->rotator, err) == 0)
+        return 0;
+    err->code = CFR_E_UNAVAILABLE;
+    return cfr_err_prefix(err, "%s cannot be rotated now", w->config->name);
+}
+
 int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replaces, struct cfr_err *err)
 {
     bool named = reason != NULL && reason[0] != '\0';
-    const struct cfr_source_ops *source = cfr_source_of(w->config);
-    const char *fixed = source->fixed != NULL        ? source->fixed(w->config)
-                        : cfr_worker_is_passed_on(w) ? PASSES_ADMIN_ON
-                                                     : NULL;
     char *before;
     char *copy;
-    int rc;
+    int rc = check_rotation(w, err);
 
     *replaces = w->record.generation;
-    if (fixed != NULL)
-        return cfr_err_set(err, CFR_E_USAGE, "%s %s", w->config->name, fixed);
+    if (rc != 0)
+        return rc;
     if (named && cfr_publish_record_has_reason(&w->record, reason))
         return cfr_err_set(err, CFR_E_CONFLICT, "%s was already rotated for the reason \"%s\"", w->config->name,
                            reason);

@@ -82,6 +82,7 @@ struct cfr_worker {
     const struct cfr_config_credential *config;
     const struct cfr_source_ops *source;
     const struct cfr_sts_provider *provider; /* of what was last read; NULL = nothing is exchanged */
+    bool found_final;                        /* what was last read is published as it is */
     struct cfr_lifecycle life;
     struct cfr_publish_record record;
     struct cfr_slow_write saving;

@@ -92,6 +92,7 @@ void cfr_worker_read(struct cfr_worker *w, struct cfr_worker_inputs *r)
     if (r->rc != 0)
         return;
     w->provider = r->source.provider;
+    w->found_final = cfr_source_inputs_is_final(&r->source);
     if (w->source->names_provider)
         note_mounted(w, &r->source);
 }

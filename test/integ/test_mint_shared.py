@@ -173,6 +173,9 @@ def test_a_journal_that_is_gone_is_refused(pair, kube, cloud):
     for agent in pair:
         eventually(lambda: "has lost its key journal" in error_of(agent), lambda: agent.log)
         assert key_of(agent) == key
+        for _ in range(2):
+            code, doc = agent.request("POST", "/v1/credentials/robot/rotate", json.dumps({"reason": "drill"}))
+            assert code == 503 and "cannot be rotated now" in doc["error"]["message"] and "journal" in doc["error"]["message"]
     kube.call("PATCH", SECRET, {"data": {"journal": b64("{}")}}, content="application/merge-patch+json")
     for agent in pair:
         eventually(lambda: "cannot be used" in error_of(agent), lambda: agent.log)

@@ -305,6 +305,15 @@ def test_nothing_to_rotate(agent, secret):
     assert done.returncode == 6 and "has nothing to rotate" in done.stderr
     done = agent.run("rotate", "--all")
     assert done.returncode == 0 and done.stderr.count("has nothing to rotate") == 2
+    # Where its keys decide, not the configuration.
+    secret.put({"vc.example.com.username": "robot", "vc.example.com.password": "x"})
+    agent.configure(agent.credential("keys", token=None, exchange=None, secret={"directory": str(secret.dir)},
+                                     publish={"directory": str(agent.out)}), agent.credential("token"))
+    assert agent.run("reload").returncode == 0
+    agent.wait_state("fresh", "keys")
+    code, doc = agent.request("POST", "/v1/credentials/keys/rotate", '{"reason":"leak"}')
+    assert code == 400 and "passes a mounted Secret on" in doc["error"]["message"], doc
+    assert agent.status("keys")["last_reason"] is None
     # The same reason counts once there is something to rotate.
     agent.configure(agent.credential("keys"), agent.credential("token"))
     assert agent.run("reload").returncode == 0
