@@ -95,9 +95,14 @@ for image in /node/images/*.tar; do
     ctr -n k8s.io images import --snapshotter native "$image" >/dev/null
 done
 
+# Kubernetes 1.27 removed the flag: that is the only kind there is.
+remote=
+! /kube/kubelet --help 2>&1 | grep -q -- '--container-runtime string' || remote=--container-runtime=remote
+
 start_kubelet() {
-    /kube/kubelet --config=/run/kubelet.yaml --kubeconfig=/node/kubeconfig --cert-dir=/var/lib/kubelet/pki \
-        --container-runtime=remote --container-runtime-endpoint=unix:///run/containerd/containerd.sock \
+    # shellcheck disable=SC2086
+    /kube/kubelet $remote --config=/run/kubelet.yaml --kubeconfig=/node/kubeconfig --cert-dir=/var/lib/kubelet/pki \
+        --container-runtime-endpoint=unix:///run/containerd/containerd.sock \
         --hostname-override=node1 --node-ip="$address" >>/node/kubelet.log 2>&1 &
     kubelet=$!
 }
