@@ -191,7 +191,8 @@ static void fail_request(struct entry *e, const struct cfr_err *err, int64_t ret
     if (one == NULL)
         return;
     note_failure(e, e->at, err);
-    one->next_boot_ms = cfr_clock_now().boot_ms + cfr_backoff_failed(&one->backoff, &cause, cfr_clock_chance());
+    cfr_service_ca_pod_seen_put_back(
+        &e->seen, one, cfr_clock_now().boot_ms + cfr_backoff_failed(&one->backoff, &cause, cfr_clock_chance()));
 }
 
 /* Asks for the next request that has no result yet, or ends the round. */

@@ -26,22 +26,115 @@ static void what_is_due(void **state)
     assert_int_equal(note(&s, "b", "x", "1"), 0);
     assert_int_equal(note(&s, "a", "y", "2"), 0);
     assert_int_equal(note(&s, "a", "x", "3"), 0);
-    /* In the order of their paths, each until it is done or waits. */
+    /* The oldest first, each until it is done or waits. */
     one = cfr_service_ca_pod_seen_due(&s, 0);
-    assert_string_equal(one->path, "a/x");
-    cfr_service_ca_pod_seen_finish(one, "3");
+    assert_string_equal(one->path, "b/x");
+    cfr_service_ca_pod_seen_finish(one, "1");
     one = cfr_service_ca_pod_seen_due(&s, 0);
     assert_string_equal(one->path, "a/y");
     one->backoff.failures = 1;
-    one->next_boot_ms = 500;
+    cfr_service_ca_pod_seen_put_back(&s, one, 500);
     assert_true(cfr_service_ca_pod_seen_waits(&s));
-    assert_string_equal(cfr_service_ca_pod_seen_due(&s, 499)->path, "b/x");
-    cfr_service_ca_pod_seen_finish(cfr_service_ca_pod_seen_find(&s, "b/x"), "1");
+    assert_string_equal(cfr_service_ca_pod_seen_due(&s, 499)->path, "a/x");
+    cfr_service_ca_pod_seen_finish(cfr_service_ca_pod_seen_find(&s, "a/x"), "3");
     assert_null(cfr_service_ca_pod_seen_due(&s, 499));
     assert_int_equal(cfr_service_ca_pod_seen_next(&s), 500);
     assert_string_equal(cfr_service_ca_pod_seen_due(&s, 500)->path, "a/y");
     cfr_service_ca_pod_seen_finish(cfr_service_ca_pod_seen_find(&s, "a/y"), "2");
     assert_false(cfr_service_ca_pod_seen_waits(&s));
+    cfr_service_ca_pod_seen_free(&s);
+}
+
+/* Serves the next one; WANTED is its path, NULL: any. */
+static void serve(struct cfr_service_ca_pod_seen *s, const char *wanted)
+{
+    struct cfr_service_ca_pod_seen_one *one = cfr_service_ca_pod_seen_due(s, 0);
+
+    assert_non_null(one);
+    if (wanted != NULL)
+        assert_string_equal(one->path, wanted);
+    cfr_service_ca_pod_seen_finish(one, one->version);
+}
+
+static void note_many(struct cfr_service_ca_pod_seen *s, const char *space, int from, int to)
+{
+    char name[16];
+    char version[16];
+
+    for (int i = from; i < to; i++) {
+        (void)snprintf(name, sizeof name, "r%05d", i);
+        (void)snprintf(version, sizeof version, "%d", 1000 + i);
+        assert_int_equal(note(s, space, name, version), 0);
+    }
+}
+
+/* However many requests one namespace has, another's is next but one; in a namespace the oldest is first, whatever it
+ * is called. */
+static void namespaces_take_turns(void **state)
+{
+    struct cfr_service_ca_pod_seen s = {0};
+
+    (void)state;
+    note_many(&s, "a", 0, 500);
+    serve(&s, "a/r00000");
+    assert_int_equal(note(&s, "b", "late", "5000"), 0);
+    assert_int_equal(note(&s, "c", "first-by-name", "5002"), 0);
+    assert_int_equal(note(&s, "c", "later-by-name", "5001"), 0);
+    serve(&s, "a/r00001");
+    serve(&s, "b/late");
+    serve(&s, "c/later-by-name");
+    serve(&s, "a/r00002");
+    serve(&s, "c/first-by-name");
+    serve(&s, "a/r00003");
+    /* A namespace that was idle has not saved up turns. */
+    note_many(&s, "b", 6000, 6002);
+    serve(&s, "a/r00004");
+    serve(&s, "b/r06000");
+    serve(&s, "a/r00005");
+    serve(&s, "b/r06001");
+    serve(&s, "a/r00006");
+    cfr_service_ca_pod_seen_free(&s);
+}
+
+/* Requests that always come anew, are removed once they are served, or fail again and again. */
+static void nobody_starves(void **state)
+{
+    struct cfr_service_ca_pod_seen s = {0};
+    struct cfr_service_ca_pod_seen_one *one;
+    bool served = false;
+
+    (void)state;
+    note_many(&s, "a", 0, 3);
+    serve(&s, NULL);
+    assert_int_equal(note(&s, "b", "victim", "9000"), 0);
+    for (int i = 3; !served && i < 8; i++) {
+        note_many(&s, "a", i, i + 1);
+        one = cfr_service_ca_pod_seen_due(&s, 0);
+        served = strcmp(one->path, "b/victim") == 0;
+        if (i % 2 == 0)
+            cfr_service_ca_pod_seen_put_back(&s, one, 0);
+        else
+            cfr_service_ca_pod_seen_drop(&s, cfr_view_of("a"), cfr_view_of(one->path + 2));
+    }
+    assert_true(served);
+    cfr_service_ca_pod_seen_free(&s);
+}
+
+/* One namespace fills the list: another's request takes the place of its newest. */
+static void a_full_list_has_room_for_other_namespaces(void **state)
+{
+    struct cfr_service_ca_pod_seen s = {0};
+
+    (void)state;
+    note_many(&s, "a", 0, LIMIT);
+    assert_int_equal(note(&s, "b", "x", "90000"), CFR_E_LIMIT);
+    assert_int_equal(s.count, LIMIT);
+    assert_non_null(cfr_service_ca_pod_seen_find(&s, "b/x"));
+    assert_null(cfr_service_ca_pod_seen_find(&s, "a/r19999"));
+    assert_int_equal(note(&s, "a", "r19999", "20999"), CFR_E_LIMIT);
+    assert_null(cfr_service_ca_pod_seen_find(&s, "a/r19999"));
+    serve(&s, "a/r00000");
+    serve(&s, "b/x");
     cfr_service_ca_pod_seen_free(&s);
 }
 
@@ -125,9 +218,9 @@ static void what_does_not_fit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_due),
-        cmocka_unit_test(versions),
-        cmocka_unit_test(lists),
+        cmocka_unit_test(what_is_due),       cmocka_unit_test(namespaces_take_turns),
+        cmocka_unit_test(nobody_starves),    cmocka_unit_test(a_full_list_has_room_for_other_namespaces),
+        cmocka_unit_test(versions),          cmocka_unit_test(lists),
         cmocka_unit_test(what_does_not_fit),
     };
 
