@@ -26,11 +26,17 @@ static bool is_forced(const struct cfr_ca *a, const struct cfr_ca_rules *rules)
     return rules->force != NULL && rules->force[0] != '\0' && !cfr_ca_reason_is_used(a, rules->force, &last);
 }
 
+/* One that was made here began a little earlier than it was made. */
+static bool is_imported(const struct cfr_ca *a)
+{
+    return a->number == 1 && a->made_s == a->generations[0].root.begins_s;
+}
+
 int64_t cfr_ca_due_s(const struct cfr_ca *a, const struct cfr_ca_rules *rules)
 {
     const struct cfr_cert *root = &a->generations[0].root;
     int64_t life_s = root->ends_s - a->made_s;
-    int64_t left_s = rules->rotate_below_s < life_s / 2 ? rules->rotate_below_s : life_s / 2;
+    int64_t left_s = rules->rotate_below_s < life_s / 2 || is_imported(a) ? rules->rotate_below_s : life_s / 2;
 
     return root->ends_s - left_s;
 }

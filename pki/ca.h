@@ -62,7 +62,8 @@ enum cfr_ca_need cfr_ca_need(const struct cfr_ca *a, const struct cfr_ca_rules *
 /* Whether a rotation was forced by REASON already, which forces no second one; LAST says whether it was the latest. */
 bool cfr_ca_reason_is_used(const struct cfr_ca *a, const char *reason, bool *last);
 /* When a rotation is due by age: when less than rules->rotate_below_s is left, but not before half of the CA's
- * lifetime, so that a short-lived CA is not replaced at once. */
+ * lifetime, so that a short-lived CA is not replaced at once. One that was taken over is: its successor lives longer.
+ */
 int64_t cfr_ca_due_s(const struct cfr_ca *a, const struct cfr_ca_rules *rules);
 /* The next time after NOW_S at which a rotation is due or the bundle changes. */
 int64_t cfr_ca_next_s(const struct cfr_ca *a, const struct cfr_ca_rules *rules, int64_t now_s);

@@ -124,7 +124,7 @@ SUBJECT = "/O=Example Corp/OU=Platform/CN=in-house CA"
 
 
 def existing_ca(directory, subject=SUBJECT, key=("ec", "ec_paramgen_curve:P-256"),
-                extensions=("basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign"), days="365"):
+                extensions=("basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign"), days="800"):
     """A CA that OpenSSL made, as a mounted Secret has it."""
     directory.mkdir(parents=True)
     argv = ["openssl", "req", "-x509", "-newkey", key[0], "-pkeyopt", key[1], "-nodes", "-subj", subject, "-utf8", "-days",
@@ -239,6 +239,17 @@ def test_files_of_a_ca_that_do_not_fit(authority, tmp_path):
         shutil.copy(other / name, secret / name)
     assert "importing the CA" in authority.once().stderr
     assert authority.number() == 1
+
+
+def test_a_ca_that_ends_soon_is_replaced_when_it_is_taken_over(authority, tmp_path):
+    """Its clients need the time that is left of it to read the new bundle."""
+    authority.configure(**existing_ca(tmp_path / "secret", days="365")).once()
+    assert authority.number() == 2
+    old = certificates(tmp_path / "secret" / "tls.crt")
+    assert not set(old) & set(certificates(authority.trust / "ca.crt"))  # signed by the new key instead
+    verify = ["openssl", "verify", "-CAfile", str(tmp_path / "secret/tls.crt"), "-untrusted", str(authority.tls / "tls.crt"),
+              str(authority.tls / "tls.crt")]
+    subprocess.run(verify, check=True, capture_output=True)
 
 
 def test_a_server_that_follows(agent_factory, tmp_path):  # noqa: F811

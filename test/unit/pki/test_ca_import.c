@@ -55,6 +55,41 @@ static void it_goes_on_as_it_was(void **state)
     cfr_ca_free(&before);
 }
 
+/* Less is left of it than a CA should have: it is replaced at once, its successor not before half of its life. */
+static void one_that_ends_soon_is_replaced(void **state)
+{
+    struct cfr_ca_rules rules = usual;
+    struct cfr_ca before = {.number = 0};
+    struct cfr_ca a;
+    struct cfr_ca stored = {.number = 0};
+    struct cfr_secret text;
+    struct cfr_err err = {0};
+    char *old_bundle;
+    struct leaf leaf;
+
+    (void)state;
+    rules.validity_s = 365 * DAY;
+    rotate(&before, &rules, BEGIN);
+    assert_int_equal(cfr_ca_need(&before, &usual, BEGIN + DAY), CFR_CA_NOTHING);
+    old_bundle = trust(&before, 3, BEGIN);
+    assert_int_equal(import(&before, &before, BEGIN + DAY, &a, &err), 0);
+    assert_int_equal(cfr_ca_need(&a, &usual, BEGIN + DAY), CFR_CA_DUE);
+    cfr_secret_init(&text, CFR_CA_STORE_MAX);
+    assert_int_equal(cfr_ca_store(&a, &text, &err), 0);
+    assert_int_equal(cfr_ca_load(cfr_secret_view(&text), &stored, &err), 0);
+    assert_int_equal(cfr_ca_need(&stored, &usual, BEGIN + DAY), CFR_CA_DUE);
+    rotate(&a, &rules, BEGIN + DAY);
+    assert_int_equal(cfr_ca_need(&a, &usual, BEGIN + DAY), CFR_CA_NOTHING);
+    issue(&a, 3, 90 * DAY, BEGIN + DAY, &leaf);
+    assert_trusted(old_bundle, leaf.certificate.p, BEGIN + DAY, "a client of before");
+    free_leaf(&leaf);
+    free(old_bundle);
+    cfr_secret_free(&text);
+    cfr_ca_free(&stored);
+    cfr_ca_free(&a);
+    cfr_ca_free(&before);
+}
+
 /* Gives A's root another name: a CN of N bytes in a string of TYPE, or none. */
 static void rename_root(struct cfr_ca *a, int type, const char *text, int n)
 {
@@ -197,9 +232,8 @@ static void a_damaged_key_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_goes_on_as_it_was),
-        cmocka_unit_test(names_of_every_kind),
-        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(it_goes_on_as_it_was),     cmocka_unit_test(one_that_ends_soon_is_replaced),
+        cmocka_unit_test(names_of_every_kind),      cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(a_damaged_key_is_refused),
     };
 
