@@ -63,6 +63,7 @@
 #define CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY                 ".gcp_service_account_key" /* JSON, as the file that SDKs read */
 #define CFR_FIELD_IBM_API_KEY                             ".ibm_api_key"
 #define CFR_FIELD_SERVICE_KEY                             ".service_key" /* PEM, of the certificate */
+#define CFR_FIELD_SERVICE_CA_KEYS                         ".service_ca_keys" /* key ids, the newest CA's first, with commas */
 /* The API server that a token was requested from: its URL, what it is verified by (PEM), and the namespace of the
  * service account. */
 #define CFR_FIELD_KUBERNETES_PREFIX    ".kubernetes_"

@@ -6,6 +6,7 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/redact.h"
+#include "kube/ca_bundle.h"
 #include "kube/status.h"
 
 #include <inttypes.h>
@@ -55,6 +56,37 @@ static int check_identity(const struct cfr_k8s_secret_object *o, const struct cf
     return 0;
 }
 
+static struct cfr_view annotation(const struct cfr_json *metadata, const char *name)
+{
+    return cfr_json_text(cfr_json_get(metadata, "annotations"), name);
+}
+
+/* Two agents would replace each other's: of two CAs, or of two credentials. */
+static int check_owner(const struct cfr_k8s_secret_object *o, const struct cfr_json *metadata, bool adopt,
+                       struct cfr_err *err)
+{
+    struct cfr_view ca = annotation(metadata, CFR_K8S_CA_OWNER);
+    struct cfr_view credential = annotation(metadata, "credfresh.io/credential");
+    const char *own = o->ca_keys != NULL ? o->ca_keys : "";
+    char key_id[CFR_K8S_CA_TEXT_MAX];
+    char shown[CFR_REDACT_MAX];
+
+    (void)snprintf(key_id, sizeof key_id, "%.*s", (int)ca.n, ca.n != 0 ? ca.p : "");
+    if (own[0] != '\0' && ca.n != 0 && (strlen(key_id) != strcspn(own, ",") || strstr(own, key_id) == NULL))
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "the %s %s/%s was issued by another service CA, with the key id %.*s: stop one of the two "
+                           "agents, or publish under another name. If that CA no longer exists, remove the "
+                           "annotation " CFR_K8S_CA_OWNER,
+                           o->kind->name, o->namespace_name, o->name, SHOWN_MAX, cfr_redact(ca, NULL, 0, shown));
+    if (credential.n == 0 || adopt || cfr_view_is(credential, o->credential))
+        return 0;
+    return cfr_err_set(err, CFR_E_CONFLICT,
+                       "the %s %s/%s holds the credential \"%.*s\", not %s: publish under another name. If no agent "
+                       "publishes that one any more, remove the annotation credfresh.io/credential, or set adopt: true",
+                       o->kind->name, o->namespace_name, o->name, SHOWN_MAX, cfr_redact(credential, NULL, 0, shown),
+                       o->credential);
+}
+
 static int check_state(const struct cfr_k8s_secret_object *o, const struct cfr_json *doc, bool adopt,
                        struct cfr_err *err)
 {
@@ -74,6 +106,8 @@ static int check_state(const struct cfr_k8s_secret_object *o, const struct cfr_j
                            "the %s %s/%s was not made by credfresh: publish under another name, or set "
                            "adopt: true",
                            o->kind->name, o->namespace_name, o->name);
+    if (check_owner(o, metadata, adopt, err) != 0)
+        return CFR_E_CONFLICT;
     if (!o->kind->is_public && !cfr_view_is(type, o->type))
         return cfr_err_set(err, CFR_E_CONFLICT,
                            "the %s %s/%s has the type \"%.*s\", which cannot be changed to %s: delete it, or "
@@ -81,11 +115,6 @@ static int check_state(const struct cfr_k8s_secret_object *o, const struct cfr_j
                            o->kind->name, o->namespace_name, o->name, SHOWN_MAX, cfr_redact(type, NULL, 0, shown),
                            o->type);
     return 0;
-}
-
-static struct cfr_view annotation(const struct cfr_json *metadata, const char *name)
-{
-    return cfr_json_text(cfr_json_get(metadata, "annotations"), name);
 }
 
 /* What another agent wrote, which has news that this one does not have yet. */
@@ -264,6 +293,19 @@ static void read_metadata(struct cfr_view body, const char *key, char out[CFR_K8
 void cfr_k8s_secret_apply_version(struct cfr_view body, char version[CFR_K8S_SECRET_VERSION_MAX])
 {
     read_metadata(body, "resourceVersion", version);
+}
+
+void cfr_k8s_secret_apply_ca_key(struct cfr_view body, char key_id[CFR_K8S_SECRET_VERSION_MAX])
+{
+    struct cfr_view text = {NULL, 0};
+    struct cfr_json *doc = NULL;
+
+    key_id[0] = '\0';
+    if (cfr_json_parse(body, &doc, NULL) == 0)
+        text = annotation(cfr_json_get(doc, "metadata"), CFR_K8S_CA_OWNER);
+    if (text.n != 0 && text.n < CFR_K8S_SECRET_VERSION_MAX)
+        (void)snprintf(key_id, CFR_K8S_SECRET_VERSION_MAX, "%.*s", (int)text.n, text.p);
+    cfr_json_free(doc);
 }
 
 void cfr_k8s_secret_apply_uid(struct cfr_view body, char uid[CFR_K8S_SECRET_VERSION_MAX])

@@ -3,6 +3,7 @@
 #include "kube/secret_apply.h"
 
 #include "base/base64.h"
+#include "kube/ca_bundle.h"
 #include "base/json.h"
 #include "base/time.h"
 #include "base/writer.h"
@@ -217,6 +218,8 @@ static void write_metadata(const struct cfr_k8s_secret_object *o, struct cfr_wri
     cfr_writer_string(w, "credfresh.io/generation", cfr_view_of(generation));
     if (o->rotation != NULL)
         cfr_writer_string(w, "credfresh.io/rotation", cfr_view_of(o->rotation));
+    if (o->ca_keys != NULL && o->ca_keys[0] != '\0')
+        cfr_writer_string(w, CFR_K8S_CA_OWNER, (struct cfr_view){o->ca_keys, strcspn(o->ca_keys, ",")});
     if (o->expires_s != 0)
         cfr_writer_string(w, "credfresh.io/expires", cfr_view_of(cfr_time_format(o->expires_s, expires)));
     cfr_writer_close(w);

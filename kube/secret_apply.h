@@ -48,6 +48,8 @@ struct cfr_k8s_secret_object {
     const char
         *rotation; /* other agents of this rotation write it, too, with the same GENERATION for the same values: of
                       the same ROTATION, which goes into an annotation, a higher one is newer; NULL = none do */
+    const char *ca_keys; /* the key ids of the CA that issued it, the newest first, with commas: one of another CA is
+                            left as it is; NULL or empty: no CA did */
     const char *version; /* the body: the resourceVersion that it must have when it is written; NULL or empty = any */
 };
 
@@ -64,7 +66,8 @@ bool cfr_k8s_secret_apply_path(const struct cfr_k8s_kind *kind, const char *name
  * text in a public kind. CFR_E_CONFIG, CFR_E_LIMIT, CFR_E_NOMEM. */
 int cfr_k8s_secret_apply_check(const struct cfr_k8s_secret_object *o, struct cfr_err *err);
 /* Reads the answer (200) to a GET of the object: CFR_E_CONFLICT if it must not be written: immutable, of
- * another type, or not made by credfresh (without its managed-by label or field manager) unless ADOPT.
+ * another type, or, unless ADOPT, not made by credfresh (without its managed-by label or field manager) or made for
+ * another credential; or of another CA.
  * CFR_E_UNAVAILABLE: it is being deleted, try again. CFR_E_WORSE: what is there is newer. CFR_E_ANSWER: it is not of
  * the kind, or another one. */
 int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_view body, bool adopt,
@@ -78,6 +81,8 @@ int cfr_k8s_secret_apply_held(const struct cfr_k8s_secret_object *o, struct cfr_
  * caller frees also after an error; THERE says which of the keys exist. CFR_E_ANSWER, CFR_E_NOMEM. */
 int cfr_k8s_secret_apply_values(struct cfr_view body, const char *const *keys, size_t count, struct cfr_secret *values,
                                 bool *there, struct cfr_err *err);
+/* The key id of the CA that issued what the Secret or ConfigMap of the answer holds; empty: none did. */
+void cfr_k8s_secret_apply_ca_key(struct cfr_view body, char key_id[CFR_K8S_SECRET_VERSION_MAX]);
 /* The uid in the same answer. */
 void cfr_k8s_secret_apply_uid(struct cfr_view body, char uid[CFR_K8S_SECRET_VERSION_MAX]);
 /* The resourceVersion in the answer (200 or 201) to a GET or an apply; empty if there is none that fits. */

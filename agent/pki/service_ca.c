@@ -468,6 +468,21 @@ static int grant_certificate(struct cfr_service_ca *s, const struct cfr_service_
     return rc;
 }
 
+static int grant_key_ids(const struct cfr_service_ca *s, struct cfr_grant *out, struct cfr_err *err)
+{
+    struct cfr_str ids = {.limit = CFR_CA_GENERATIONS_MAX * KEY_ID_TEXT};
+    char one[KEY_ID_TEXT];
+    int rc;
+
+    for (size_t i = 0; i < s->authority.count; i++) {
+        write_key_id(&s->authority.generations[i].root, one);
+        cfr_str_addf(&ids, "%s%s", i != 0 ? "," : "", one);
+    }
+    rc = ids.failed ? cfr_err_nomem(err) : cfr_grant_set(out, CFR_FIELD_SERVICE_CA_KEYS, cfr_str_view(&ids), err);
+    cfr_str_free(&ids);
+    return rc;
+}
+
 int cfr_service_ca_grant(struct cfr_service_ca *s, const struct cfr_service_ca_issued *c, struct cfr_now now,
                          struct cfr_grant *out, struct cfr_err *err)
 {
@@ -480,6 +495,8 @@ int cfr_service_ca_grant(struct cfr_service_ca *s, const struct cfr_service_ca_i
     rc = cfr_bundle_trust(&s->authority, (size_t)s->config.generations, now.wall_ms / 1000, &bundle, err);
     if (rc == 0)
         rc = cfr_grant_set(out, CFR_FIELD_SERVICE_BUNDLE, cfr_str_view(&bundle), err);
+    if (rc == 0)
+        rc = grant_key_ids(s, out, err);
     if (rc == 0 && c->certificate != NULL)
         rc = grant_certificate(s, c->certificate, now.wall_ms / 1000, out, err);
     cfr_str_free(&bundle);

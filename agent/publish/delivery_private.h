@@ -11,8 +11,9 @@
 #include "agent/publish/secret_target.h"
 #include "kube/secret_apply.h"
 
-#define CFR_DELIVERY_NAME_MAX  360
-#define CFR_DELIVERY_RESUME_MS 1000 /* in which all begin that waited for one server */
+#define CFR_DELIVERY_NAME_MAX    360
+#define CFR_DELIVERY_CA_KEYS_MAX 288
+#define CFR_DELIVERY_RESUME_MS   1000 /* in which all begin that waited for one server */
 
 enum cfr_delivery_purpose {
     CFR_DELIVERY_LOOK,   /* does it still hold what was applied? */
@@ -52,10 +53,16 @@ struct cfr_delivery_object {
     char news[CFR_K8S_SECRET_VERSION_MAX];    /* what the watch last reported */
     char uid[CFR_K8S_SECRET_VERSION_MAX];     /* for Events; empty: not known */
     bool told_expired;
-    bool unchanged;        /* what was applied is what was there */
-    unsigned collisions;   /* with other agents that write it at the same time; in a row */
-    int64_t newer_boot_ms; /* since when another agent's is newer; 0 = it is not */
-    bool stirred;          /* it reported while a request was under way */
+    char ca_keys[CFR_DELIVERY_CA_KEYS_MAX]; /* of the CA that issued what is wanted; empty: none did */
+    bool ca_rotated;                        /* what is there was issued by an earlier CA of these */
+    uint64_t key;                           /* hash of the id of the long-lived key that is wanted; 0: it is none */
+    uint64_t done_key;                      /* and of the one that was applied last */
+    bool adopted;                           /* another program made that key */
+    bool repairs;                           /* what was applied is lost */
+    bool unchanged;                         /* what was applied is what was there */
+    unsigned collisions;                    /* with other agents that write it at the same time; in a row */
+    int64_t newer_boot_ms;                  /* since when another agent's is newer; 0 = it is not */
+    bool stirred;                           /* it reported while a request was under way */
     int64_t look_boot_ms;
     int64_t read_boot_ms; /* when the last look began; 0 = none did */
     struct cfr_backoff backoff;

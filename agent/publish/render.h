@@ -11,6 +11,7 @@ struct cfr_publish_minted {
     int64_t minted_s;
     uint64_t number;  /* among those of the rotation; the same at every agent that shares it */
     uint64_t journal; /* hash of the place of the rotation's journal; 0 = state_dir, or not known */
+    bool adopted;     /* another program made it */
 };
 
 /* Where a grant comes from: what its exchange's configuration says fills gaps of a file's. */

@@ -139,6 +139,7 @@ static void succeed(struct cfr_delivery_object *t)
     t->newer_boot_ms = 0;
     if (!t->unchanged)
         cfr_publish_delivery_report_published(t);
+    t->done_key = t->key;
     cfr_publish_delivery_clear_error(t);
     t->next_boot_ms = INT64_MAX;
     if (t->done == t->wanted && !t->newer)
@@ -233,6 +234,7 @@ static int after_look(struct cfr_delivery_object *t, const struct cfr_kube_answe
 {
     struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
     struct cfr_k8s_secret_object o = cfr_publish_delivery_content(t, keys);
+    char ca_key[CFR_K8S_SECRET_VERSION_MAX];
     int rc = 0;
 
     t->absent = answer->status == 404;
@@ -242,6 +244,8 @@ static int after_look(struct cfr_delivery_object *t, const struct cfr_kube_answe
         rc = cfr_k8s_secret_apply_may(&o, answer->body, t->config->adopt, err);
     else if (answer->status != 404)
         rc = refuse(t, answer, retry_after_s, err);
+    cfr_k8s_secret_apply_ca_key(answer->body, ca_key);
+    t->ca_rotated = ca_key[0] != '\0' && strncmp(t->ca_keys, ca_key, strlen(ca_key)) != 0;
     if (rc == 0 && answer->status == 200 && t->minted)
         rc = cfr_publish_delivery_add_previous(t, answer->body, err);
     if (rc == 0)

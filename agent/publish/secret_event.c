@@ -23,6 +23,17 @@ static void send_event(const struct cfr_delivery_object *t, bool warning, const 
         cfr_kube_event_send(t->all->kube, &(struct cfr_kube_where){t->config->kubeconfig, t->config->context}, &e);
 }
 
+static const char *reason_of(const struct cfr_delivery_object *t)
+{
+    if (t->repairs && t->key == t->done_key)
+        return "Restored";
+    if (t->ca_rotated)
+        return "CARotated";
+    if (t->key == 0 || t->key == t->done_key)
+        return "Published";
+    return t->adopted ? "Adopted" : "Rotated";
+}
+
 void cfr_publish_delivery_report_published(const struct cfr_delivery_object *t)
 {
     char note[256];
@@ -32,7 +43,7 @@ void cfr_publish_delivery_report_published(const struct cfr_delivery_object *t)
     (void)snprintf(note, sizeof note, "it holds generation %" PRIu64 " of the credential %.63s, which %s%s", t->done,
                    t->all->config->name, ends ? "expires at " : "does not expire",
                    ends ? cfr_time_format(t->done_expires_ms / 1000, expires) : "");
-    send_event(t, false, t->minted ? "Rotated" : "Published", note);
+    send_event(t, false, reason_of(t), note);
 }
 
 void cfr_publish_delivery_report_failed(const struct cfr_delivery_object *t)

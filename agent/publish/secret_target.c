@@ -6,10 +6,12 @@
 #include "agent/publish/previous_private.h"
 #include "agent/publish/render_private.h"
 #include "agent/publish/target_private.h"
+#include "base/hash.h"
 #include "kube/secret_apply.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct cfr_config_publish *publish_at(const struct cfr_config_credential *c, size_t i)
 {
@@ -160,6 +162,7 @@ struct cfr_k8s_secret_object cfr_publish_delivery_content(const struct cfr_deliv
         .keys = keys,
         .key_count = t->keys.count,
         .credential = t->all->config->name,
+        .ca_keys = t->ca_keys,
         .generation = state != NULL ? t->number : t->wanted,
         .rotation = state != NULL ? state->secret : NULL,
         /* What was merged, or read from it, must not replace what another program has written since it was read. */
@@ -241,6 +244,18 @@ static int copy_content(const struct cfr_target_content *content, struct cfr_pub
     return rc;
 }
 
+/* Where the content comes from: what an Event says of it. */
+static void note_origin(struct cfr_delivery_object *t, const struct cfr_publish_render *render)
+{
+    const struct cfr_publish_minted *minted = render->from->minted;
+    struct cfr_view ca_keys = cfr_grant_get(render->grant, CFR_FIELD_SERVICE_CA_KEYS);
+
+    t->key = minted != NULL ? cfr_hash_add(CFR_HASH_START, minted->id, strlen(minted->id)) : 0;
+    t->adopted = minted != NULL && minted->adopted;
+    t->repairs = cfr_publish_delivery_is_lost(t);
+    (void)snprintf(t->ca_keys, sizeof t->ca_keys, "%.*s", (int)ca_keys.n, ca_keys.n != 0 ? ca_keys.p : "");
+}
+
 /* Queues it in place of what the Secret was to hold so far; cfr_publish_secret_step begins to apply it. A request
  * under way goes on, and is followed by another. */
 static int queue_secret(const struct cfr_target *target, const struct cfr_publish_job *job,
@@ -263,6 +278,7 @@ static int queue_secret(const struct cfr_target *target, const struct cfr_publis
         cfr_publish_keys_cut(&fresh, 0);
         return rc;
     }
+    note_origin(t, &job->render);
     /* The loss is dealt with. */
     if (cfr_publish_delivery_is_lost(t))
         cfr_publish_delivery_clear_error(t);
@@ -334,6 +350,8 @@ static void restore(struct cfr_delivery_object *t, uint64_t done, const struct c
     t->done = done;
     t->wanted = record->generation;
     t->number = minted && record->key != NULL ? record->key->number : 0;
+    if (minted && record->key != NULL)
+        t->done_key = cfr_hash_add(CFR_HASH_START, record->key->id, strlen(record->key->id));
     /* How long an earlier one lives is not on record: it may have ended. */
     t->done_expires_ms = done == t->wanted ? record->expires_ms : 0;
     if (done != t->wanted || done == 0)

@@ -196,6 +196,7 @@ static void note_given(struct cfr_rotator *m)
     m->given.minted_s = j->minted_s;
     m->given.number = j->published + 1;
     m->given.journal = m->shared != NULL ? m->shared->mark : 0;
+    m->given.adopted = cfr_rotator_has_adopted_name(m);
 }
 
 /* `with` may come a moment later, at a start. */

@@ -101,6 +101,16 @@ int cfr_rotator_look_for_key(struct cfr_rotator *m, struct cfr_err *err)
                : cfr_err_prefix(err, "cannot adopt a key from %.200s", target ? "the targets" : m->config->mint->adopt);
 }
 
+#define ADOPTED CFR_ROTATION_NAME_OURS "%.48s-adopted-" /* and a number: the name that we give it */
+
+bool cfr_rotator_has_adopted_name(const struct cfr_rotator *m)
+{
+    char start[sizeof ADOPTED + 48];
+
+    (void)snprintf(start, sizeof start, ADOPTED, m->config->name);
+    return strncmp(m->r.journal.name, start, strlen(start)) == 0;
+}
+
 /* What is kept of the key that is to be taken. */
 static int prepare(struct cfr_rotator *m, struct cfr_err *err)
 {
@@ -109,7 +119,7 @@ static int prepare(struct cfr_rotator *m, struct cfr_err *err)
     int rc;
 
     cfr_rotator_free_pending(p);
-    (void)snprintf(p->name, sizeof p->name, CFR_ROTATION_NAME_OURS "%.48s-adopted-%08lx", m->config->name,
+    (void)snprintf(p->name, sizeof p->name, ADOPTED "%08lx", m->config->name,
                    (unsigned long)(cfr_clock_chance() * UINT32_MAX));
     for (size_t i = 0; i < m->r.seen.count; i++) {
         if (strcmp(m->r.seen.key[i].id, m->r.suspect) == 0)

@@ -64,6 +64,7 @@ struct cfr_rotator_given {
     int64_t minted_s;
     uint64_t number;
     uint64_t journal;
+    bool adopted;
 };
 
 /* The request under way. */
@@ -245,6 +246,8 @@ bool cfr_rotator_is_confirmed(struct cfr_rotator *m, struct cfr_rotator_pending 
 void cfr_rotator_refuse_key(struct cfr_rotator *m, struct cfr_err *err, bool certain, int64_t retry_after_s);
 
 /* rotator_adopt.c */
+/* The newest key is one that another program made. */
+bool cfr_rotator_has_adopted_name(const struct cfr_rotator *m);
 /* Looks for the key that is to be adopted, if one is. 0: that is done; 1: it is under way; or an error. */
 int cfr_rotator_look_for_key(struct cfr_rotator *m, struct cfr_err *err);
 /* True if there is one; a step of the journal follows. */

@@ -65,7 +65,8 @@ bool cfr_rotator_counts(struct cfr_rotator *m)
 
 bool cfr_rotator_fresh(const struct cfr_rotator *m, struct cfr_publish_minted *out)
 {
-    *out = (struct cfr_publish_minted){m->given.id, m->given.minted_s, m->given.number, m->given.journal};
+    *out = (struct cfr_publish_minted){m->given.id, m->given.minted_s, m->given.number, m->given.journal,
+                                       m->given.adopted};
     return m->given.id[0] != '\0';
 }
 

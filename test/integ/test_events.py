@@ -53,6 +53,72 @@ def test_expired_is_told_once(agent, kube):
     assert reasons(agent, "ends").count("Expired") == 1
 
 
+def test_a_repair_is_no_new_content(agent, kube):
+    start(agent, target(agent, "lost", events=True))
+    eventually(lambda: reasons(agent, "lost") == ["Published"], lambda: agent.log)
+    kube.call("DELETE", "lost")
+    eventually(lambda: "Restored" in reasons(agent, "lost"), lambda: agent.log)
+    assert reasons(agent, "lost") == ["Published", "PublishFailed", "Restored"]
+
+
+def serve(agent, reason=None, store="store"):
+    """A Secret with a certificate of the service CA, which is rotated for REASON."""
+    keys = [{"name": "tls.crt", "format": "certificate"}, {"name": "tls.key", "format": "private-key"}]
+    agent.configure({"name": "web", "certificate": {"dns_names": ["web.default.svc"]},
+                     "publish": target(agent, "web-tls", events=True, keys=keys)},
+                    service_ca={"store": str(agent.dir / store), **({"force": {"reason": reason}} if reason else {})})
+    return agent
+
+
+def test_the_rotation_of_the_ca_is_told(agent, kube):
+    """Also of one that an earlier run has published."""
+    serve(agent).start()
+    eventually(lambda: reasons(agent, "web-tls") == ["Published"], lambda: agent.log)
+    serve(agent, "one")
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    eventually(lambda: reasons(agent, "web-tls") == ["Published", "CARotated"], lambda: agent.log)
+    agent.stop()
+    serve(agent, "two").start()
+    eventually(lambda: reasons(agent, "web-tls") == ["Published", "CARotated", "CARotated"], lambda: agent.log)
+    assert agent.run("rotate", "web").returncode == 0
+    eventually(lambda: reasons(agent, "web-tls")[3:] == ["Published"], lambda: agent.log)
+
+
+def target_of(agent, name):
+    return (agent.status(name).get("deliveries") or [{}])[0]
+
+
+def test_a_secret_of_another_service_ca_is_left_alone(agent_factory, cloud, kube):
+    first = serve(agent_factory(cloud, "first")).start()
+    eventually(lambda: target_of(first, "web").get("result") == "ok", lambda: first.log)
+    held = kube.get("web-tls")
+    second = serve(agent_factory(cloud, "second")).start(wait=False)
+    eventually(lambda: "remove the annotation credfresh.io/ca-key-id" in (target_of(second, "web").get("error") or ""),
+               lambda: second.log)
+    assert kube.get("web-tls")["data"] == held["data"] and first.status("web")["ready"] and not second.status("web")["ready"]
+    first.stop()
+    mark = {"credfresh.io/ca-key-id": None}
+    kube.call("PATCH", "web-tls", {"metadata": {"annotations": mark}}, content="application/merge-patch+json")
+    eventually(lambda: target_of(second, "web").get("result") == "ok", lambda: second.log)
+    assert kube.get("web-tls")["data"] != held["data"]
+
+
+def test_a_secret_of_another_credential_is_left_alone(agent_factory, cloud, kube):
+    first = start(agent_factory(cloud, "first"), target(agent_factory(cloud, "first"), "both"))
+    eventually(lambda: delivery(first).get("result") == "ok", lambda: first.log)
+    second = agent_factory(cloud, "second")
+    credential = second.credential("other", publish=[target(second, "both")])
+    second.configure(credential).start(wait=False)
+    eventually(lambda: 'holds the credential "demo", not other' in (target_of(second, "other").get("error") or ""),
+               lambda: second.log)
+    assert kube.get("both")["metadata"]["annotations"]["credfresh.io/credential"] == "demo"
+    # Another name of the one and only is given with adopt.
+    first.stop()
+    second.configure(second.credential("other", publish=[target(second, "both", adopt=True)]))
+    assert second.request("POST", "/v1/reload")[0] == 200
+    eventually(lambda: target_of(second, "other").get("result") == "ok", lambda: second.log)
+
+
 def test_without_the_right_it_is_logged_once(agent, kube):
     agent.cloud.admin("/kube/rbac", {"rules": [{"user": "demo", "verb": "*", "resource": "secrets"}]})
     start(agent, target(agent, "mute", events=True))

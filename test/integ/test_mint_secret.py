@@ -5,6 +5,8 @@ import json
 import pytest
 
 from conftest import eventually
+from test_events import reasons
+from test_mint_adopt import by_hand, ini
 from minting import (ADMIN, IAM, admin, clean_up, cloud, configured, iam_cloud, keys_of, mint_of, minted, rotate, wait_complete,
                      wait_step)
 from test_secret_target import Kube, delivery
@@ -77,6 +79,19 @@ def test_old_and_new_in_one_apply(agent, kube):
     agent.wait_state("fresh", "robot")
     assert active(agent) == {second["aws_access_key_id"]} and len(agent.cloud.exchanges("kube.secret.apply")) == 2
     assert first["credentials"].split()[-1] not in agent.log
+
+
+def test_events_say_why(agent, kube):
+    """An adopted key was not rotated, and a repair is no new key."""
+    key = by_hand(agent)
+    (agent.dir / "old").write_text(ini(key))
+    agent.configure(minted(agent, publish=secret(agent, events=True), mint={"adopt": str(agent.dir / "old")}), admin(agent))
+    start(agent)
+    assert held(kube)["aws_access_key_id"] == key[0]
+    eventually(lambda: reasons(agent, "robot") == ["Adopted"], lambda: agent.log)
+    rotate(agent, "drill")
+    eventually(lambda: reasons(agent, "robot") == ["Adopted", "Rotated"], lambda: f"{reasons(agent, 'robot')} {agent.log}")
+    wait_complete(agent)
 
 
 def refuse(agent):

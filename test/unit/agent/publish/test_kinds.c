@@ -262,7 +262,7 @@ static void which_key_is_held_is_on_record(void **state)
     cfr_publisher_found(p, &record);
     record.delivered_count = 1;
     record.delivered[0] = 12;
-    assert_int_equal(cfr_publish_record_set_key(&record, &(struct cfr_publish_minted){"key", 1, 1, 0}, &err), 0);
+    assert_int_equal(cfr_publish_record_set_key(&record, &(struct cfr_publish_minted){"key", 1, 1, 0, false}, &err), 0);
     assert_true(cfr_publisher_holds_key(p, &record, "key"));
     assert_false(cfr_publisher_holds_key(p, &record, "other"));
     assert_false(cfr_publisher_holds_key(p, &record, ""));

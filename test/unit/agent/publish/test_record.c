@@ -74,8 +74,9 @@ static void round_trip(void **state)
     out.hook_done[0] = 3;
     out.hook_done[1] = out.acknowledged[1] = UINT64_MAX;
     out.acknowledged[2] = 4;
-    assert_int_equal(
-        cfr_publish_record_set_key(&out, &(struct cfr_publish_minted){"AKIA\"", 1795000001, UINT64_MAX, 7}, &err), 0);
+    assert_int_equal(cfr_publish_record_set_key(
+                         &out, &(struct cfr_publish_minted){"AKIA\"", 1795000001, UINT64_MAX, 7, false}, &err),
+                     0);
     assert_int_equal(cfr_publish_record_add_reason(&out, "leaked\n\xc3\xa9", &err), 0);
     assert_int_equal(cfr_publish_record_save(&saving, p->fd, "demo", &out, &err), 0);
     assert_int_equal(cfr_publish_record_load(p->fd, "demo", &in, &err), 0);
