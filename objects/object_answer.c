@@ -13,6 +13,7 @@
 #define LATER      "the store is unavailable; this is usually temporary"
 #define BUSY       "the store limits the rate of requests; this is usually temporary"
 #define NO_BUCKET  "create the bucket first; see docs/oidc.md"
+#define CHANGED    "another program has written the object since it was read: publish again"
 #define ENDED      "the session has expired: renew the credential"
 
 static const struct cfr_error_table_row s3_rows[] = {
@@ -29,6 +30,10 @@ static const struct cfr_error_table_row s3_rows[] = {
     {"ExpiredToken", NULL, 0, CFR_E_UNAVAILABLE, ENDED},
     {"InvalidToken", NULL, 0, CFR_E_REJECTED, "the session token is none: renew the credential"},
     {"OperationAborted", NULL, 0, CFR_E_UNAVAILABLE, LATER},
+    {"PreconditionFailed", NULL, 0, CFR_E_CONFLICT, CHANGED},
+    {"ConditionalRequestConflict", NULL, 0, CFR_E_CONFLICT, CHANGED},
+    {"NotImplemented", NULL, 0, CFR_E_REJECTED,
+     "the store must support conditional writes (If-Match and If-None-Match)"},
     {0},
 };
 
@@ -42,6 +47,8 @@ static const struct cfr_error_table_row blob_rows[] = {
      "the token is not for storage, or has expired: its scope is https://storage.azure.com/.default"},
     {"InvalidAuthenticationInfo", NULL, 0, CFR_E_REJECTED,
      "the token is not for storage, or has expired: its scope is https://storage.azure.com/.default"},
+    {"ConditionNotMet", NULL, 0, CFR_E_CONFLICT, CHANGED},
+    {"BlobAlreadyExists", NULL, 0, CFR_E_CONFLICT, CHANGED},
     {"LeaseIdMissing", NULL, 0, CFR_E_CONFLICT, "another program holds a lease on the blob"},
     {"ServerBusy", NULL, 0, CFR_E_THROTTLED, BUSY},
     {"OperationTimedOut", NULL, 0, CFR_E_UNAVAILABLE, LATER},
@@ -56,6 +63,7 @@ static const struct cfr_error_table_row gcs_rows[] = {
      "cloud-platform"},
     {"AuthenticationRequired", NULL, 0, CFR_E_REJECTED,
      "the access token is none, or has expired: renew the credential"},
+    {"PreconditionFailed", NULL, 0, CFR_E_CONFLICT, CHANGED},
     {"SlowDown", NULL, 0, CFR_E_THROTTLED, BUSY},
     {"InternalError", NULL, 0, CFR_E_UNAVAILABLE, LATER},
     {"ServiceUnavailable", NULL, 0, CFR_E_UNAVAILABLE, LATER},

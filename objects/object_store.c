@@ -29,6 +29,11 @@ const char *cfr_objects_name(enum cfr_objects_kind kind)
     return kinds[kind].name;
 }
 
+const char *cfr_objects_version_header(enum cfr_objects_kind kind)
+{
+    return kind == CFR_OBJECTS_GCS ? "x-goog-generation" : "ETag";
+}
+
 /* ---- which store ---- */
 
 /* Fills REGION from `s3.REGION.` or `s3.dualstack.REGION.` in HOST, whose first labels may be a bucket's name. */
@@ -186,6 +191,20 @@ static int add_bearer(const struct cfr_objects_store *store, const struct cfr_gr
     return rc;
 }
 
+/* Another program may have written the object since it was read. S3 does not require the header to be signed. */
+static int add_condition(const struct cfr_objects_store *store, const char *version, struct cfr_wire_request *out,
+                         struct cfr_err *err)
+{
+    bool exists = version != NULL && version[0] != '\0';
+
+    if (version == NULL)
+        return 0;
+    if (store->kind == CFR_OBJECTS_GCS)
+        return cfr_wire_request_header(out, "x-goog-if-generation-match", cfr_view_of(exists ? version : "0"), err);
+    return cfr_wire_request_header(out, exists ? "If-Match" : "If-None-Match", cfr_view_of(exists ? version : "*"),
+                                   err);
+}
+
 static int build_s3(const struct cfr_objects_store *store, const struct cfr_grant *g, const char *name,
                     const char *content_type, int64_t now_s, struct cfr_wire_request *out, struct cfr_err *err)
 {
@@ -286,7 +305,9 @@ int cfr_objects_put(const struct cfr_objects_store *store, const struct cfr_gran
     out->method = "PUT";
     cfr_secret_init(&out->body, CFR_OBJECTS_OBJECT_MAX);
     rc = cfr_secret_append(&out->body, object->bytes, err);
-    return rc != 0 ? rc : build(store, g, object, object->name, now_s, out, err);
+    if (rc == 0)
+        rc = build(store, g, object, object->name, now_s, out, err);
+    return rc != 0 ? rc : add_condition(store, object->version, out, err);
 }
 
 int cfr_objects_get(const struct cfr_objects_store *store, const struct cfr_grant *g, const char *name, int64_t now_s,

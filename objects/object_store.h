@@ -14,7 +14,8 @@
 #include "wire/aws.h"
 #include "wire/request.h"
 
-#define CFR_OBJECTS_OBJECT_MAX 65536 /* bytes of an object's content */
+#define CFR_OBJECTS_OBJECT_MAX  65536 /* bytes of an object's content */
+#define CFR_OBJECTS_VERSION_MAX 256   /* of its ETag or generation, with its NUL */
 
 enum cfr_objects_kind { CFR_OBJECTS_S3, CFR_OBJECTS_BLOB, CFR_OBJECTS_GCS };
 
@@ -36,8 +37,12 @@ struct cfr_objects_content {
     const char *name; /* below the store's base: unreserved characters and slashes */
     const char *content_type;
     const char *cache_control;
+    const char *version;   /* it is written only if it has this version, empty: if it does not exist; NULL: always */
     struct cfr_view bytes; /* up to CFR_OBJECTS_OBJECT_MAX */
 };
+
+/* The header with an object's version in the answer to a read. */
+const char *cfr_objects_version_header(enum cfr_objects_kind kind);
 
 /* Fills OUT with a request that writes OBJECT with the credential G. CFR_E_CONFIG, in words, if G has not what the
  * store takes: keys of AWS, an access token of Azure or of Google. */
@@ -48,7 +53,7 @@ int cfr_objects_put(const struct cfr_objects_store *store, const struct cfr_gran
 int cfr_objects_get(const struct cfr_objects_store *store, const struct cfr_grant *g, const char *name, int64_t now_s,
                     struct cfr_wire_request *out, struct cfr_err *err);
 /* 0 for the answer that a request with the credential G hopes for; else why not. CFR_E_MISSING: there is no such
- * object, but its bucket is not known to be missing. */
+ * object, but its bucket is not known to be missing. CFR_E_CONFLICT: it does not have the version. */
 int cfr_objects_answer(const struct cfr_objects_store *store, const struct cfr_grant *g,
                        const struct cfr_wire_reply *reply, struct cfr_err *err);
 

@@ -32,6 +32,7 @@ struct document {
     struct cfr_secret there; /* what the store or the URL has */
     bool missing;
     bool written;
+    char version[CFR_OBJECTS_VERSION_MAX]; /* of what the store has; empty: it has nothing, or does not tell */
 };
 
 struct publishing {
@@ -67,6 +68,13 @@ static int keep_content(struct publishing *p, struct cfr_view body, struct cfr_e
     return cfr_secret_append(&p->document->there, body, err);
 }
 
+static void keep_version(struct document *d, struct cfr_view version)
+{
+    bool fits = version.n != 0 && version.n < sizeof d->version && cfr_view_printable(version);
+
+    (void)snprintf(d->version, sizeof d->version, "%.*s", fits ? (int)version.n : 0, fits ? version.p : "");
+}
+
 static void on_answer(void *ctx, const struct cfr_http_answer *answer)
 {
     struct publishing *p = ctx;
@@ -87,6 +95,8 @@ static void on_answer(void *ctx, const struct cfr_http_answer *answer)
         p->rc = cfr_objects_answer(&p->store, &p->grant, &reply, &p->err);
     if (p->rc == 0 && !p->writes)
         p->rc = keep_content(p, answer->body, &p->err);
+    if (p->rc == 0 && !p->writes && !p->is_public)
+        keep_version(p->document, answer->header);
 }
 
 static int send_request(struct publishing *p, struct cfr_err *err)
@@ -100,6 +110,7 @@ static int send_request(struct publishing *p, struct cfr_err *err)
         .headers = p->request.headers,
         .header_count = p->request.header_count,
         .body = p->writes ? &p->request.body : NULL,
+        .keep_header = cfr_objects_version_header(p->store.kind),
         .answer_max = CFR_OBJECTS_OBJECT_MAX,
         .timeout_ms = left_ms < REQUEST_MS ? left_ms : REQUEST_MS,
     };
@@ -127,8 +138,11 @@ static int try_object(void *ctx, int64_t *retry_after_s, struct cfr_err *err)
     struct publishing *p = ctx;
     struct document *d = p->document;
     char cache[CACHE_TEXT_MAX];
-    const struct cfr_objects_content content = {
-        .name = d->name, .content_type = CONTENT_TYPE, .cache_control = cache, .bytes = cfr_str_view(&d->want)};
+    const struct cfr_objects_content content = {.name = d->name,
+                                                .content_type = CONTENT_TYPE,
+                                                .cache_control = cache,
+                                                .version = d->missing || d->version[0] != '\0' ? d->version : NULL,
+                                                .bytes = cfr_str_view(&d->want)};
     int64_t settle_s = p->d->issuer.settle_s;
     int rc;
 
@@ -151,9 +165,11 @@ static int call_store(struct publishing *p, struct document *d, bool writes, str
     p->document = d;
     p->writes = writes;
     rc = cfr_source_sync_retry(try_object, p, p->end_boot_ms, err);
-    d->missing = !writes && rc == CFR_E_MISSING;
-    if (d->missing) {
+    if (!writes)
+        d->missing = rc == CFR_E_MISSING;
+    if (!writes && d->missing) {
         cfr_secret_free(&d->there);
+        d->version[0] = '\0';
         rc = 0;
     }
     return rc != 0 ? cfr_err_prefix(err, "%s %.200s/%s", writes ? "writing" : "reading", p->store.base, d->name) : 0;
@@ -237,6 +253,15 @@ static int look_at_store(struct publishing *p, struct cfr_err *err)
 
 /* ---- the steps ---- */
 
+/* The version is another one by now: perhaps because of our own write, whose answer was lost. */
+static int check_conflict(struct publishing *p, struct document *d, struct cfr_err *err)
+{
+    struct cfr_err unread = {0};
+
+    d->written = true;
+    return call_store(p, d, false, &unread) == 0 && is_same(d) ? 0 : err->code;
+}
+
 static int write_one(struct publishing *p, struct document *d, struct cfr_err *err)
 {
     int rc;
@@ -244,6 +269,8 @@ static int write_one(struct publishing *p, struct document *d, struct cfr_err *e
     if (is_same(d))
         return 0;
     rc = call_store(p, d, true, err);
+    if (rc == CFR_E_CONFLICT)
+        return check_conflict(p, d, err);
     if (rc == 0)
         rc = call_store(p, d, false, err);
     if (rc == 0 && !is_same(d))

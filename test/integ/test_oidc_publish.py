@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from conftest import eventually
 from test_oidc import DATA, HOUR, Issuer
 
 JWKS = "keys.json"
@@ -329,6 +330,43 @@ def test_outages_are_waited_for(make):
     issuer.cloud.fault(kind="status", status=503, match={"action": "objects.gcs.get"}, count=1)
     issuer.published()
     assert len(issuer.puts()) == 2
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("before", ["nothing", "ours"])
+def test_what_another_program_writes_meanwhile_is_not_overwritten(make, store, before):
+    """Between the look at the store and the write, which a server's error puts off."""
+    issuer = make(store)
+    issuer.init("--key", "ecdsa-p256", "--settle", "10m")
+    if before == "ours":
+        issuer.published()
+        issuer.good("rotate")
+    issuer.cloud.fault(kind="status", status=503, match={"action": f"objects.{store}.put"}, count=2)
+    theirs = b'{"keys": []}'
+
+    def write_theirs():
+        eventually(lambda: [e for e in issuer.cloud.stats()["log"] if e["action"] == f"objects.{store}.put"
+                            and e["status"] == 503], "the first try")
+        issuer.put(JWKS, theirs)
+
+    issuer.cloud.admin("/stats/reset", {})
+    other = threading.Thread(target=write_theirs)
+    other.start()
+    done = issuer.publish()
+    other.join()
+    assert done.returncode == 6 and "another program has written the object" in done.stderr, done.stderr
+    assert issuer.there(JWKS) == theirs and issuer.status()["uploaded"] is False
+    issuer.published("--replace")
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_an_own_write_whose_answer_was_lost(make, store):
+    """Its repetition finds another version, which is what was to be written."""
+    issuer = make(store)
+    issuer.init("--key", "ecdsa-p256")
+    issuer.cloud.fault(kind="truncate", bytes=10, match={"action": f"objects.{store}.put"}, count=1)
+    issuer.published()
+    assert issuer.there(JWKS) == (issuer.web / JWKS).read_bytes()
 
 
 def test_what_publish_needs(make):

@@ -26,11 +26,13 @@ struct object {
     char cache[128];
     char *bytes;
     size_t len;
+    unsigned long generation;
     double until; /* a copy is shown until then */
 };
 
 struct lc_objects {
     pthread_mutex_t lock;
+    unsigned long writes;
     struct object objects[MOST_OBJECTS];
     struct object copies[MOST_OBJECTS];
 };
@@ -240,10 +242,49 @@ static bool put(struct object *list, const struct object *content, const char *b
     return true;
 }
 
+static void write_version(const struct object *object, bool quoted, char text[32])
+{
+    (void)snprintf(text, 32, quoted ? "\"%lx\"" : "%lu", object->generation);
+}
+
+/* The conditions of a write; the lock is held. NULL: it may be; else the code of the refusal. */
+static const char *check_condition(const struct call *call, const struct object *found)
+{
+    const struct lc_request *request = call->visit->request;
+    const char *match = lc_request_header(request, "if-match");
+    const char *none = lc_request_header(request, "if-none-match");
+    const char *generation = lc_request_header(request, "x-goog-if-generation-match");
+    bool blob = strcmp(call->store, "blob") == 0;
+    char text[32] = "0";
+
+    if (strcmp(call->store, "gcs") == 0) {
+        if (found != NULL) {
+            write_version(found, false, text);
+        }
+        return generation != NULL && strcmp(generation, text) != 0 ? "PreconditionFailed" : NULL;
+    }
+    if (found != NULL) {
+        write_version(found, true, text);
+    }
+    if (none != NULL && strcmp(none, "*") == 0 && found != NULL) {
+        return blob ? "BlobAlreadyExists" : "PreconditionFailed";
+    }
+    if (match != NULL && strcmp(match, text) != 0) {
+        return blob ? "ConditionNotMet" : "PreconditionFailed";
+    }
+    return NULL;
+}
+
 static void show(struct lc_visit *visit, const struct object *object)
 {
+    char text[32];
+
     visit->reply->status = 200;
     lc_reply_header(visit->reply, "Content-Type", object->type);
+    write_version(object, true, text);
+    lc_reply_header(visit->reply, "ETag", text);
+    write_version(object, false, text);
+    lc_reply_header(visit->reply, "x-goog-generation", text);
     if (object->cache[0] != '\0') {
         lc_reply_header(visit->reply, "Cache-Control", object->cache);
     }
@@ -357,6 +398,7 @@ static void put_object(struct lc_visit *visit)
     struct lc_objects *all = visit->cloud->objects;
     struct object content = {.name = ""};
     struct call call = {0};
+    const char *refused = NULL;
     bool stored = false;
 
     if (open_call(visit, "/objects/", &call) != 0 || check_caller(&call) != 0) {
@@ -375,8 +417,15 @@ static void put_object(struct lc_visit *visit)
         return;
     }
     (void)pthread_mutex_lock(&all->lock);
-    stored = put(all->objects, &content, visit->request->body);
+    refused = check_condition(&call, find(all->objects, content.name));
+    content.generation = ++all->writes;
+    stored = refused == NULL && put(all->objects, &content, visit->request->body);
     (void)pthread_mutex_unlock(&all->lock);
+    if (refused != NULL) {
+        (void)lc_visit_refuse(visit, strcmp(refused, "BlobAlreadyExists") == 0 ? 409 : 412, refused,
+                              "At least one of the pre-conditions you specified did not hold");
+        return;
+    }
     if (!stored) {
         (void)lc_visit_refuse(visit, 503, "SlowDown", "Please reduce your request rate.");
         return;
@@ -532,6 +581,7 @@ int lc_objects_change(struct lc_cloud *cloud, json_t *body, struct lc_fail *fail
     (void)snprintf(content.name, sizeof content.name, "%s", name);
     content.len = strlen(text);
     (void)pthread_mutex_lock(&cloud->objects->lock);
+    content.generation = ++cloud->objects->writes;
     stored = put(cloud->objects->objects, &content, text);
     (void)pthread_mutex_unlock(&cloud->objects->lock);
     return stored ? 0 : lc_fail_set(fail, "object: there is no room for more");

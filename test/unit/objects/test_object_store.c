@@ -148,6 +148,44 @@ static void requests(void **state)
 #define ERROR_XML(code, message)                                                                                       \
     "<?xml version=\"1.0\"?><Error><Code>" code "</Code><Message>" message "</Message></Error>"
 
+/* Written only over what was read. */
+static void conditions(void **state)
+{
+    static const struct {
+        const char *store;
+        const char *version;
+        const char *header;
+    } cases[] = {
+        {"https://b.s3.eu-west-1.amazonaws.com", "\"1f\"", "If-Match: \"1f\""},
+        {"https://b.s3.eu-west-1.amazonaws.com", "", "If-None-Match: *"},
+        {"https://a.blob.core.windows.net/c", "\"0x8D\"", "If-Match: \"0x8D\""},
+        {"https://a.blob.core.windows.net/c", "", "If-None-Match: *"},
+        {"https://storage.googleapis.com/b", "17", "x-goog-if-generation-match: 17"},
+        {"https://storage.googleapis.com/b", "", "x-goog-if-generation-match: 0"},
+    };
+    struct cfr_objects_content content = {
+        .name = "x", .content_type = "application/json", .cache_control = "max-age=1", .bytes = {"ok", 2}};
+    struct cfr_grant g;
+
+    (void)state;
+    grant(&g);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cfr_wire_request r = {.method = NULL};
+        struct cfr_objects_store s;
+
+        assert_int_equal(cfr_objects_parse(cases[i].store, &s, NULL), 0);
+        content.version = cases[i].version;
+        assert_int_equal(cfr_objects_put(&s, &g, &content, NOW_S, &r, NULL), 0);
+        assert_true(has(&r, cases[i].header));
+        cfr_wire_request_free(&r);
+        content.version = NULL;
+        assert_int_equal(cfr_objects_put(&s, &g, &content, NOW_S, &r, NULL), 0);
+        assert_false(has(&r, "If-") || has(&r, "x-goog-if"));
+        cfr_wire_request_free(&r);
+    }
+    cfr_grant_free(&g);
+}
+
 static void answers(void **state)
 {
     static const struct {
@@ -209,6 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stores),
         cmocka_unit_test(requests),
+        cmocka_unit_test(conditions),
         cmocka_unit_test(answers),
         cmocka_unit_test(a_refusal_that_repeats_the_token),
     };
