@@ -97,7 +97,8 @@ static void answer(const char *version)
     assert_non_null(fake.done);
     (void)snprintf(body, sizeof body,
                    "{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"creds\",\"namespace\":\"apps\","
-                   "\"resourceVersion\":\"%s\",\"annotations\":{\"credfresh.io/credential\":\"demo\","
+                   "\"resourceVersion\":\"%s\",\"labels\":{\"app.kubernetes.io/managed-by\":\"credfresh\"},"
+                   "\"annotations\":{\"credfresh.io/credential\":\"demo\","
                    "\"credfresh.io/generation\":\"3\"},\"managedFields\":[{\"manager\":\"credfresh\","
                    "\"operation\":\"Apply\",\"fieldsV1\":{\"f:data\":{\"f:token\":{}}}}]}}",
                    version != NULL ? version : "");
