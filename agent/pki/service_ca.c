@@ -470,7 +470,7 @@ static int grant_certificate(struct cfr_service_ca *s, const struct cfr_service_
 
 static int grant_key_ids(const struct cfr_service_ca *s, struct cfr_grant *out, struct cfr_err *err)
 {
-    struct cfr_str ids = {.limit = CFR_CA_GENERATIONS_MAX * KEY_ID_TEXT};
+    struct cfr_str ids = {.limit = (size_t)CFR_CA_GENERATIONS_MAX * KEY_ID_TEXT};
     char one[KEY_ID_TEXT];
     int rc;
 
