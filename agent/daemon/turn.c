@@ -129,6 +129,7 @@ static void on_signals(struct cfr_daemon *a)
         cfr_slow_write_reap();
         cfr_process_reap_killed();
         cfr_daemon_endpoints_save(a->endpoints);
+        cfr_process_reap_orphans();
     }
     if (reload)
         (void)cfr_daemon_reload(a, &err);
@@ -141,6 +142,7 @@ static void on_tick(struct cfr_daemon *a)
 {
     cfr_daemon_look_forgotten(a);
     cfr_daemon_endpoints_save(a->endpoints);
+    cfr_process_reap_orphans();
     for (size_t i = 0; i < a->count; i++) {
         cfr_worker_on_tick(a->workers[i]);
         if (a->host.watch == NULL)

@@ -78,6 +78,7 @@ int cfr_errand_start_in(int dir_fd, cfr_errand_fn *work, void *ctx, size_t resul
     /* Here as well, so that it is in its group before it is killed. */
     if (e->pid > 0) {
         (void)setpgid(e->pid, e->pid);
+        cfr_process_own(e->pid);
         *out = e;
         return 0;
     }
@@ -96,6 +97,7 @@ enum cfr_errand_state cfr_errand_look(struct cfr_errand *e)
 {
     if (e->pid == 0 || waitpid(e->pid, NULL, WNOHANG) == 0)
         return e->state;
+    cfr_process_disown(e->pid);
     e->pid = 0;
     e->state = e->shared->done != 0 ? CFR_ERRAND_DONE : CFR_ERRAND_FAILED;
     if (e->state == CFR_ERRAND_FAILED)
@@ -169,13 +171,13 @@ void cfr_errand_reap(void)
         pid_t pid;
 
         /* Of its group, because an init has become the parent of its child, too. */
-        do
-            pid = waitpid(-e->group, NULL, WNOHANG);
-        while (pid > 0);
+        while ((pid = waitpid(-e->group, NULL, WNOHANG)) > 0)
+            cfr_process_disown(pid);
         if (pid == 0) {
             at = &e->next;
             continue;
         }
+        cfr_process_disown(e->group);
         *at = e->next;
         free(e);
     }

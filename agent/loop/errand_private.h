@@ -6,6 +6,7 @@
 #include "agent/loop/errand.h"
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #define CFR_ERRAND_DIR_FD 3
 
@@ -20,6 +21,9 @@ struct cfr_errand_budget {
 
 /* As cfr_errand_wait for up to 50 ms, and for no more than that of each second of BUDGET. */
 enum cfr_errand_state cfr_errand_wait_briefly(struct cfr_errand *e, struct cfr_errand_budget *budget);
+/* PID is a child of ours that its owner reaps, and then disowns: cfr_process_reap_orphans leaves it alone. */
+void cfr_process_own(pid_t pid);
+void cfr_process_disown(pid_t pid);
 /* True after cfr_slow_file_guard. */
 bool cfr_slow_file_guarded(void);
 

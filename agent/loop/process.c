@@ -3,6 +3,7 @@
 #include "agent/loop/process.h"
 
 #include "agent/loop/clock.h"
+#include "agent/loop/errand_private.h"
 #include "agent/loop/launcher_private.h"
 #include "base/secret.h"
 #include "files/file.h"
@@ -394,6 +395,61 @@ int cfr_process_open_name(const char *name, pid_t *pid, int *pidfd, struct cfr_e
     return rc != 0 || *pidfd >= 0 ? rc : cfr_err_set(err, CFR_E_MISSING, "no process is named %s", name);
 }
 
+/* ---- our own children ---- */
+
+static struct {
+    pid_t *pids;
+    size_t count;
+    size_t room;
+    bool incomplete; /* memory was short: any child may be ours */
+} own;
+
+static size_t find_own(pid_t pid)
+{
+    size_t i = 0;
+
+    while (i < own.count && own.pids[i] != pid)
+        i++;
+    return i;
+}
+
+void cfr_process_own(pid_t pid)
+{
+    if (own.count == own.room) {
+        size_t room = own.room == 0 ? 64 : 2 * own.room;
+        pid_t *pids = realloc(own.pids, room * sizeof *pids);
+
+        if (pids == NULL) {
+            own.incomplete = true;
+            return;
+        }
+        own.pids = pids;
+        own.room = room;
+    }
+    own.pids[own.count++] = pid;
+}
+
+void cfr_process_disown(pid_t pid)
+{
+    size_t i = find_own(pid);
+
+    if (i < own.count)
+        own.pids[i] = own.pids[--own.count];
+}
+
+void cfr_process_reap_orphans(void)
+{
+    siginfo_t info = {0};
+
+    while (!own.incomplete && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
+           find_own(info.si_pid) == own.count) {
+        (void)waitpid(info.si_pid, NULL, WNOHANG);
+        info.si_pid = 0;
+    }
+}
+
+/* ---- starting ---- */
+
 static struct rlimit files_before; /* rlim_cur is 0 while it was not changed */
 
 void cfr_process_raise_files(void)
@@ -452,8 +508,12 @@ static int spawn_here(char *const *argv, char *const *environment, int out_fd, p
 
 static int spawn(char *const *argv, char *const *environment, int out_fd, pid_t *pid, struct cfr_err *err)
 {
-    return cfr_launcher_is_open() ? cfr_launcher_start(argv, environment, out_fd, pid, err)
-                                  : spawn_here(argv, environment, out_fd, pid, err);
+    int rc = cfr_launcher_is_open() ? cfr_launcher_start(argv, environment, out_fd, pid, err)
+                                    : spawn_here(argv, environment, out_fd, pid, err);
+
+    if (rc == 0)
+        cfr_process_own(*pid);
+    return rc;
 }
 
 int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, struct cfr_err *err)
@@ -492,6 +552,7 @@ int cfr_process_reap(pid_t pid, struct cfr_err *err)
 {
     int status = 0;
 
+    cfr_process_disown(pid);
     if (waitpid(pid, &status, 0) != pid)
         return cfr_err_sys(err, errno, "cannot learn how process %d ended", (int)pid);
     if (WIFSIGNALED(status))
@@ -522,6 +583,8 @@ void cfr_process_reap_killed(void)
     for (size_t i = 0; i < killed_count; i++) {
         if (waitpid(killed[i], NULL, WNOHANG) == 0)
             killed[kept++] = killed[i];
+        else
+            cfr_process_disown(killed[i]);
     }
     killed_count = kept;
 }
@@ -529,8 +592,11 @@ void cfr_process_reap_killed(void)
 void cfr_process_end(pid_t pid)
 {
     cfr_process_kill_group(pid, SIGKILL);
-    if (killed_count == KILLED_MAX)
+    /* The oldest is left to cfr_process_reap_orphans. */
+    if (killed_count == KILLED_MAX) {
+        cfr_process_disown(killed[0]);
         memmove(killed, killed + 1, --killed_count * sizeof killed[0]);
+    }
     killed[killed_count++] = pid;
     cfr_process_reap_killed();
 }

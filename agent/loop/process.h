@@ -49,6 +49,9 @@ int cfr_process_reap(pid_t pid, struct cfr_err *err);
 void cfr_process_end(pid_t pid);
 /* After SIGCHLD: reaps those of the last 64 given to cfr_process_end that have ended since. */
 void cfr_process_reap_killed(void);
+/* After SIGCHLD, when every owner has reaped: reaps what others have left to us, such as the children of a hook where
+ * we are process 1. */
+void cfr_process_reap_orphans(void);
 /* Signals the whole process group, and the process itself wherever it is. Not after it was reaped. */
 void cfr_process_kill_group(pid_t pid, int signal);
 

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import AS_NOBODY, eventually, let_others_in, read_text
+from conftest import AS_NOBODY, eventually, let_others_in, needs_namespace, read_text
 from processes import LIMIT_S
 
 ROOT = os.geteuid() == 0
@@ -361,6 +361,34 @@ def test_a_running_command_ends_with_the_agent(hooked, tmp_path):
     pid = int(eventually(lambda: read_text(pids).strip(), "the hook"))
     assert agent.stop() == 0
     eventually(lambda: not alive(pid), "the end of the hook")
+
+
+def children_of(pid):
+    """{pid: state} of the processes whose parent is PID."""
+    found = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        fields = read_text(path).rsplit(")", 1)[-1].split()
+        if fields[1:2] == [str(pid)]:
+            found[int(path.parent.name)] = fields[0]
+    return found
+
+
+def test_process_1_reaps_what_hooks_leave_behind(hooked, tmp_path):
+    needs_namespace("--pid", "--fork", "--mount-proc")
+    agent = hooked({"exec": [script(tmp_path / "hook", f"(read -r line <{tmp_path}/gate; echo left >>{tmp_path}/left) &\n")]})
+    os.mkfifo(tmp_path / "gate")
+    agent.start(wrapper=("unshare", "--pid", "--fork", "--kill-child", "--mount-proc"))
+    wait_hook(agent, "ok")
+    rotate(agent, 2)
+    init = next(iter(children_of(agent.process.pid)))
+    eventually(lambda: len([one for one, state in children_of(init).items() if state == "S"]) == 4,
+               lambda: f"three orphans and the process that starts commands: {children_of(init)}")
+    (tmp_path / "gate").write_text("go\n")
+    eventually(lambda: read_text(tmp_path / "left") == 3 * "left\n", "the end of the orphans")
+    eventually(lambda: len(children_of(init)) == 1, lambda: f"no zombies: {children_of(init)}", limit_s=30)
+    wait_hook(agent, "ok")
+    os.kill(init, signal.SIGTERM)
+    assert agent.process.wait(LIMIT_S) == 0
 
 
 # ---- requests ----

@@ -148,10 +148,48 @@ static void what_was_ended_is_reaped_later(void **state)
     assert_int_equal(errno, ESRCH);
 }
 
+/* An orphan ends up with us, as with process 1, next to a child that its owner reaps. */
+static void orphans_are_reaped_and_own_children_are_not(void **state)
+{
+    char program[] = "/bin/true";
+    char *const argv[] = {program, NULL};
+    char *const environment[] = {NULL};
+    struct cfr_err err;
+    int ends[2];
+    pid_t orphan = 0;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+    assert_int_equal(pipe(ends), 0);
+    pid = fork();
+    if (pid == 0) {
+        orphan = fork();
+        if (orphan != 0 && write(ends[1], &orphan, sizeof orphan) != sizeof orphan)
+            _exit(1);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(read(ends[0], &orphan, sizeof orphan), sizeof orphan);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    for (int i = 0; i < LIMIT_S * 1000 && kill(orphan, 0) == 0; i++) {
+        cfr_process_reap_orphans();
+        (void)usleep(1000);
+    }
+    assert_int_equal(kill(orphan, 0), -1);
+    assert_int_equal(cfr_process_start(argv, environment, &pid, &err), 0);
+    for (int i = 0; i < LIMIT_S * 1000 && !cfr_process_has_ended(pid); i++)
+        (void)usleep(1000);
+    cfr_process_reap_orphans();
+    assert_int_equal(cfr_process_reap(pid, &err), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_ended_is_reaped_later),
+        cmocka_unit_test(orphans_are_reaped_and_own_children_are_not),
         cmocka_unit_test_setup_teardown(anothers_processes_of_the_name_hide_nothing, scratch_make, scratch_remove),
     };
 
