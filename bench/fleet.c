@@ -308,7 +308,7 @@ static void report(void)
 {
     const struct scenario *s = fleet.s;
     int64_t ideal_ms = s->rate != 0 ? (int64_t)((double)fleet.bare * 1000 / fleet.rate) : 0;
-    /* After the first life of the last agent that was served. */
+    /* From the fourth life on of the last agent that was served. */
     int64_t from =
         (fleet.recovered_ms > s->settled_ms + s->start_ms ? fleet.recovered_ms : s->settled_ms + s->start_ms);
     double sum = 0;
@@ -318,7 +318,7 @@ static void report(void)
         if (fleet.agents[i].expires_ms < fleet.now_ms)
             note_late(&fleet.agents[i]);
     }
-    from = (from + LIFE) / MINUTE + 1;
+    from = (from + 3 * LIFE) / MINUTE + 1;
     for (int64_t i = from; i < MINUTES; i++) {
         sum += fleet.requests[i];
         most = fleet.requests[i] > most ? fleet.requests[i] : most;

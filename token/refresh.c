@@ -59,20 +59,41 @@ static int64_t round_down(int64_t n)
     return n / unit * unit;
 }
 
+/* How much sooner than FULL the life ends that begins SHORT before its own time would: first the remainder of SHORT
+ * by ROOM, which is another one for each credential, and then ROOM in each life, until nothing is left. What is less
+ * than JITTER only comes of late answers. */
+static int64_t cut_of(int64_t short_ms, int64_t room_ms, int64_t jitter_ms)
+{
+    int64_t cut_ms = short_ms % room_ms;
+
+    return cut_ms < jitter_ms ? room_ms : cut_ms;
+}
+
 /* For a life within the years that a clock can show. */
 static int64_t phased_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter)
 {
     const struct cfr_refresh_jitter none = {.spread = 0};
+    int64_t whole_ms = length_of(life);
+    int64_t wobble_ms = (int64_t)least(10000, (double)whole_ms / 60);
     int64_t latest_ms = at(life, window_ms, none, (double)DAY_MS) - life.issued_ms;
-    int64_t wobble_ms = (int64_t)least(10000, (double)length_of(life) / 60);
-    int64_t period_ms = round_down(latest_ms - wobble_ms);
-    int64_t phase_ms = (int64_t)(unit(jitter.spread) * (double)period_ms);
-    int64_t past_ms = (life.issued_ms + latest_ms - phase_ms) % period_ms;
-    int64_t age_ms = latest_ms - (past_ms < 0 ? past_ms + period_ms : past_ms);
+    int64_t soonest_ms = whole_ms / 2 <= latest_ms ? whole_ms / 2 : latest_ms * 5 / 8;
+    int64_t period_ms;
+    int64_t room_ms;
+    int64_t past_ms;
+    int64_t age_ms;
 
-    /* Too soon, but the next time would be too late: one refresh in between, which leads to that. */
-    if (age_ms < period_ms / 4)
-        age_ms = period_ms / 4 + wobble_ms + 2 * age_ms;
+    if (soonest_ms == whole_ms / 2 && latest_ms < whole_ms * 5 / 8)
+        latest_ms = whole_ms * 5 / 8;
+    period_ms = round_down(latest_ms - wobble_ms);
+    /* The jitter is taken from a life that is no shorter. */
+    soonest_ms += wobble_ms;
+    room_ms = period_ms - soonest_ms;
+    past_ms = (life.issued_ms + latest_ms - (int64_t)(unit(jitter.spread) * (double)period_ms)) % period_ms;
+    age_ms = latest_ms - (past_ms < 0 ? past_ms + period_ms : past_ms);
+    if (room_ms <= 2 * wobble_ms)
+        age_ms = latest_ms;
+    else if (age_ms < soonest_ms)
+        age_ms = period_ms - cut_of(period_ms - age_ms, room_ms, 2 * wobble_ms);
     return life.issued_ms + age_ms - (int64_t)(unit(jitter.chance) * (double)wobble_ms);
 }
 

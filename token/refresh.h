@@ -28,9 +28,11 @@ struct cfr_refresh_jitter {
  *
  * PHASED, for lives of 10 min and more: a fleet that began at once, or was served again at once after an outage, would
  * refresh at once for many lives. So the times at which a credential may be refreshed are fixed by SPREAD, a period
- * apart, and the last of them before the moment above (without SPREAD's jitter) is taken. The period is that life, less
- * jitter, rounded down by up to 1/16. Only a life that does not begin at one of these times is refreshed before half of
- * it has passed, but not before a quarter of a period. */
+ * apart, and the last of them before the moment above (without SPREAD's jitter, and not below 5/8 of the life) is
+ * taken. The period is that life, less jitter, rounded down by up to 1/16. If that time is in the first half of the
+ * life, the credential gets to its times over several lives: each is cut by at most what leaves its first half. The
+ * first cut is different for each credential, so the requests spread at once; three cuts are enough if the moment above
+ * is 2/3 of the life. Only a life of more than 48 h, which 24 h of age end, is refreshed before half of it. */
 int64_t cfr_refresh_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter);
 /* The same for what may be used up to its end, such as certificates: without the limit of 24 h. */
 int64_t cfr_refresh_lasting_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter);

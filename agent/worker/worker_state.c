@@ -23,11 +23,12 @@ int64_t cfr_worker_window_ms(const struct cfr_worker *w)
 
 struct cfr_refresh_jitter cfr_worker_jitter(const struct cfr_worker *w)
 {
+    /* A token that is published as it is is renewed exactly as the kubelet would. */
+    bool token = w->provider == NULL && w->rotator == NULL && !w->source->ages;
     /* A rotated key has a time of its own anyway. */
-    bool phased = w->rotator == NULL && w->source->may_send(w->config);
+    bool phased = w->provider != NULL && w->rotator == NULL && w->source->may_send(w->config);
 
-    return (struct cfr_refresh_jitter){w->spread, cfr_clock_chance(),
-                                       phased && (w->provider == NULL || !w->provider->lives_vary)};
+    return (struct cfr_refresh_jitter){token ? 0 : w->spread, cfr_clock_chance(), phased && !w->provider->lives_vary};
 }
 
 bool cfr_worker_hooks_wait(const struct cfr_worker *w)

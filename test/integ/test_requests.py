@@ -81,6 +81,11 @@ def test_the_token_itself_is_published(agent):
     assert status["token"]["requested"] and status["ready"] and status["provider"] == "token"
     assert agent.published()["identity"] == "system:serviceaccount:default:demo"
     assert token not in agent.log
+    agent.wait_state("fresh")
+    status = agent.status()
+    # The kubelet's rule: 80 % of the lifetime, and up to 10 s of jitter.
+    wait = seconds(status["next_refresh"]) - seconds(status["issued"])
+    assert -12 <= wait - (seconds(status["expires"]) - seconds(status["issued"])) * 0.8 <= 2, status
     assert agent.run("rotate", "demo").returncode == 0
     agent.wait_generation(2)
     assert (agent.out / "token").read_text() != token
