@@ -24,6 +24,7 @@ const char *const cfr_log_formats[] = {"text", "json", NULL};
 
 #define MESSAGE_MAX  1024
 #define LOG_LINE_MAX 8192
+#define WAIT_MS      50 /* for the writer of cfr_log_through, in a second */
 
 static const int journal_levels[] = {3, 4, 6, 7};
 
@@ -58,7 +59,10 @@ static struct {
     uint64_t unreported; /* of them, since the last line that reports them */
     size_t rest;         /* bytes of a line that was written in part */
     char buf[LOG_LINE_MAX];
-} out = {.fd = STDERR_FILENO};
+    int done_fd; /* of cfr_log_through; -1: none */
+    int64_t second;
+    int64_t waited_ms; /* in that second */
+} out = {.fd = STDERR_FILENO, .done_fd = -1};
 
 void cfr_log_never_wait(void)
 {
@@ -77,6 +81,53 @@ void cfr_log_never_wait(void)
         return;
     out.fd = fd;
     out.shared = false;
+}
+
+void cfr_log_through(int lines_fd, int done_fd)
+{
+    if (out.done_fd >= 0)
+        (void)close(out.done_fd);
+    out.fd = lines_fd;
+    out.done_fd = done_fd;
+    out.never_waits = true;
+    out.shared = false;
+}
+
+void cfr_log_in_child(void)
+{
+    out.fd = STDERR_FILENO;
+    out.shared = true;
+    out.done_fd = -1;
+    out.rest = 0;
+}
+
+static int64_t monotonic_ms(void)
+{
+    struct timespec now = {0};
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Waits until the process at the other end has written what it has, so that lines come before what they are followed by
+ * and survive a crash; but not for a disk that hangs. */
+static void wait_for_writer(void)
+{
+    struct pollfd p = {.fd = out.done_fd, .events = POLLIN};
+    int64_t begun_ms = out.done_fd >= 0 ? monotonic_ms() : 0;
+    char done[256];
+
+    if (out.done_fd < 0)
+        return;
+    if (begun_ms / 1000 != out.second) {
+        out.second = begun_ms / 1000;
+        out.waited_ms = 0;
+    }
+    if (poll(&p, 1, (int)(WAIT_MS - out.waited_ms)) > 0)
+        (void)!read(out.done_fd, done, sizeof done);
+    out.waited_ms += monotonic_ms() - begun_ms;
+    if (out.waited_ms > WAIT_MS)
+        out.waited_ms = WAIT_MS;
 }
 
 uint64_t cfr_log_dropped(void)
@@ -104,6 +155,10 @@ static size_t write_some(const char *text, size_t n)
         }
         if (k < 0 && errno == EINTR)
             continue;
+        if (k < 0 && errno == EPIPE && out.done_fd >= 0) {
+            cfr_log_through(STDERR_FILENO, -1);
+            continue;
+        }
         if (k < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
             return n; /* the reader has closed it */
         if (k <= 0)
@@ -122,6 +177,7 @@ static bool write_line(const char *line, size_t n)
         return false;
     out.rest = n - done;
     memcpy(out.buf, line + done, out.rest);
+    wait_for_writer();
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include "agent/daemon/daemon_private.h"
 #include "agent/loop/env.h"
 #include "agent/loop/launcher.h"
+#include "agent/loop/log_file.h"
 #include "agent/loop/sd_notify.h"
 #include "agent/loop/slow_file.h"
 #include "agent/loop/slow_state.h"
@@ -525,12 +526,16 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
     /* Before anything is read: hooks are started with what there is now. */
     if (cfr_launcher_open(&err) != 0)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "hooks cannot run: %s", err.text);
-    cfr_log_never_wait();
+    if (a.options.once)
+        cfr_log_never_wait();
+    else if (cfr_log_file_open(&err) != 0)
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "the log waits for its disk: %s", err.text);
     cfr_slow_file_guard();
     cfr_json_setup();
     cfr_daemon_set_log(&a, NULL);
     if (load(&a, &err) != 0) {
         close_all(&a);
+        cfr_log_file_close();
         return CFR_EXIT_CONFIG;
     }
     set_times(&a);
@@ -553,5 +558,6 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
     if (options->once && status != CFR_EXIT_OK)
         report_unfinished(&a);
     close_all(&a);
+    cfr_log_file_close();
     return status;
 }

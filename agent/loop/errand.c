@@ -3,6 +3,7 @@
 #include "agent/loop/errand_private.h"
 
 #include "agent/loop/clock.h"
+#include "base/log.h"
 #include "base/secret.h"
 #include "files/file.h"
 #include "files/path.h"
@@ -52,6 +53,7 @@ static void leave_parent(pid_t parent, int dir_fd)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent || (dir_fd >= 0 && dir_fd != CFR_ERRAND_DIR_FD && dup2(dir_fd, CFR_ERRAND_DIR_FD) < 0))
         _exit(1);
+    cfr_log_in_child();
     closefrom(dir_fd >= 0 ? CFR_ERRAND_DIR_FD + 1 : STDERR_FILENO + 1);
 }
 

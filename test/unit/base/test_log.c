@@ -226,6 +226,34 @@ static void a_reader_that_does_not_read(void **state)
     (void)close(ends[1]);
 }
 
+/* A child has only the first three descriptors; another of its files may have got the number of the one for the log. */
+static void a_child_writes_to_standard_error(void **state)
+{
+    int keep = dup(STDERR_FILENO);
+    int ends[2];
+    int other[2];
+    ssize_t n;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(pipe(other), 0);
+    assert_true(keep >= 0 && dup2(ends[1], STDERR_FILENO) >= 0);
+    cfr_log_through(other[1], -1);
+    cfr_log_in_child();
+    cfr_log(CFR_LOG_INFO, NULL, NULL, "from the child");
+    assert_true(dup2(keep, STDERR_FILENO) >= 0);
+    (void)close(keep);
+    (void)close(ends[1]);
+    (void)close(other[1]);
+    n = read(ends[0], caught, sizeof caught - 1);
+    assert_true(n > 0);
+    caught[n] = '\0';
+    assert_non_null(strstr(caught, "from the child"));
+    assert_int_equal(read(other[0], caught, 1), 0);
+    (void)close(ends[0]);
+    (void)close(other[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +266,7 @@ int main(void)
         cmocka_unit_test(control_characters_and_length),
         cmocka_unit_test(names_follow_the_enums),
         cmocka_unit_test(a_reader_that_does_not_read),
+        cmocka_unit_test(a_child_writes_to_standard_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
