@@ -299,7 +299,7 @@ static int merge_once(int dir_fd, struct merge *m, bool *changed, bool *raced, s
     file.name = m->name;
     file.content = cfr_secret_view(&m->new);
     if (st.st_nlink != 0) {
-        file.mode = st.st_mode & 07777 & (is_too_open(m, &st) ? m->file->mode : 07777);
+        file.mode = st.st_mode & (is_too_open(m, &st) ? m->file->mode : 0777);
         file.uid = st.st_uid;
         file.gid = st.st_gid;
     }

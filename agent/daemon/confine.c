@@ -12,6 +12,7 @@
 #include "files/route.h"
 
 #include <limits.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,9 +156,21 @@ static int confine_files(const struct cfr_daemon_directories *all, enum cfr_sand
     return cfr_sandbox_landlock(access, (const char *const *)all->items, all->count, err);
 }
 
+/* The service manager's socket may be an abstract one. What the configuration runs is outside, because the process that
+ * starts it is; with the capability to signal it, a reload that would run something is refused, too. */
+static int confine_scope(const struct cfr_daemon_sandbox *s, struct cfr_err *err)
+{
+    const char *notify = getenv("NOTIFY_SOCKET");
+    bool gave_up = (s->had & ~s->kept & (UINT64_C(1) << CAP_KILL)) != 0;
+
+    return cfr_sandbox_scope(notify == NULL || notify[0] != '@', gave_up, err);
+}
+
 static int confine_part(struct cfr_daemon_sandbox *s, enum cfr_daemon_part part, const struct cfr_config *config,
                         const char *config_path, struct cfr_err *err)
 {
+    int rc;
+
     switch (part) {
     case CFR_PART_NO_NEW_PRIVS:
         cfr_launcher_keep_privileges();
@@ -170,7 +183,8 @@ static int confine_part(struct cfr_daemon_sandbox *s, enum cfr_daemon_part part,
     case CFR_PART_LANDLOCK:
         cfr_daemon_needs_written(config, give_written, &s->written);
         cfr_daemon_known_free(&s->written.seen);
-        return confine_files(&s->written, CFR_SANDBOX_WRITE, err);
+        rc = confine_files(&s->written, CFR_SANDBOX_WRITE, err);
+        return rc != 0 ? rc : confine_scope(s, err);
     default:
         cfr_daemon_needs_written(config, give_read, &s->read);
         cfr_daemon_needs_read(config, give_read, &s->read);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -93,10 +94,15 @@ int cfr_sandbox_capabilities(uint64_t keep, struct cfr_err *err)
 
 #define NAMESPACES                                                                                                     \
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
+/* The lower 32 bits of an argument. */
+#define LOW_HALF (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? sizeof(uint32_t) : 0)
+#define ARGUMENT(n)                                                                                                    \
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS,                                                                                 \
+             (uint32_t)(offsetof(struct seccomp_data, args) + (n) * sizeof(uint64_t) + LOW_HALF))
 #ifdef __s390x__
-#define CLONE_FLAGS args[1]
+#define CLONE_FLAGS 1
 #else
-#define CLONE_FLAGS args[0]
+#define CLONE_FLAGS 0
 #endif
 
 static size_t append(struct sock_filter *to, const struct sock_filter *part, size_t n)
@@ -111,7 +117,7 @@ static size_t add_clone(struct sock_filter *to)
 {
     const struct sock_filter part[] = {
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4),
-        LOAD(CLONE_FLAGS),
+        ARGUMENT(CLONE_FLAGS),
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NAMESPACES, 0, 1),
         END(ERROR(EPERM)),
         END(SECCOMP_RET_ALLOW),
@@ -124,7 +130,7 @@ static size_t add_families(struct sock_filter *to)
 {
     const struct sock_filter part[] = {
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 7),
-        LOAD(args[0]),
+        ARGUMENT(0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 4, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 3, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 2, 0),
@@ -136,11 +142,38 @@ static size_t add_families(struct sock_filter *to)
     return append(to, part, sizeof part / sizeof part[0]);
 }
 
+/* CALL, whose argument MODE is that of a file: neither set-user-id nor set-group-id. */
+static size_t add_mode(struct sock_filter *to, unsigned call, uint32_t mode)
+{
+    const struct sock_filter part[] = {
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4),
+        ARGUMENT(mode),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, S_ISUID | S_ISGID, 0, 1),
+        END(ERROR(EPERM)),
+        END(SECCOMP_RET_ALLOW),
+    };
+
+    return append(to, part, sizeof part / sizeof part[0]);
+}
+
+static size_t add_modes(struct sock_filter *to)
+{
+    size_t n = add_mode(to, SYS_fchmod, 1);
+
+#ifdef SYS_open
+    n += add_mode(to + n, SYS_open, 2);
+#endif
+#ifdef SYS_creat
+    n += add_mode(to + n, SYS_creat, 1);
+#endif
+    return n + add_mode(to + n, SYS_openat, 3);
+}
+
 /* Each call in turn: a jump of a filter reaches only 255 steps. The calls of x32 have a bit in their numbers that none
  * of these has, so that they are refused as the others are. */
 static struct sock_filter *make_filter(size_t *count)
 {
-    struct sock_filter *f = calloc(cfr_sandbox_call_count * 2 + 32, sizeof *f);
+    struct sock_filter *f = calloc(cfr_sandbox_call_count * 2 + 64, sizeof *f);
     size_t n = 0;
 
     if (f == NULL)
@@ -151,6 +184,7 @@ static struct sock_filter *make_filter(size_t *count)
     f[n++] = (struct sock_filter)LOAD(nr);
     n += add_clone(f + n);
     n += add_families(f + n);
+    n += add_modes(f + n);
     for (size_t i = 0; i < cfr_sandbox_call_count; i++) {
         f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)cfr_sandbox_calls[i], 0, 1);
         f[n++] = (struct sock_filter)END(SECCOMP_RET_ALLOW);

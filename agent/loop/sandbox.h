@@ -29,6 +29,9 @@ enum cfr_sandbox_access { CFR_SANDBOX_WRITE, CFR_SANDBOX_READ };
  * the kernel has no Landlock. */
 int cfr_sandbox_landlock(enum cfr_sandbox_access access, const char *const *directories, size_t count,
                          struct cfr_err *err);
+/* ABSTRACT_SOCKETS: no abstract Unix socket is reached but our own. SIGNALS: no process is signalled but ourselves and
+ * what is forked from now on. Has no effect where the kernel's Landlock is older than version 6. */
+int cfr_sandbox_scope(bool abstract_sockets, bool signals, struct cfr_err *err);
 /* The key of `sandbox` that turns it off. */
 const char *cfr_sandbox_landlock_key(enum cfr_sandbox_access access);
 /* Shortens PATH (absolute) to the nearest directory that exists. Behind a link of another user, or in a file system

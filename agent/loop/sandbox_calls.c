@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The list of system calls. One that a newer kernel or library uses in place of another is better named here before it
- * is needed: where it is not, the library goes back to the older one. */
+ * is needed: where it is not, the library goes back to the older one. Those whose arguments are checked are in
+ * sandbox.c. The owner and the mode of a file are changed by its descriptor only, so no path leads to another file. */
 #include "agent/loop/sandbox_private.h"
 
 #include <sys/syscall.h>
@@ -33,12 +34,6 @@ const int cfr_sandbox_calls[] = {
 #ifdef SYS_capset
     SYS_capset,
 #endif
-#ifdef SYS_chmod
-    SYS_chmod,
-#endif
-#ifdef SYS_chown
-    SYS_chown,
-#endif
 #ifdef SYS_clock_getres
     SYS_clock_getres,
 #endif
@@ -59,9 +54,6 @@ const int cfr_sandbox_calls[] = {
 #endif
 #ifdef SYS_copy_file_range
     SYS_copy_file_range,
-#endif
-#ifdef SYS_creat
-    SYS_creat,
 #endif
 #ifdef SYS_dup
     SYS_dup,
@@ -114,20 +106,8 @@ const int cfr_sandbox_calls[] = {
 #ifdef SYS_fallocate
     SYS_fallocate,
 #endif
-#ifdef SYS_fchmod
-    SYS_fchmod,
-#endif
-#ifdef SYS_fchmodat
-    SYS_fchmodat,
-#endif
-#ifdef SYS_fchmodat2
-    SYS_fchmodat2,
-#endif
 #ifdef SYS_fchown
     SYS_fchown,
-#endif
-#ifdef SYS_fchownat
-    SYS_fchownat,
 #endif
 #ifdef SYS_fcntl
     SYS_fcntl,
@@ -276,9 +256,6 @@ const int cfr_sandbox_calls[] = {
 #ifdef SYS_landlock_restrict_self
     SYS_landlock_restrict_self,
 #endif
-#ifdef SYS_lchown
-    SYS_lchown,
-#endif
 #ifdef SYS_link
     SYS_link,
 #endif
@@ -341,12 +318,6 @@ const int cfr_sandbox_calls[] = {
 #endif
 #ifdef SYS_newfstatat
     SYS_newfstatat,
-#endif
-#ifdef SYS_open
-    SYS_open,
-#endif
-#ifdef SYS_openat
-    SYS_openat,
 #endif
 #ifdef SYS_openat2
     SYS_openat2,

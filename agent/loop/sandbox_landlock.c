@@ -24,8 +24,19 @@
      LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |                     \
      LANDLOCK_ACCESS_FS_MAKE_SYM)
 /* Those of later versions, which older headers do not have. */
-#define ACCESS_REFER    (UINT64_C(1) << 13)
-#define ACCESS_TRUNCATE (UINT64_C(1) << 14)
+#define ACCESS_REFER          (UINT64_C(1) << 13)
+#define ACCESS_TRUNCATE       (UINT64_C(1) << 14)
+
+#define SCOPES_SINCE          6
+#define SCOPE_ABSTRACT_SOCKET (UINT64_C(1) << 0)
+#define SCOPE_SIGNAL          (UINT64_C(1) << 1)
+
+/* As struct landlock_ruleset_attr of the version that has scopes. */
+struct scopes {
+    uint64_t handled_access_fs;
+    uint64_t handled_access_net;
+    uint64_t scoped;
+};
 
 /* A directory that was kept when Landlock came into force, and which one it was. Numbers of removed ones are
  * given out again, so the time of its birth counts, too, where the file system has one. */
@@ -140,6 +151,25 @@ int cfr_sandbox_landlock(enum cfr_sandbox_access access, const char *const *dire
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = add_directory(ruleset, directories[i], allowed, &grants[access], err);
     if (rc == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
+        rc = cfr_err_sys(err, errno, "the kernel refuses it");
+    (void)close(ruleset);
+    return rc;
+}
+
+int cfr_sandbox_scope(bool abstract_sockets, bool signals, struct cfr_err *err)
+{
+    const struct scopes attr = {.scoped =
+                                    (abstract_sockets ? SCOPE_ABSTRACT_SOCKET : 0) | (signals ? SCOPE_SIGNAL : 0)};
+    int ruleset;
+    int rc = 0;
+
+    if (attr.scoped == 0 ||
+        syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < SCOPES_SINCE)
+        return 0;
+    ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
+    if (ruleset < 0)
+        return cfr_err_sys(err, errno, "the kernel refuses it");
+    if (syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
         rc = cfr_err_sys(err, errno, "the kernel refuses it");
     (void)close(ruleset);
     return rc;

@@ -183,6 +183,79 @@ static int calls(void)
     return 0;
 }
 
+/* ---- modes ---- */
+
+static int modes(void)
+{
+    struct cfr_err err = {0};
+    char path[] = "/tmp/cfr-sandbox-XXXXXX";
+    char more[sizeof path + 2];
+    int fd = mkstemp(path);
+
+    (void)snprintf(more, sizeof more, "%s.x", path);
+    CHECK(fd >= 0 && unlink(path) == 0);
+    CHECK(cfr_sandbox_no_new_privs(&err) == 0);
+    if (cfr_sandbox_seccomp(&err) == CFR_E_MISSING)
+        return NOT_HERE;
+    CHECK(fchmod(fd, 0640) == 0);
+    CHECK(fchmod(fd, S_ISUID | 0755) == -1 && errno == EPERM);
+    CHECK(fchmod(fd, S_ISGID | 0755) == -1 && errno == EPERM);
+    CHECK(open(more, O_WRONLY | O_CREAT | O_CLOEXEC, S_ISUID | 0755) == -1 && errno == EPERM);
+    CHECK(openat(AT_FDCWD, more, O_WRONLY | O_CREAT | O_CLOEXEC, S_ISGID | 0755) == -1 && errno == EPERM);
+    fd = open(more, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CHECK(fd >= 0 && fchown(fd, geteuid(), getegid()) == 0);
+    CHECK(chmod(more, 0666) == -1 && errno == ENOSYS);
+    CHECK(fchmodat(AT_FDCWD, more, 0666, 0) == -1 && errno == ENOSYS);
+    CHECK(chown(more, geteuid(), getegid()) == -1 && errno == ENOSYS);
+    CHECK(lchown(more, geteuid(), getegid()) == -1 && errno == ENOSYS);
+    CHECK(fchownat(AT_FDCWD, more, geteuid(), getegid(), 0) == -1 && errno == ENOSYS);
+    return unlink(more) == 0 ? 0 : __LINE__ % 256;
+}
+
+/* ---- scopes ---- */
+
+static int connect_abstract(const struct sockaddr_un *to)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    return connect(fd, (const struct sockaddr *)(const void *)to, sizeof *to) == 0 ? close(fd) : -1;
+}
+
+static int scopes(void)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct cfr_err err = {0};
+    pid_t outside = fork();
+    pid_t inside;
+    int fd;
+
+    if (outside == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    (void)snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "cfr-sandbox-%d", (int)getpid());
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(bind(fd, (const struct sockaddr *)(const void *)&at, sizeof at) == 0 && listen(fd, 8) == 0);
+    CHECK(connect_abstract(&at) == 0 && kill(outside, 0) == 0);
+    CHECK(cfr_sandbox_no_new_privs(&err) == 0);
+    if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 6) {
+        CHECK(kill(outside, SIGKILL) == 0);
+        return NOT_HERE;
+    }
+    CHECK(cfr_sandbox_scope(true, false, &err) == 0);
+    CHECK(connect_abstract(&at) == -1 && errno == EPERM);
+    CHECK(kill(outside, SIGKILL) == 0 && waitpid(outside, NULL, 0) == outside);
+    CHECK(cfr_sandbox_scope(false, true, &err) == 0);
+    CHECK(kill(getppid(), 0) == -1 && errno == EPERM);
+    inside = fork();
+    if (inside == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    CHECK(kill(inside, SIGKILL) == 0 && waitpid(inside, NULL, 0) == inside);
+    return 0;
+}
+
 /* ---- Landlock ---- */
 
 #define TEMPORARY "/tmp/cfr-sandbox-XXXXXX"
@@ -416,6 +489,26 @@ static void takes_no_other_numbers(void **state)
     assert_int_equal(rc, 0);
 }
 
+static void gives_no_file_rights_that_it_must_not(void **state)
+{
+    int rc = in_child(modes);
+
+    (void)state;
+    if (rc == NOT_HERE)
+        skip();
+    assert_int_equal(rc, 0);
+}
+
+static void reaches_and_signals_only_its_own(void **state)
+{
+    int rc = in_child(scopes);
+
+    (void)state;
+    if (rc == NOT_HERE)
+        skip();
+    assert_int_equal(rc, 0);
+}
+
 static void with_directories(int (*fn)(void))
 {
     int rc;
@@ -457,6 +550,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(has_only_the_calls_that_it_needs),
         cmocka_unit_test(takes_no_other_numbers),
+        cmocka_unit_test(gives_no_file_rights_that_it_must_not),
+        cmocka_unit_test(reaches_and_signals_only_its_own),
         cmocka_unit_test(writes_only_where_it_may),
         cmocka_unit_test(reads_only_where_it_may),
         cmocka_unit_test(has_only_the_capabilities_that_it_keeps),
