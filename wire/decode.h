@@ -13,6 +13,8 @@
 
 #include "base/secret.h"
 
+#define CFR_DECODE_PEM_MAX 262144 /* of a PEM text */
+
 struct X509_req_st; /* OpenSSL's names of its types */
 struct evp_pkey_st;
 struct x509_st;
@@ -22,6 +24,9 @@ struct x509_st;
 int cfr_decode_key(struct cfr_view pem, bool take_public, struct evp_pkey_st **out, struct cfr_err *err);
 /* The first certificate of a PEM text; the others are ignored. */
 int cfr_decode_certificate(struct cfr_view pem, struct x509_st **out, struct cfr_err *err);
+/* Appends the DER bytes of the next certificate in *REST to DER and moves *REST after it;
+ * appends nothing if there is none. */
+int cfr_decode_next_certificate(struct cfr_view *rest, struct cfr_secret *der, struct cfr_err *err);
 /* The certificate request of a PEM text that has no other block, or of DER bytes. */
 int cfr_decode_request(struct cfr_view pem, struct X509_req_st **out, struct cfr_err *err);
 int cfr_decode_request_der(struct cfr_view der, struct X509_req_st **out, struct cfr_err *err);

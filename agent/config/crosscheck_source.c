@@ -11,6 +11,7 @@
 #include "files/format/format.h"
 #include "files/path.h"
 #include "rotation/provider.h"
+#include "wire/decode.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -466,6 +467,25 @@ static const char *describe_no_certificate(struct cfr_view content)
     return "holds no certificate in PEM form; convert DER with `openssl x509 -inform der -in F -out F.pem`";
 }
 
+/* A bundle of a whole system may be larger than the decoder takes. */
+static bool holds_whole_certificates(struct cfr_view pem)
+{
+    struct cfr_secret der;
+    size_t count = 0;
+    int rc = 0;
+
+    if (pem.n > CFR_DECODE_PEM_MAX)
+        return true;
+    cfr_secret_init(&der, CFR_DECODE_PEM_MAX);
+    do {
+        cfr_secret_clear(&der);
+        rc = cfr_decode_next_certificate(&pem, &der, NULL);
+        count += rc == 0 && der.len != 0;
+    } while (rc == 0 && der.len != 0);
+    cfr_secret_free(&der);
+    return rc == 0 && count != 0;
+}
+
 static void check_ca_file(void *ctx, const char *where, const char *path, int line)
 {
     struct ca_walk *w = ctx;
@@ -486,6 +506,9 @@ static void check_ca_file(void *ctx, const char *where, const char *path, int li
     else if (rc == 0 && cfr_view_find(cfr_secret_view(&content), "CERTIFICATE-----") < 0)
         cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: %.200s %s", w->kind, w->credential, where, path,
                                    describe_no_certificate(cfr_secret_view(&content)));
+    else if (rc == 0 && !holds_whole_certificates(cfr_secret_view(&content)))
+        cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: %.200s has a certificate that is damaged or cut off",
+                                   w->kind, w->credential, where, path);
     else if (rc == 0)
         w->good = path;
     cfr_secret_free(&content);

@@ -3,6 +3,7 @@
 #include "agent/doctor/doctor_private.h"
 
 #include "agent/kube/client.h"
+#include "agent/source/exchange.h"
 #include "agent/source/exchange_sync.h"
 #include "base/time.h"
 #include "files/file.h"
@@ -216,6 +217,8 @@ static void report_secret(struct cfr_doctor *d, const struct cfr_doctor_case *c)
 
 static void report_material(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
+    struct cfr_err err = {0};
+
     if (!c->ready) {
         /* The findings about the token say it in more words. */
         if (d->tally[CFR_FINDING_WRONG] + (d->selection ? d->tally[CFR_FINDING_WARNING] : 0) == c->problems)
@@ -223,6 +226,10 @@ static void report_material(struct cfr_doctor *d, struct cfr_doctor_case *c)
                               NULL, "%s", c->unready.text);
         return;
     }
+    /* With a server, the exchange itself shows it. */
+    if (d->options->offline && c->credential != NULL && c->material.provider != NULL &&
+        cfr_source_exchange_rehearse(c->credential, &c->material, &err) == CFR_E_CONFIG)
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "source", NULL, "%s", err.text);
     if (c->material.mounted.note[0] != '\0')
         cfr_doctor_report(d, CFR_FINDING_WARNING, "source.secret", NULL, "%s", c->material.mounted.note);
     if (c->credential != NULL && c->credential->secret != NULL)

@@ -335,6 +335,23 @@ static int begin(struct cfr_exchange *e, struct cfr_err *err)
     return send_first(e, err);
 }
 
+int cfr_source_exchange_rehearse(const struct cfr_config_credential *credential, const struct cfr_source_inputs *m,
+                                 struct cfr_err *err)
+{
+    struct cfr_exchange e = {.credential = credential, .m = *m, .x = {.provider = m->provider, .config = m->config}};
+    int rc;
+
+    /* What the API server is to give is not known. */
+    if (m->requested)
+        return 0;
+    rc = grant_locally(&e, err);
+    if (rc == CFR_STS_MORE)
+        rc = build(&e, err);
+    cfr_sts_exchange_free(&e.x);
+    cfr_wire_request_free(&e.request);
+    return rc < 0 ? rc : 0;
+}
+
 int cfr_source_exchange_start(struct cfr_http *http, struct cfr_kube *kube,
                               const struct cfr_config_credential *credential, struct cfr_source_inputs *material,
                               cfr_source_exchange_fn *done, void *ctx, struct cfr_exchange **out, struct cfr_err *err)

@@ -43,6 +43,10 @@ typedef void cfr_source_exchange_fn(void *ctx, struct cfr_source_exchange_result
 int cfr_source_exchange_start(struct cfr_http *http, struct cfr_kube *kube,
                               const struct cfr_config_credential *credential, struct cfr_source_inputs *material,
                               cfr_source_exchange_fn *done, void *ctx, struct cfr_exchange **out, struct cfr_err *err);
+/* 0 if the first request of the exchange can be built of M, CREDENTIAL's, which is borrowed; sends nothing. The errors
+ * of the provider, such as CFR_E_CONFIG for a file that is not what the exchange needs. */
+int cfr_source_exchange_rehearse(const struct cfr_config_credential *credential, const struct cfr_source_inputs *m,
+                                 struct cfr_err *err);
 void cfr_source_exchange_cancel(struct cfr_exchange *e);
 /* After a reload that left the credential as it was: borrow the new copy of its configuration. */
 void cfr_source_exchange_rebind(struct cfr_exchange *e, const struct cfr_config_credential *credential);

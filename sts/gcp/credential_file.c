@@ -374,6 +374,10 @@ int cfr_gcp_file_read(struct cfr_view json, struct cfr_gcp_file *out, struct cfr
     rc = cfr_json_parse(json, &out->doc, err);
     if (rc == CFR_E_NOMEM)
         return rc;
+    if (rc != 0 && cfr_view_mistake(json, CFR_FORM_JSON) != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "it is not JSON, but %s; it must be the file as Google's console or gcloud wrote it",
+                           cfr_view_mistake(json, CFR_FORM_JSON));
     if (rc != 0 || !cfr_json_is_object(out->doc))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "it is no JSON object; it must be the file as Google's console or gcloud wrote it");

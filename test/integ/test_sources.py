@@ -115,6 +115,19 @@ def azure(agent, secret):
                                      "files": [{"name": "creds.json", "format": "azure-token-json"}]})
 
 
+@pytest.mark.parametrize("text, said", [
+    ('{"type": "authorized_user"}', "authorized_user"),
+    ("-----BEGIN CERTIFICATE-----\nxx\n", "not JSON, but a certificate in PEM form"),
+])
+def test_check_reads_the_files_of_an_exchange(agent, text, said):
+    file = agent.dir / "google.json"
+    file.write_text(text)
+    agent.configure(agent.credential(exchange={"gcp": {"credentials_file": str(file)}}, publish={
+        "directory": str(agent.out), "files": [{"name": "token", "format": "gcp-access-token"}]}))
+    done = agent.run("check")
+    assert done.returncode != 0 and "ERROR" in done.stdout and said in done.stdout, done.stdout
+
+
 def test_aws_role(agent, secret):
     secret.put(sts_form(agent.cloud))
     start(agent, aws(agent, secret)).wait_generation(1)

@@ -87,7 +87,7 @@ static void load(const char *path, int code, const char *lines)
     cfr_config_free(config);
 }
 
-static const char pem[] = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+static const char pem[] = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
 
 static const char key[] = "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n";
 #define DER "; convert DER with `openssl x509 -inform der -in F -out F.pem`"
@@ -117,6 +117,12 @@ static void ca_files_must_be_there(void **state)
     (void)snprintf(lines, sizeof lines,
                    "%s:9: credential a: reload.http.ca_file: %s holds no certificate in PEM form" DER "\n"
                    "%s:16: credential b: exchange.aws.ca_file: %s holds no certificate in PEM form" DER "\n",
+                   config_path, ca_path, config_path, ca_path);
+    load(config_path, CFR_E_CONFIG, lines);
+    put(ca_path, pem, sizeof pem - 12);
+    (void)snprintf(lines, sizeof lines,
+                   "%s:9: credential a: reload.http.ca_file: %s has a certificate that is damaged or cut off\n"
+                   "%s:16: credential b: exchange.aws.ca_file: %s has a certificate that is damaged or cut off\n",
                    config_path, ca_path, config_path, ca_path);
     load(config_path, CFR_E_CONFIG, lines);
     put(ca_path, "\n", 1);

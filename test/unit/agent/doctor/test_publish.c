@@ -53,7 +53,7 @@ static int make_volume(void **state)
     assert_int_equal(symlink("..v1", path), 0);
     (void)snprintf(path, sizeof path, "%s/key", dir);
     assert_int_equal(symlink("..data/key", path), 0);
-    write_text("ca", "-----BEGIN CERTIFICATE-----\n");
+    write_text("ca", "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n");
     return 0;
 }
 

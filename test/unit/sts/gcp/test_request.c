@@ -423,7 +423,7 @@ static void refusals(void **state)
     refuses(CFR_E_CONFIG, "credentials_file: /x is empty", true, LIST("credentials_file", "/x"));
     refuses(CFR_E_CONFIG, "client_secret_file: /x is empty", true,
             LIST("audience", WORKFORCE, "client_id", "a", "client_secret_file", "/x"));
-    refuses(CFR_E_CONFIG, "credentials_file /data/jwt/rsa.pem: it is no JSON object", true,
+    refuses(CFR_E_CONFIG, "credentials_file /data/jwt/rsa.pem: it is not JSON, but a private key in PEM form", true,
             LIST("credentials_file", DATA "jwt/rsa.pem"));
     refuses(CFR_E_CONFIG, "the private_key of credentials_file: it holds no private key", true,
             LIST("credentials_file", DATA "gcp/files/key-broken.json"));
