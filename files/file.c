@@ -61,7 +61,9 @@ static int report_owner(const struct cfr_file *file, int errnum, struct cfr_err 
         (void)snprintf(gid, sizeof gid, ", group %u", (unsigned)file->gid);
     return cfr_err_sys(err, errnum, "cannot set the mode or owner of %s (mode %04o%s%s)%s", file->name,
                        (unsigned)file->mode, uid, gid,
-                       errnum == EPERM ? "; another owner, or a group that credfresh is not in, needs CAP_CHOWN" : "");
+                       errnum == EPERM    ? "; another owner, or a group that credfresh is not in, needs CAP_CHOWN"
+                       : errnum == EINVAL ? CFR_PATH_UNMAPPED
+                                          : "");
 }
 
 int cfr_file_create(int dir_fd, const struct cfr_file *file, struct cfr_err *err)

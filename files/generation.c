@@ -198,7 +198,8 @@ static int make_generation(struct attempt *a)
     for (size_t i = 0; rc == 0 && i < g->file_count; i++)
         rc = cfr_file_create(fd, &g->files[i], a->err);
     if (rc == 0 && (g->uid != CFR_FILE_KEEP_ID || g->gid != CFR_FILE_KEEP_ID) && fchown(fd, g->uid, g->gid) != 0)
-        rc = cfr_err_sys(a->err, errno, "cannot set the owner of the generation");
+        rc = cfr_err_sys(a->err, errno, "cannot set the owner of the generation%s",
+                         errno == EINVAL ? CFR_PATH_UNMAPPED : "");
     if (rc == 0 && fchmod(fd, g->directory_mode) != 0)
         rc = cfr_err_sys(a->err, errno, "cannot set the mode of the generation");
     if (rc == 0)

@@ -176,9 +176,14 @@ bool cfr_path_is_temp(const char *entry, const char *name)
            strspn(entry + 1 + kept + mark, "0123456789abcdef") == TEMP_DIGITS;
 }
 
-/* Owner before mode, because chown clears bits of the mode. */
+/* Owner before mode, because chown clears bits of the mode. In a directory that gives its group to what is made in it
+ * (fsGroup of a pod), and without another group, the new one does so, too. */
 static int set_owner_and_mode(int fd, mode_t mode, uid_t uid, gid_t gid)
 {
+    struct stat st;
+
+    if (gid == (gid_t)-1 && fstat(fd, &st) == 0)
+        mode |= st.st_mode & S_ISGID;
     if ((uid != (uid_t)-1 || gid != (gid_t)-1) && fchown(fd, uid, gid) != 0)
         return -1;
     return fchmod(fd, mode);
@@ -225,6 +230,7 @@ int cfr_path_make_dir(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_
 {
     char temp[CFR_PATH_TEMP_MAX];
     struct stat st;
+    bool unmapped;
     int fd;
     int failed;
     int rc;
@@ -243,13 +249,17 @@ int cfr_path_make_dir(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_
         (void)unlinkat(dir_fd, temp, AT_REMOVEDIR);
         return rc;
     }
-    failed = set_owner_and_mode(fd, mode, uid, gid) != 0 || fsync(fd) != 0 ? errno : 0;
-    failed = failed == 0 || failed == EINVAL ? move_dir_in(dir_fd, temp, name) : failed;
+    failed = set_owner_and_mode(fd, mode, uid, gid) != 0 ? errno : 0;
+    unmapped = failed == EINVAL;
+    /* Some file systems cannot sync a directory. */
+    if (failed == 0 && fsync(fd) != 0 && errno != EINVAL)
+        failed = errno;
+    failed = failed == 0 ? move_dir_in(dir_fd, temp, name) : failed;
     (void)close(fd);
     if (failed != 0)
         (void)unlinkat(dir_fd, temp, AT_REMOVEDIR);
     if (failed != 0 && failed != EEXIST && failed != ENOTEMPTY)
-        return cfr_err_sys(err, failed, "cannot make the directory %s", name);
+        return cfr_err_sys(err, failed, "cannot make the directory %s%s", name, unmapped ? CFR_PATH_UNMAPPED : "");
     fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         if (fstat(fd, &st) == 0)

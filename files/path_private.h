@@ -7,7 +7,10 @@
 
 #include <limits.h>
 
-#define CFR_PATH_TEMP_MAX    (CFR_PATH_NAME_MAX + 1)
+#define CFR_PATH_TEMP_MAX (CFR_PATH_NAME_MAX + 1)
+/* For the end of a message: chown(2) knows no other reason for EINVAL. */
+#define CFR_PATH_UNMAPPED                                                                                              \
+    "; its owner or group has no id in credfresh's user namespace (/proc/self/uid_map, gid_map): choose one that has"
 #define CFR_PATH_ENTRIES_MAX 4096 /* of a directory that are looked at: others may have filled it */
 
 /* Opens directory PATH (absolute). Its parents may be links that the administrator made (/var/run); the last

@@ -318,6 +318,14 @@ static int signal_match(pid_t pid, const char *executable, int signal, struct cf
     return rc;
 }
 
+/* True if /proc shows this user its own processes only. The first process of a pod may be its own. */
+static bool hides_others(void)
+{
+    struct stat st;
+
+    return getpid() != 1 && stat("/proc/self", &st) == 0 && stat("/proc/1", &st) != 0;
+}
+
 int cfr_process_signal_executable(const char *executable, int signal, struct cfr_err *err)
 {
     struct matches m = {.items = NULL};
@@ -326,10 +334,11 @@ int cfr_process_signal_executable(const char *executable, int signal, struct cfr
     size_t sent = 0;
 
     if (rc == 0 && m.count == 0)
-        rc = cfr_err_set(err, CFR_E_MISSING,
-                         "no process runs %s: it has not started, or it lives in another process namespace (in a "
-                         "pod: shareProcessNamespace: true)",
-                         executable);
+        rc = cfr_err_set(err, CFR_E_MISSING, "no process runs %s: %s", executable,
+                         hides_others() ? "/proc hides the processes of other users (hidepid, or ProtectProc= of the "
+                                          "unit); write ProtectProc=default below [Service], or mount /proc without it"
+                                        : "it has not started, or it lives in another process namespace (in a pod: "
+                                          "shareProcessNamespace: true)");
     if (m.count != 0)
         qsort(m.items, m.count, sizeof *m.items, compare_pids);
     for (size_t i = 0; rc == 0 && i < m.count; i++) {
@@ -392,7 +401,10 @@ int cfr_process_open_name(const char *name, pid_t *pid, int *pidfd, struct cfr_e
             rc = open_named(*pid, name, pidfd, err);
     }
     (void)closedir(proc);
-    return rc != 0 || *pidfd >= 0 ? rc : cfr_err_set(err, CFR_E_MISSING, "no process is named %s", name);
+    return rc != 0 || *pidfd >= 0
+               ? rc
+               : cfr_err_set(err, CFR_E_MISSING, "no process is named %s%s", name,
+                             hides_others() ? "; /proc hides the processes of other users (hidepid)" : "");
 }
 
 /* ---- our own children ---- */

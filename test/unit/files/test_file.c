@@ -328,6 +328,26 @@ static void overwrite_that_may_not_set_the_mode_changes_nothing(void **state)
     assert_int_equal(mode_of(in("f")), 0666);
 }
 
+static void an_id_that_is_not_mapped_is_named(void **state)
+{
+    struct cfr_file file = file_of("f", "SECRET", 0640);
+    int status = 0;
+    pid_t child;
+
+    (void)state;
+    file.uid = getuid() + 1;
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        forbid_call(SYS_fchown, EINVAL);
+        CHILD_CHECK(cfr_file_create(dir_fd, &file, &err) != 0);
+        CHILD_CHECK(strstr(err.text, "has no id in credfresh's user namespace") != NULL);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void a_refused_owner_is_named_and_what_it_takes(void **state)
 {
     struct cfr_file file = file_of("f", "SECRET", 0640);
@@ -472,6 +492,7 @@ int main(void)
         SCRATCH_TEST(overwrite_keeps_the_inode),
         SCRATCH_TEST(overwrite_that_may_not_set_the_mode_changes_nothing),
         SCRATCH_TEST(a_refused_owner_is_named_and_what_it_takes),
+        SCRATCH_TEST(an_id_that_is_not_mapped_is_named),
         SCRATCH_TEST(foreign_files_are_trusted_by_owner_mode_and_place),
         SCRATCH_TEST(a_directory_without_leftovers_is_looked_through_once),
         SCRATCH_TEST(of_a_full_directory_a_part_is_looked_at),

@@ -75,6 +75,28 @@ static void one_file_is_dropped_in_place(void **state)
     assert_string_equal(get(in("pub/token")), "theirs");
 }
 
+/* A volume with fsGroup: what is published in it and below it has its group. */
+static void a_volume_gives_its_group(void **state)
+{
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(mkdir(in("vol"), 0700), 0);
+    if (chown(in("vol"), (uid_t)-1, OTHER) != 0)
+        skip();
+    assert_int_equal(chmod(in("vol"), 02770), 0);
+    for (int i = 0; i < 2; i++) {
+        const struct cfr_file file = {"token", {"jwt", 3}, 0640, KEEP, KEEP};
+        char directory[PATH_MAX];
+        const struct cfr_generation g = {directory, 0755, KEEP, KEEP, &file, 1, 1, 1767323045, false};
+
+        (void)snprintf(directory, sizeof directory, "%s/vol%s", scratch, i == 0 ? "" : "/sub");
+        assert_int_equal(cfr_generation_publish(&g, &changed, &err), 0);
+        assert_int_equal(stat(i == 0 ? in("vol/token") : in("vol/sub/token"), &st), 0);
+        assert_int_equal(st.st_gid, OTHER);
+    }
+}
+
 static void first_set_has_the_kubelets_layout(void **state)
 {
     char target[256] = "";
@@ -500,6 +522,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(first_set_has_the_kubelets_layout),
         SCRATCH_TEST(one_file_is_dropped_in_place),
+        SCRATCH_TEST(a_volume_gives_its_group),
         SCRATCH_TEST(same_set_is_not_published_again),
         SCRATCH_TEST(mode_alone_is_a_change),
         SCRATCH_TEST(previous_stays_and_the_third_goes),
