@@ -15,6 +15,7 @@
 #include "agent/source/token_file.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/finding.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -489,6 +490,12 @@ static void set_times(struct cfr_daemon *a)
     a->config_loaded_boot_ms = now.boot_ms;
 }
 
+static void log_finding(void *ctx, const struct cfr_finding *f)
+{
+    (void)ctx;
+    cfr_log(CFR_LOG_WARN, NULL, NULL, "%s", f->text);
+}
+
 static void confine(struct cfr_daemon *a)
 {
     const char *path = a->options.config_path;
@@ -499,6 +506,7 @@ static void confine(struct cfr_daemon *a)
             a->config->credentials.count, a->config->credentials.count == 1 ? "" : "s",
             path != NULL ? path : "the environment", summary.p != NULL ? summary.p : "");
     cfr_str_free(&summary);
+    cfr_http_check_proxy(&(struct cfr_finding_sink){log_finding, NULL});
 }
 
 static void quit(struct cfr_daemon *a)

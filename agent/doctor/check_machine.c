@@ -2,6 +2,8 @@
 /* Checks of the machine: user, state directory, open files, watches, memory, privileges. */
 #include "agent/doctor/doctor_private.h"
 
+#include "agent/http/client.h"
+
 #include "agent/doctor/limits_private.h"
 #include "agent/doctor/mountinfo_private.h"
 #include "agent/publish/targets.h"
@@ -251,6 +253,12 @@ static void report_dumps(struct cfr_doctor *d)
         cfr_doctor_report(d, CFR_FINDING_WARNING, "machine.core-dumps", "`sysctl fs.suid_dumpable=0`",
                           "fs.suid_dumpable is 1: processes that change their user can leave core dumps, with the "
                           "secrets in their memory, that other users can read");
+}
+
+void cfr_doctor_proxy(struct cfr_doctor *d, struct cfr_doctor_case *c)
+{
+    (void)c;
+    cfr_http_check_proxy(&d->sink);
 }
 
 void cfr_doctor_machine(struct cfr_doctor *d, struct cfr_doctor_case *c)

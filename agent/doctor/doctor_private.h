@@ -173,6 +173,8 @@ void cfr_doctor_agent_credential(struct cfr_doctor *d, struct cfr_doctor_case *c
 void cfr_doctor_user(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_state(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_machine(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* The environment's proxy variables. */
+void cfr_doctor_proxy(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* Owner and mode of the sockets' directories, of records, and of the service CA's store. */
 void cfr_doctor_places(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* Defaults that no credential has; those that one has. */

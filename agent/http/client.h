@@ -98,4 +98,9 @@ const char *cfr_http_crypto_library(void);
  * is none. */
 const char *cfr_http_trust_system(void);
 
+/* Reports what the environment's proxy variables have that other programs take and libcurl ignores: wildcards, ports
+ * and URLs in no_proxy, a proxy of an unknown kind, HTTP_PROXY alone. */
+struct cfr_finding_sink;
+void cfr_http_check_proxy(const struct cfr_finding_sink *sink);
+
 #endif

@@ -184,6 +184,13 @@ static int fill_interface(const struct cfr_mounted_case *c, const struct cfr_yam
     return 0;
 }
 
+/* Of keystoneauth's plugins, those whose secret a Secret can bring. */
+static bool is_known_login(struct cfr_view type)
+{
+    return type.n == 0 || cfr_view_is(type, "password") || cfr_view_is(type, "v3password") ||
+           cfr_view_is(type, "v3applicationcredential");
+}
+
 static int configure_cloud(const struct cfr_mounted_case *c, const struct cfr_yaml_node *cloud)
 {
     const struct cfr_yaml_node *auth = cfr_yaml_get(cloud, "auth", NULL);
@@ -196,6 +203,9 @@ static int configure_cloud(const struct cfr_mounted_case *c, const struct cfr_ya
     if (cfr_view_is_nocase(text_at(cloud, "verify"), "false") || cfr_view_is_nocase(text_at(cloud, "insecure"), "true"))
         return cfr_err_set(c->err, CFR_E_CONFIG,
                            "clouds.yaml turns the verification of certificates off; name the CA with `cacert` instead");
+    if (!is_known_login(text_at(cloud, "auth_type")))
+        return cfr_err_set(c->err, CFR_E_CONFIG,
+                           "auth_type in clouds.yaml must be password, v3password or v3applicationcredential");
     rc = cfr_mounted_exchange(c, &cfr_openstack_provider);
     if (rc == 0)
         rc = cfr_mounted_fill(c, "region_name", text_at(cloud, "region_name"));
