@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -112,6 +111,7 @@ static const char *last_part(const char *path)
 static int read_directory(const char *directory, struct cfl_options *out, struct cfl_error *e)
 {
     char current[PATH_MAX] = "";
+    char *end;
     size_t n;
 
     if (directory == NULL || directory[0] == '\0')
@@ -126,7 +126,10 @@ static int read_directory(const char *directory, struct cfl_options *out, struct
     out->directory = calloc(1, n);
     if (out->directory == NULL)
         return cfl_fail(e, CREDFRESH_E_NOMEM, "out of memory");
-    (void)snprintf(out->directory, n, "%s%s%s", current, directory[0] != '/' ? "/" : "", directory);
+    end = stpcpy(out->directory, current);
+    if (directory[0] != '/')
+        *end++ = '/';
+    (void)stpcpy(end, directory);
     return 0;
 }
 
