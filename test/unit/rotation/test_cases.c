@@ -198,8 +198,10 @@ static struct cfr_rotation_rotation with_one_aside(const struct cfr_rotation_pro
         .provider = provider,
         .credential = "robot",
         .rules = {.settle_s = SETTLE, .inactive_s = ASIDE, .expire_after_s = 100 * 86400},
-        .journal = {
-            .current = "key-2", .current_s = 1600000000, .aside = {{"key-1", 1700000000, ours}}, .aside_count = 1}};
+        .journal = {.current = "key-2",
+                    .current_s = 1600000000,
+                    .aside = {{"key-1", 1700000000, ours, false}},
+                    .aside_count = 1}};
 }
 
 static void what_may_be_anothers_is_never_deleted(void **state)
@@ -640,8 +642,10 @@ static void numbers_out_of_range_are_refused(void **state)
                                         "+5",
                                         "5x",
                                         ""};
-    const struct cfr_rotation_journal journal = {
-        .step = CFR_ROTATION_REST, .current = "key-2", .aside = {{"key-1", 1700000000, false}}, .aside_count = 1};
+    const struct cfr_rotation_journal journal = {.step = CFR_ROTATION_REST,
+                                                 .current = "key-2",
+                                                 .aside = {{"key-1", 1700000000, false, false}},
+                                                 .aside_count = 1};
     struct cfr_str whole = {.limit = 65536};
 
     (void)state;
@@ -660,11 +664,12 @@ static void numbers_out_of_range_are_refused(void **state)
 
 static void what_is_aside_is_written_down(void **state)
 {
-    const struct cfr_rotation_journal journal = {.step = CFR_ROTATION_REST,
-                                                 .maker = "admin",
-                                                 .account = "111122223333",
-                                                 .aside = {{"key-1", 1700000000, false}, {"key-2", 1700000001, true}},
-                                                 .aside_count = 2};
+    const struct cfr_rotation_journal journal = {
+        .step = CFR_ROTATION_REST,
+        .maker = "admin",
+        .account = "111122223333",
+        .aside = {{"key-1", 1700000000, false, false}, {"key-2", 1700000001, true, false}},
+        .aside_count = 2};
     struct cfr_rotation_journal wrong = journal;
     struct cfr_rotation_journal back;
     struct cfr_str text = {.limit = 65536};
@@ -898,7 +903,7 @@ static void what_another_owner_leaves(void **state)
                                      .minted = "found",
                                      .known = {"found"},
                                      .known_count = 1,
-                                     .aside = {{"theirs", 1700000000, false}, {"ours", 1700000001, true}},
+                                     .aside = {{"theirs", 1700000000, false, false}, {"ours", 1700000001, true, false}},
                                      .aside_count = 2};
     struct cfr_rotation_journal made = {.step = CFR_ROTATION_MINTED, .subject = "aws/a", .minted = "new"};
     struct cfr_str left = {.limit = 256};
