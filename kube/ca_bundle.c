@@ -21,6 +21,7 @@ const char *const cfr_k8s_ca_kinds[] = {"APIService",
                                         "MutatingWebhookConfiguration",
                                         "ValidatingWebhookConfiguration",
                                         "ClusterTrustBundle",
+                                        "ConfigMap",
                                         NULL};
 
 struct kind {
@@ -46,6 +47,7 @@ static const struct kind kinds[] = {
     [CFR_K8S_CA_TRUST_BUNDLE] = {"certificates.k8s.io/v1", "clustertrustbundles",
                                  "clustertrustbundles.certificates.k8s.io", "certificates.k8s.io/v1beta1",
                                  service_path},
+    [CFR_K8S_CA_CONFIG_MAP] = {"v1", "configmaps", "configmaps", NULL, service_path},
 };
 
 bool cfr_k8s_ca_has_webhooks(enum cfr_k8s_ca_kind kind)
@@ -58,9 +60,14 @@ const char *cfr_k8s_ca_resource(enum cfr_k8s_ca_kind kind)
     return kinds[kind].resource;
 }
 
+static bool is_read_whole(enum cfr_k8s_ca_kind kind)
+{
+    return cfr_k8s_ca_has_webhooks(kind) || kind == CFR_K8S_CA_CONFIG_MAP;
+}
+
 const char *cfr_k8s_ca_accept(enum cfr_k8s_ca_kind kind, bool list)
 {
-    return list ? PARTIAL_S : cfr_k8s_ca_has_webhooks(kind) ? "application/json" : PARTIAL;
+    return list ? PARTIAL_S : is_read_whole(kind) ? "application/json" : PARTIAL;
 }
 
 /* DOMAIN:PATH:SUFFIX, each of which is a name. */
@@ -80,8 +87,23 @@ static bool is_bundle_name(const char *name)
     return parts == 3 && strlen(name) <= CFR_K8S_NAME_MAX;
 }
 
+/* NAMESPACE/NAME in its parts. False if it is not. */
+static bool split_name(const char *name, char space[CFR_K8S_LABEL_MAX + 1], const char **own)
+{
+    size_t n = strcspn(name, "/");
+
+    *own = name[n] == '/' ? name + n + 1 : "";
+    (void)snprintf(space, CFR_K8S_LABEL_MAX + 1, "%.*s", (int)(n <= CFR_K8S_LABEL_MAX ? n : 0), name);
+    return strchr(space, '.') == NULL && cfr_k8s_name_is_subdomain(space) && cfr_k8s_name_is_subdomain(*own);
+}
+
 bool cfr_k8s_ca_is_name(enum cfr_k8s_ca_kind kind, const char *name)
 {
+    char space[CFR_K8S_LABEL_MAX + 1];
+    const char *own;
+
+    if (kind == CFR_K8S_CA_CONFIG_MAP)
+        return split_name(name, space, &own);
     return kind == CFR_K8S_CA_TRUST_BUNDLE ? is_bundle_name(name) : cfr_k8s_name_is_subdomain(name);
 }
 
@@ -101,6 +123,15 @@ bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, bool beta, const char *name, boo
     out[0] = '\0';
     if (!cfr_k8s_ca_is_name(kind, name))
         return false;
+    if (kind == CFR_K8S_CA_CONFIG_MAP) {
+        char space[CFR_K8S_LABEL_MAX + 1];
+        const char *own;
+
+        (void)split_name(name, space, &own);
+        (void)snprintf(out, CFR_K8S_CA_PATH_MAX, "/api/v1/namespaces/%s/configmaps/%s%s", space, own,
+                       apply ? query_of(kind) : "");
+        return true;
+    }
     (void)snprintf(out, CFR_K8S_CA_PATH_MAX, "/apis/%s/%s/%s%s", version_of(kind, beta), kinds[kind].plural, name,
                    apply ? query_of(kind) : "");
     return true;
@@ -114,9 +145,10 @@ bool cfr_k8s_ca_list_path(enum cfr_k8s_ca_kind kind, unsigned count, const char 
     out[0] = '\0';
     cfr_secret_init(&from, CFR_K8S_CA_PATH_MAX);
     ok = next == NULL || cfr_secret_append_percent(&from, cfr_view_of(next), NULL) == 0;
-    ok = ok && (size_t)snprintf(out, CFR_K8S_CA_PATH_MAX, "/apis/%s/%s?limit=%u%s%s", kinds[kind].api_version,
-                                kinds[kind].plural, count, next != NULL ? "&continue=" : "",
-                                next != NULL ? from.p : "") < CFR_K8S_CA_PATH_MAX;
+    ok = ok &&
+         (size_t)snprintf(out, CFR_K8S_CA_PATH_MAX, "/%s/%s/%s?limit=%u%s%s",
+                          kind == CFR_K8S_CA_CONFIG_MAP ? "api" : "apis", kinds[kind].api_version, kinds[kind].plural,
+                          count, next != NULL ? "&continue=" : "", next != NULL ? from.p : "") < CFR_K8S_CA_PATH_MAX;
     cfr_secret_free(&from);
     return ok;
 }
@@ -152,7 +184,32 @@ static bool wants_bundle(const struct cfr_json *metadata)
     return cfr_view_is(cfr_json_text(cfr_json_get(metadata, "annotations"), CFR_K8S_CA_ANNOTATION), "true");
 }
 
-static int add_wanting(const struct cfr_json *item, struct cfr_strings *names, struct cfr_err *err)
+/* True if the last names are all of the namespace of NAME, and as many as one may have: the list is in their order. */
+static bool is_crowded(const struct cfr_strings *names, const char *name)
+{
+    size_t n = strcspn(name, "/") + 1;
+
+    return name[n - 1] == '/' && names->count >= CFR_K8S_CA_SPACE_MAX &&
+           strncmp(names->items[names->count - CFR_K8S_CA_SPACE_MAX], name, n) == 0;
+}
+
+static int add_object(const struct cfr_json *metadata, struct cfr_view name, struct cfr_strings *names,
+                      struct cfr_strings *versions, struct cfr_err *err)
+{
+    struct cfr_view space = cfr_json_text(metadata, "namespace");
+    char whole[CFR_K8S_LABEL_MAX + 1 + CFR_K8S_NAME_MAX + 1];
+    int rc;
+
+    (void)snprintf(whole, sizeof whole, "%.*s%s%.*s", (int)(space.n <= CFR_K8S_LABEL_MAX ? space.n : 0), space.p,
+                   space.n != 0 ? "/" : "", (int)name.n, name.p);
+    if (is_crowded(names, whole))
+        return 0;
+    rc = add_name(versions, cfr_json_text(metadata, "resourceVersion"), err);
+    return rc == 0 ? add_name(names, cfr_view_of(whole), err) : rc;
+}
+
+static int add_wanting(const struct cfr_json *item, struct cfr_strings *names, struct cfr_strings *versions,
+                       struct cfr_err *err)
 {
     const struct cfr_json *metadata = cfr_json_get(item, "metadata");
     struct cfr_view name = cfr_json_text(metadata, "name");
@@ -164,10 +221,11 @@ static int add_wanting(const struct cfr_json *item, struct cfr_strings *names, s
     if (names->count == CFR_K8S_CA_OBJECTS_MAX)
         return cfr_err_set(err, CFR_E_LIMIT, "more than %d objects have the annotation " CFR_K8S_CA_ANNOTATION,
                            CFR_K8S_CA_OBJECTS_MAX);
-    return add_name(names, name, err);
+    return add_object(metadata, name, names, versions, err);
 }
 
-int cfr_k8s_ca_read_list(struct cfr_view body, struct cfr_strings *names, char **next, struct cfr_err *err)
+int cfr_k8s_ca_read_list(struct cfr_view body, struct cfr_strings *names, struct cfr_strings *versions, char **next,
+                         struct cfr_err *err)
 {
     struct cfr_json *doc = NULL;
     struct cfr_view from;
@@ -178,7 +236,7 @@ int cfr_k8s_ca_read_list(struct cfr_view body, struct cfr_strings *names, char *
         rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is not a list of metadata; check the API server's address");
     for (const struct cfr_json *item = cfr_json_first(cfr_json_get(doc, "items")); rc == 0 && item != NULL;
          item = cfr_json_next(item))
-        rc = add_wanting(item, names, err);
+        rc = add_wanting(item, names, versions, err);
     from = cfr_json_text(cfr_json_get(doc, "metadata"), "continue");
     if (rc == 0 && from.n != 0) {
         *next = from.n <= NEXT_MAX && memchr(from.p, '\0', from.n) == NULL ? cfr_str_dup(from) : NULL;
@@ -246,20 +304,29 @@ static void read_owner(const struct cfr_json *metadata, struct cfr_k8s_ca_object
         (void)snprintf(out->owner, sizeof out->owner, "?");
 }
 
+static bool is_object(const struct cfr_json *metadata, enum cfr_k8s_ca_kind kind, const char *name)
+{
+    char space[CFR_K8S_LABEL_MAX + 1] = "";
+    const char *own = name;
+
+    return (kind != CFR_K8S_CA_CONFIG_MAP || split_name(name, space, &own)) &&
+           cfr_view_is(cfr_json_text(metadata, "name"), own) &&
+           cfr_view_is(cfr_json_text(metadata, "namespace"), space);
+}
+
 int cfr_k8s_ca_read(enum cfr_k8s_ca_kind kind, const char *name, struct cfr_view body, struct cfr_k8s_ca_object *out,
                     struct cfr_err *err)
 {
-    const char *wanted = cfr_k8s_ca_has_webhooks(kind) ? cfr_k8s_ca_kinds[kind] : "PartialObjectMetadata";
+    const char *wanted = is_read_whole(kind) ? cfr_k8s_ca_kinds[kind] : "PartialObjectMetadata";
     const struct cfr_json *metadata;
     struct cfr_json *doc = NULL;
     int rc = cfr_k8s_answer_parse(body, &doc, err);
 
     *out = (struct cfr_k8s_ca_object){.webhooks = {NULL, 0}};
     metadata = cfr_json_get(doc, "metadata");
-    if (rc == 0 &&
-        (!cfr_view_is(cfr_json_text(doc, "kind"), wanted) || !cfr_view_is(cfr_json_text(metadata, "name"), name) ||
-         !copy_text(cfr_json_text(metadata, "uid"), out->uid) ||
-         !copy_text(cfr_json_text(metadata, "resourceVersion"), out->version)))
+    if (rc == 0 && (!cfr_view_is(cfr_json_text(doc, "kind"), wanted) || !is_object(metadata, kind, name) ||
+                    !copy_text(cfr_json_text(metadata, "uid"), out->uid) ||
+                    !copy_text(cfr_json_text(metadata, "resourceVersion"), out->version)))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is not the object; check the API server's address");
     if (rc == 0)
         read_owner(metadata, out);
@@ -327,8 +394,13 @@ static bool keeps_any(const struct cfr_k8s_ca_object *o, const struct cfr_string
 static void write_metadata(struct cfr_writer *w, const char *name, const struct cfr_k8s_ca_object *o,
                            const struct cfr_strings *only, const char *key_id)
 {
+    char space[CFR_K8S_LABEL_MAX + 1];
+    const char *own = name;
+
     cfr_writer_object(w, "metadata");
-    cfr_writer_string(w, "name", cfr_view_of(name));
+    if (strchr(name, '/') != NULL && split_name(name, space, &own))
+        cfr_writer_string(w, "namespace", cfr_view_of(space));
+    cfr_writer_string(w, "name", cfr_view_of(own));
     if (o->uid[0] != '\0')
         cfr_writer_string(w, "uid", cfr_view_of(o->uid));
     /* If another program changes meanwhile what is kept, or claims the object, this is a conflict, and read again. */
@@ -398,6 +470,10 @@ int cfr_k8s_ca_body(enum cfr_k8s_ca_kind kind, bool beta, const char *name, cons
     write_metadata(&w, name, o, only, content->key_id);
     if (kind == CFR_K8S_CA_TRUST_BUNDLE) {
         write_trust_bundle(&w, name, content->bundle);
+    } else if (kind == CFR_K8S_CA_CONFIG_MAP) {
+        cfr_writer_object(&w, "data");
+        cfr_writer_string(&w, CFR_K8S_CA_KEY, content->bundle);
+        cfr_writer_close(&w);
     } else if (path == NULL) {
         write_webhooks(&w, o, only, content->bundle);
     } else {

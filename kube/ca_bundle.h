@@ -17,16 +17,20 @@
 #define CFR_K8S_CA_ANSWER_MAX   2097152
 #define CFR_K8S_CA_PAGE         20 /* objects of a list; their metadata may have tens of KiB each */
 #define CFR_K8S_CA_BODY_MAX     1048576
-#define CFR_K8S_CA_OBJECTS_MAX  256 /* with the annotation, of one kind */
-#define CFR_K8S_CA_WEBHOOKS_MAX 128 /* of one object */
-#define CFR_K8S_CA_TEXT_MAX     256 /* a uid, a version, with its NUL */
+#define CFR_K8S_CA_PAGE_MANY    250              /* ... of ConfigMaps, of which each namespace has some */
+#define CFR_K8S_CA_OBJECTS_MAX  4096             /* with the annotation, of one kind */
+#define CFR_K8S_CA_SPACE_MAX    16               /* ... in one namespace, whose users must not use up the others' */
+#define CFR_K8S_CA_KEY          "service-ca.crt" /* of a ConfigMap, as OpenShift's */
+#define CFR_K8S_CA_WEBHOOKS_MAX 128              /* of one object */
+#define CFR_K8S_CA_TEXT_MAX     256              /* a uid, a version, with its NUL */
 
 enum cfr_k8s_ca_kind {
     CFR_K8S_CA_API_SERVICE,
     CFR_K8S_CA_CRD, /* its conversion webhook */
     CFR_K8S_CA_MUTATING,
     CFR_K8S_CA_VALIDATING,
-    CFR_K8S_CA_TRUST_BUNDLE /* the object itself is the bundle, and is made if it is missing */
+    CFR_K8S_CA_TRUST_BUNDLE, /* the object itself is the bundle, and is made if it is missing */
+    CFR_K8S_CA_CONFIG_MAP    /* its key CFR_K8S_CA_KEY; of all namespaces, so that a name is "NAMESPACE/NAME" */
 };
 
 /* Their names, in this order, NULL-terminated: "APIService" ... */
@@ -60,10 +64,11 @@ bool cfr_k8s_ca_path(enum cfr_k8s_ca_kind kind, bool beta, const char *name, boo
 bool cfr_k8s_ca_list_path(enum cfr_k8s_ca_kind kind, unsigned count, const char *next, char out[CFR_K8S_CA_PATH_MAX]);
 /* True if the answer (404) to a GET says that the API server does not know KIND, and not just no such object. */
 bool cfr_k8s_ca_is_unknown(const char *name, struct cfr_view body);
-/* Adds to NAMES those of the page's objects that have the annotation, and sets *NEXT (heap; NULL = it was the last
- * page). CFR_E_ANSWER: it is not such a list. CFR_E_LIMIT above CFR_K8S_CA_OBJECTS_MAX names, and for too many values.
- * CFR_E_NOMEM. */
-int cfr_k8s_ca_read_list(struct cfr_view body, struct cfr_strings *names, char **next, struct cfr_err *err);
+/* Adds to NAMES those of the page's objects that have the annotation, and to VERSIONS their resourceVersions, and sets
+ * *NEXT (heap; NULL = it was the last page). CFR_E_ANSWER: it is not such a list. CFR_E_LIMIT above
+ * CFR_K8S_CA_OBJECTS_MAX names, and for too many values. CFR_E_NOMEM. */
+int cfr_k8s_ca_read_list(struct cfr_view body, struct cfr_strings *names, struct cfr_strings *versions, char **next,
+                         struct cfr_err *err);
 /* Reads the answer to a GET, or a PATCH, of NAME. CFR_E_ANSWER: it is not that object; CFR_E_UNAVAILABLE: it is being
  * deleted. */
 int cfr_k8s_ca_read(enum cfr_k8s_ca_kind kind, const char *name, struct cfr_view body, struct cfr_k8s_ca_object *out,

@@ -49,14 +49,15 @@ static const struct cfr_table import_table = {
 static const struct cfr_field inject_fields[] = {
     {FIELD(kind, ENUM), .flags = CFR_FIELD_REQUIRED, .choices = cfr_k8s_ca_kinds,
      .doc = CFR_DOC("Kind of the objects. In a CustomResourceDefinition the field of the conversion "
-                    "webhook is set. A ClusterTrustBundle is created and updated as a whole.")},
+                    "webhook is set, in a ConfigMap the key `" CFR_K8S_CA_KEY "`. A ClusterTrustBundle is created and "
+                    "updated as a whole.")},
     {FIELD_AS("name", name, STRING), .min = 1, .max = 253,
      .doc = CFR_DOC("Name of the object. The name of a ClusterTrustBundle begins with its signer: "
                     "`example.com:service:ca` belongs to the signer `example.com/service`. Default: see "
                     "`annotated`.")},
     {FIELD(annotated, BOOL), .fallback = "false",
      .doc = CFR_DOC("Instead of one `name`: all objects of this kind with the annotation `" CFR_K8S_CA_ANNOTATION
-                    ": \"true\"`.")},
+                    ": \"true\"`; the only way for ConfigMaps, of all namespaces.")},
     {FIELD(webhooks, STRINGS), .min = 1, .max = CFR_K8S_CA_WEBHOOKS_MAX,
      .doc = CFR_DOC("Names of the webhooks in the object that use a certificate of this CA. Default: all.")},
     {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,

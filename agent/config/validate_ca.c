@@ -14,6 +14,10 @@ int cfr_config_rules_ca_inject(const void *node, struct cfr_err *err)
 
     if ((c->name != NULL) == c->annotated)
         return cfr_err_set(err, CFR_E_CONFIG, "needs either `name` or `annotated: true`");
+    if (!c->annotated && c->kind == CFR_K8S_CA_CONFIG_MAP)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "name: a ConfigMap is found by its annotation: write `annotated: true`, or publish one by "
+                           "its name with a credential's `ca_bundle` and `publish: {configmap: ...}`");
     if (c->annotated && c->kind == CFR_K8S_CA_TRUST_BUNDLE)
         return cfr_err_set(err, CFR_E_CONFIG, "annotated: a ClusterTrustBundle is made here; write its `name`");
     if (c->kind == CFR_K8S_CA_TRUST_BUNDLE && !cfr_k8s_ca_is_name(CFR_K8S_CA_TRUST_BUNDLE, c->name))

@@ -32,6 +32,7 @@ struct place {
     char *name;
     char version[CFR_K8S_CA_TEXT_MAX]; /* empty = not yet in this run */
     uint64_t mark;                     /* of the bundle in it */
+    bool same;                         /* as it was, by the list */
     bool ours;                         /* no other agent has claimed it, as of the last look */
     int64_t confirm_boot_ms;           /* not ours before; 0 = it was not created */
 };
@@ -49,9 +50,10 @@ struct entry {
     struct cfr_kube_call *call;
     struct cfr_secret body;   /* of the call */
     struct cfr_strings found; /* by the list under way */
-    char *next;               /* its next page */
-    int pages;                /* that were read */
-    unsigned page;            /* objects of one */
+    struct cfr_strings found_versions;
+    char *next;    /* its next page */
+    int pages;     /* that were read */
+    unsigned page; /* objects of one */
     struct place *places;
     size_t count;
     size_t at; /* the place that is looked at */
@@ -113,6 +115,7 @@ void cfr_service_ca_injector_close(struct cfr_service_ca_injector *i)
         cfr_kube_cancel(e->call);
         cfr_secret_free(&e->body);
         cfr_k8s_ca_free_names(&e->found);
+        cfr_k8s_ca_free_names(&e->found_versions);
         cfr_k8s_ca_object_free(&e->object);
         free_places(e);
         free(e->next);
@@ -125,8 +128,10 @@ void cfr_service_ca_injector_close(struct cfr_service_ca_injector *i)
     free(i);
 }
 
-/* Makes the places NAMES, with what is known of those that were there before. */
-static int set_places(struct entry *e, const struct cfr_strings *names, struct cfr_err *err)
+/* Makes the places NAMES, with what is known of those that were there before. VERSIONS: as they were listed; NULL: they
+ * were not. */
+static int set_places(struct entry *e, const struct cfr_strings *names, const struct cfr_strings *versions,
+                      struct cfr_err *err)
 {
     struct place *places = calloc(names->count + 1, sizeof *places);
 
@@ -138,6 +143,8 @@ static int set_places(struct entry *e, const struct cfr_strings *names, struct c
                 places[i] = e->places[k];
         }
         places[i].name = strdup(names->items[i]);
+        places[i].same =
+            versions != NULL && places[i].version[0] != '\0' && strcmp(places[i].version, versions->items[i]) == 0;
     }
     free_places(e);
     e->places = places;
@@ -163,7 +170,7 @@ static int open_entry(struct cfr_service_ca_injector *i, size_t index, struct cf
         (void)snprintf(e->shown, sizeof e->shown, "annotated objects of the kind %s", cfr_k8s_ca_kinds[c->kind]);
     else
         (void)snprintf(e->shown, sizeof e->shown, "%s %s", cfr_k8s_ca_kinds[c->kind], c->name);
-    return c->name != NULL ? set_places(e, &one, err) : 0;
+    return c->name != NULL ? set_places(e, &one, NULL, err) : 0;
 }
 
 int cfr_service_ca_injector_configure(struct cfr_service_ca_injector **i, const struct cfr_config *config,
@@ -300,6 +307,8 @@ static void look_at_next(struct entry *e)
     for (; e->at < e->count; e->at++) {
         if (e->config->name == NULL && is_named_elsewhere(e, e->places[e->at].name))
             continue;
+        if (e->places[e->at].same && e->places[e->at].mark == e->all->mark)
+            continue;
         if (ask(e, READING, &err) == 0)
             return;
         note_failure(e, &err, -1);
@@ -320,6 +329,7 @@ static int list_from_start(struct entry *e, unsigned page, struct cfr_err *err)
     e->page = page;
     e->pages = 0;
     cfr_k8s_ca_free_names(&e->found);
+    cfr_k8s_ca_free_names(&e->found_versions);
     free(e->next);
     e->next = NULL;
     return ask(e, LISTING, err);
@@ -328,7 +338,7 @@ static int list_from_start(struct entry *e, unsigned page, struct cfr_err *err)
 static int after_list(struct entry *e, const struct cfr_kube_answer *answer, struct cfr_err *err)
 {
     char *next = NULL;
-    int rc = cfr_k8s_ca_read_list(answer->body, &e->found, &next, err);
+    int rc = cfr_k8s_ca_read_list(answer->body, &e->found, &e->found_versions, &next, err);
 
     free(e->next);
     e->next = next;
@@ -337,8 +347,9 @@ static int after_list(struct entry *e, const struct cfr_kube_answer *answer, str
     if (rc == 0 && next != NULL)
         return ask(e, LISTING, err);
     if (rc == 0)
-        rc = set_places(e, &e->found, err);
+        rc = set_places(e, &e->found, &e->found_versions, err);
     cfr_k8s_ca_free_names(&e->found);
+    cfr_k8s_ca_free_names(&e->found_versions);
     if (rc != 0)
         return rc;
     e->at = 0;
@@ -511,7 +522,8 @@ static void begin_pass(struct entry *e)
     e->pass_mark = e->all->mark;
     if (e->config->name != NULL) {
         look_at_next(e);
-    } else if (list_from_start(e, CFR_K8S_CA_PAGE, &err) != 0) {
+    } else if (list_from_start(e, kind_of(e) == CFR_K8S_CA_CONFIG_MAP ? CFR_K8S_CA_PAGE_MANY : CFR_K8S_CA_PAGE, &err) !=
+               0) {
         note_failure(e, &err, -1);
         end_pass(e);
     }

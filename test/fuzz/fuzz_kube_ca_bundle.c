@@ -12,14 +12,17 @@
 static void read_list(struct cfr_view body)
 {
     struct cfr_strings names = {NULL, 0};
+    struct cfr_strings versions = {NULL, 0};
     struct cfr_err err = {0};
     char path[CFR_K8S_CA_PATH_MAX];
     char *next = NULL;
-    int rc = cfr_k8s_ca_read_list(body, &names, &next, &err);
+    int rc = cfr_k8s_ca_read_list(body, &names, &versions, &next, &err);
 
     CFR_FUZZ_MUST(rc == 0 || (err.code == rc && err.text[0] != '\0' && next == NULL));
-    CFR_FUZZ_MUST(names.count <= CFR_K8S_CA_OBJECTS_MAX);
+    CFR_FUZZ_MUST(names.count <= CFR_K8S_CA_OBJECTS_MAX && (rc != 0 || versions.count == names.count));
     for (size_t i = 0; i < names.count; i++) {
+        if (cfr_k8s_ca_path(CFR_K8S_CA_CONFIG_MAP, false, names.items[i], true, path))
+            CFR_FUZZ_MUST(strpbrk(path, " \t\r\n#%") == NULL && strstr(path, "..") == NULL);
         if (cfr_k8s_ca_path(CFR_K8S_CA_CRD, false, names.items[i], true, path))
             CFR_FUZZ_MUST(strpbrk(path, " \t\r\n#%") == NULL && strstr(path, "..") == NULL);
     }
@@ -27,6 +30,7 @@ static void read_list(struct cfr_view body)
         CFR_FUZZ_MUST(strpbrk(path, " \t\r\n#") == NULL);
     free(next);
     cfr_k8s_ca_free_names(&names);
+    cfr_k8s_ca_free_names(&versions);
 }
 
 static void read_object(enum cfr_k8s_ca_kind kind, struct cfr_view body)

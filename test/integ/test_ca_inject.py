@@ -7,6 +7,7 @@ import json
 import pytest
 
 from conftest import eventually
+from test_secret_target import Kube
 
 GROUPS = {"APIService": ("apiregistration.k8s.io", "apiservices"),
           "CustomResourceDefinition": ("apiextensions.k8s.io", "customresourcedefinitions"),
@@ -382,3 +383,53 @@ def test_an_object_is_in_one_entry(agent):
     entry = {"kind": "MutatingWebhookConfiguration", "name": "x"}
     done = configure(agent, {**entry, "webhooks": ["a"]}, {**entry, "webhooks": ["b"]}).run("check")
     assert done.returncode != 0 and "about the same" in done.stdout + done.stderr
+
+
+# ---- ConfigMaps, which are found by their annotation in all namespaces ----
+
+def config_maps(cloud, rights=("get", "list", "patch")):
+    """The ConfigMaps of two namespaces, and the right to write them."""
+    rules = [{"user": "demo", "verb": "*", "resource": ["secrets", "configmaps"]}]
+    cloud.admin("/kube/rbac", {"rules": rules})
+    cloud.admin("/kube/object", {"kind": "ServiceAccount", "namespace": "apps", "name": "default"})
+    return {space: Kube(cloud, space) for space in ("default", "apps")}
+
+
+def make_map(kube, name, annotated=True, **fields):
+    note = {"annotations": {"credfresh.io/inject-ca": "true"}} if annotated else {}
+    made = kube.call("POST", "", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **note}, **fields},
+                     kind="configmaps")
+    assert made["kind"] == "ConfigMap", made
+
+
+def data_of(kube, name):
+    return kube.call("GET", name, kind="configmaps").get("data") or {}
+
+
+def test_annotated_configmaps_of_all_namespaces_have_the_bundle(agent, cloud):
+    maps = config_maps(cloud)
+    for space, kube in maps.items():
+        make_map(kube, "trust", data={"theirs": space})
+        make_map(kube, "other", annotated=False, data={"theirs": "x"})
+    configure(agent, {"kind": "ConfigMap", "annotated": True}).start()
+    for space, kube in maps.items():
+        eventually(lambda k=kube: data_of(k, "trust").get("service-ca.crt"), lambda: agent.log)
+        eventually((agent.dir / "trust/ca.crt").exists, lambda: agent.log)
+        assert data_of(kube, "trust") == {"theirs": space, "service-ca.crt": bundle(agent)}
+        assert data_of(kube, "other") == {"theirs": "x"}
+
+
+def test_one_namespace_does_not_use_up_the_others_configmaps(agent, cloud):
+    maps = config_maps(cloud)
+    for i in range(20):
+        make_map(maps["apps"], f"many-{i:02}")
+    make_map(maps["default"], "trust")
+    configure(agent, {"kind": "ConfigMap", "annotated": True}).start()
+    eventually(lambda: data_of(maps["default"], "trust").get("service-ca.crt"), lambda: agent.log)
+    have = [i for i in range(20) if data_of(maps["apps"], f"many-{i:02}").get("service-ca.crt")]
+    assert have == list(range(16))
+
+
+def test_a_configmap_cannot_be_named(agent):
+    checked = configure(agent, {"kind": "ConfigMap", "name": "trust"}).run("check")
+    assert checked.returncode != 0 and "a ConfigMap is found by its annotation" in checked.stdout

@@ -157,7 +157,9 @@ static const struct lc_action *find(const struct lc_request *request, unsigned *
     if (document != NULL) {
         return strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0 ? document : &other_method;
     }
-    if (strcmp(request->path, "/kube/api/v1/namespaces") == 0 && strcmp(request->method, "GET") == 0) {
+    if ((strcmp(request->path, "/kube/api/v1/namespaces") == 0 ||
+         strcmp(request->path, "/kube/api/v1/configmaps") == 0) &&
+        strcmp(request->method, "GET") == 0) {
         return collection_action(request);
     }
     if (lc_kube_event_path(request->path, &path)) {

@@ -352,6 +352,9 @@ static bool read_ask(const struct lc_visit *visit, const struct lc_params *param
         ask->resource = LC_POD_CERTIFICATES;
     } else {
         ask->version = NULL;
+        if (strcmp(visit->request->path, "/kube/api/v1/configmaps") == 0) {
+            ask->resource = "configmaps"; /* of all namespaces */
+        }
     }
     ask->partial = accept != NULL && strstr(accept, "as=PartialObjectMetadata") != NULL;
     return (fields == NULL || (ask->version != NULL ? read_fields(fields, ask)
