@@ -29,6 +29,7 @@ struct cfr_http {
     size_t streams; /* of these, those whose body is read as it arrives */
     bool warm;      /* the first transfer has ended, which starts the TLS library */
     bool stale;     /* what MULTI caches must not be used again */
+    struct cfr_http_sockets sockets;
     struct cfr_http_lookups lookups;
     size_t quiet_threads; /* of the process before the first lookup */
     bool moved;           /* a transfer may have ended outside of cfr_http_step */
@@ -124,6 +125,7 @@ void cfr_http_close(struct cfr_http *h)
     while (h->first != NULL)
         cfr_http_cancel(h, h->first);
     (void)curl_multi_cleanup(h->multi);
+    cfr_http_sockets_free(&h->sockets);
     cfr_http_trust_free(&h->trust);
     free(h->no_proxy);
     free(h->wait);
@@ -185,6 +187,7 @@ static int set_up_transfer(struct cfr_http *h, const struct cfr_http_request *r,
         return rc;
     (void)snprintf(t->method, sizeof t->method, "%s", r->method);
     t->lookups = &h->lookups;
+    t->sockets = &h->sockets;
     t->quiet_threads = h->quiet_threads;
     t->easy = curl_easy_init();
     if (t->easy == NULL)

@@ -2,6 +2,7 @@
 /* The libcurl options of a request. */
 #include "agent/http/openssl_private.h"
 #include "agent/http/transfer_private.h"
+#include "agent/loop/clock.h"
 #include "base/str.h"
 #include "base/wipealloc.h"
 
@@ -145,6 +146,8 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
     struct cfr_http_transfer *t = ctx;
 
     (void)size;
+    if (t->part != NULL)
+        t->flow = (struct cfr_http_flow){.known = false};
     if (n > t->body.limit - t->body.len && t->part != NULL && t->body.len != 0 && !t->unread) {
         t->paused = true;
         return CURL_WRITEFUNC_PAUSE;
@@ -155,6 +158,37 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
     else if (cfr_secret_append(&t->body, (struct cfr_view){p, n}, &t->refused) == 0)
         return n;
     return 0;
+}
+
+static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+    (void)purpose;
+    cfr_http_sockets_add(ctx, fd);
+    return CURL_SOCKOPT_OK;
+}
+
+static int on_close(void *ctx, curl_socket_t fd)
+{
+    return cfr_http_sockets_close(ctx, fd);
+}
+
+/* Called while the answer arrives. libcurl counts the bytes of the body only, and an extension of a chunk has no limit,
+ * but the kernel counts all bytes of a TCP connection. */
+static int on_progress(void *ctx, curl_off_t to_come, curl_off_t come, curl_off_t to_go, curl_off_t gone)
+{
+    struct cfr_http_transfer *t = ctx;
+    uint64_t bytes = 0;
+    long port = 0;
+
+    (void)to_come;
+    (void)come;
+    (void)to_go;
+    (void)gone;
+    if (curl_easy_getinfo(t->easy, CURLINFO_LOCAL_PORT, &port) != CURLE_OK ||
+        !cfr_http_sockets_received(t->sockets, port, &bytes))
+        return 0;
+    return cfr_http_flow_check(&t->flow, bytes, t->part == NULL && t->head.bytes != 0, t->body.limit,
+                               cfr_clock_now().boot_ms, &t->refused) != 0;
 }
 
 /* Called before a name is looked up that is not cached. */
@@ -340,6 +374,18 @@ static unsigned set_limits(CURL *e, const struct cfr_http_request *r)
     return bad;
 }
 
+static unsigned set_progress(struct cfr_http_transfer *t)
+{
+    unsigned bad = curl_easy_setopt(t->easy, CURLOPT_NOPROGRESS, 0L);
+
+    bad |= curl_easy_setopt(t->easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_XFERINFODATA, t);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_SOCKOPTDATA, t->sockets);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+    return bad | curl_easy_setopt(t->easy, CURLOPT_CLOSESOCKETDATA, t->sockets);
+}
+
 static unsigned set_callbacks(struct cfr_http_transfer *t)
 {
     unsigned bad = curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t);
@@ -374,7 +420,8 @@ int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r
     t->may_proxy = !is_never_proxied(r, to) && (r->proxy != NULL || has_proxy());
     t->timeout_ms = r->timeout_ms;
     /* All values are valid for libcurl, so the only possible error is a lack of memory. */
-    if (set_callbacks(t) != 0 || set_proxy(t->easy, t, r, to, no_proxy) != 0 || set_limits(t->easy, r) != 0 ||
+    if (set_callbacks(t) != 0 || (t->sockets != NULL && set_progress(t) != 0) ||
+        set_proxy(t->easy, t, r, to, no_proxy) != 0 || set_limits(t->easy, r) != 0 ||
         set_trust(t->easy, t, r, fresh) != 0 || set_method(t->easy, r) != 0)
         return cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);
     return 0;

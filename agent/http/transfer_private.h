@@ -5,8 +5,10 @@
 
 #include "agent/http/ca_file_private.h"
 #include "agent/http/client.h"
+#include "agent/http/flow_private.h"
 #include "agent/http/header_private.h"
 #include "agent/http/lookup_private.h"
+#include "agent/http/sockets_private.h"
 
 #include <curl/curl.h>
 
@@ -34,6 +36,7 @@ struct cfr_http_transfer {
     bool named;                       /* the server has a name, not a literal address */
     bool looked_up;                   /* a lookup of a name was begun */
     struct cfr_http_lookups *lookups; /* NULL = not limited, as in a probe */
+    struct cfr_http_sockets *sockets; /* NULL = what the server sends is not limited, as in a probe */
     size_t quiet_threads;             /* of the process while nothing is looked up */
     char method[8];                   /* for the log */
     char target[256];                 /* "host:port" or "the socket PATH", for error texts */
@@ -48,6 +51,7 @@ struct cfr_http_transfer {
     struct cfr_secret kept; /* the value of that header */
     int64_t timeout_ms;
     struct cfr_http_head head;
+    struct cfr_http_flow flow; /* of a stream: since its last part */
     struct cfr_secret body;
     struct cfr_err refused; /* why the answer was cut off */
     size_t failures;        /* of allocations before the transfer */

@@ -179,6 +179,8 @@ static void test_broken_answers(void **state)
         {"/announced", CFR_E_LIMIT, "larger than the 16384 bytes"},
         {"/endless", CFR_E_LIMIT, "larger than the 16384 bytes"},
         {"/endless-head", CFR_E_LIMIT, "head is larger than 65536 bytes"},
+        {"/endless-extension", CFR_E_LIMIT, "it adds too much to it"},
+        {"/endless-trailer", CFR_E_LIMIT, "head is larger than 65536 bytes"},
         {"/partial", CFR_E_ANSWER, "ends too early"},
         {"/partial-chunk", CFR_E_ANSWER, "ends too early"},
         {"/garbage", CFR_E_ANSWER, "not HTTP"},

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* The sockets of libcurl's connections, which it does not tell while a transfer is under way. */
+#include "agent/http/sockets_private.h"
+
+#include <arpa/inet.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static size_t find(const struct cfr_http_sockets *s, int fd)
+{
+    size_t i = 0;
+
+    while (i < s->count && s->fds[i] != fd)
+        i++;
+    return i;
+}
+
+void cfr_http_sockets_add(struct cfr_http_sockets *s, int fd)
+{
+    if (find(s, fd) < s->count)
+        return;
+    if (s->count == s->cap) {
+        size_t cap = s->cap == 0 ? 8 : 2 * s->cap;
+        int *fds = realloc(s->fds, cap * sizeof *fds);
+
+        if (fds == NULL)
+            return;
+        s->fds = fds;
+        s->cap = cap;
+    }
+    s->fds[s->count++] = fd;
+}
+
+int cfr_http_sockets_close(struct cfr_http_sockets *s, int fd)
+{
+    size_t i = find(s, fd);
+
+    if (i < s->count)
+        s->fds[i] = s->fds[--s->count];
+    return close(fd);
+}
+
+static long port_of(int fd)
+{
+    struct sockaddr_storage a = {0};
+    struct sockaddr_in in4;
+    struct sockaddr_in6 in6;
+    socklen_t n = sizeof a;
+
+    if (getsockname(fd, (struct sockaddr *)&a, &n) != 0)
+        return 0;
+    if (a.ss_family == AF_INET) {
+        memcpy(&in4, &a, sizeof in4);
+        return ntohs(in4.sin_port);
+    }
+    if (a.ss_family != AF_INET6)
+        return 0;
+    memcpy(&in6, &a, sizeof in6);
+    return ntohs(in6.sin6_port);
+}
+
+bool cfr_http_sockets_received(const struct cfr_http_sockets *s, long local_port, uint64_t *bytes)
+{
+    struct tcp_info info = {.tcpi_bytes_received = 0};
+    socklen_t n = sizeof info;
+    size_t i = 0;
+
+    while (i < s->count && (local_port == 0 || port_of(s->fds[i]) != local_port))
+        i++;
+    if (i == s->count || getsockopt(s->fds[i], IPPROTO_TCP, TCP_INFO, &info, &n) != 0)
+        return false;
+    *bytes = info.tcpi_bytes_received;
+    return true;
+}
+
+void cfr_http_sockets_free(struct cfr_http_sockets *s)
+{
+    free(s->fds);
+    *s = (struct cfr_http_sockets){.fds = NULL};
+}

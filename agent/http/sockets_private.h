@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The sockets of libcurl's connections, which it does not tell while a transfer is under way. */
+#ifndef CFR_AGENT_HTTP_SOCKETS_PRIVATE_H
+#define CFR_AGENT_HTTP_SOCKETS_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zero-initialised is empty. */
+struct cfr_http_sockets {
+    int *fds;
+    size_t count;
+    size_t cap;
+};
+
+/* Records a socket that libcurl has opened. Without memory it is not counted. */
+void cfr_http_sockets_add(struct cfr_http_sockets *s, int fd);
+/* Closes it. As close(2). */
+int cfr_http_sockets_close(struct cfr_http_sockets *s, int fd);
+/* *BYTES: what the TCP connection with LOCAL_PORT has received since it was made. False if it is not known. */
+bool cfr_http_sockets_received(const struct cfr_http_sockets *s, long local_port, uint64_t *bytes);
+void cfr_http_sockets_free(struct cfr_http_sockets *s);
+
+#endif
