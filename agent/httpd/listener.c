@@ -102,10 +102,9 @@ static void limit_hops(int fd, const union address *a)
 
     if (cfr_httpd_peer_is_loopback(&a->any))
         return;
-    if (a->any.sa_family == AF_INET)
-        (void)setsockopt(fd, IPPROTO_IP, IP_TTL, &one, sizeof one);
-    else
-        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &one, sizeof one);
+    /* A socket for every address has clients of both families. */
+    (void)setsockopt(fd, IPPROTO_IP, IP_TTL, &one, sizeof one);
+    (void)setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &one, sizeof one);
 }
 
 static void bind_to_lo(int fd, const union address *a)

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,9 +135,36 @@ static void a_directory_that_others_can_write_is_refused(void **state)
     }
 }
 
+static int read_option(int fd, int level, int name)
+{
+    int value = -1;
+    socklen_t n = sizeof value;
+
+    assert_int_equal(getsockopt(fd, level, name, &value, &n), 0);
+    return value;
+}
+
+/* Of both families, because one socket serves both; the kernel gives accepted connections the same. */
+static void answers_do_not_leave_the_link(void **state)
+{
+    struct cfr_httpd_socket s;
+
+    (void)state;
+    for (int reach = CFR_HTTPD_ANY; reach <= CFR_HTTPD_HERE; reach++) {
+        assert_int_equal(cfr_httpd_listen_tcp(":0", (enum cfr_httpd_reach)reach, &s, NULL), 0);
+        assert_int_equal(read_option(s.fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS) == 1, reach != CFR_HTTPD_ANY);
+        assert_int_equal(read_option(s.fd, IPPROTO_IP, IP_TTL) == 1, reach != CFR_HTTPD_ANY);
+        cfr_httpd_listen_end(&s);
+        assert_int_equal(cfr_httpd_listen_tcp("0.0.0.0:0", (enum cfr_httpd_reach)reach, &s, NULL), 0);
+        assert_int_equal(read_option(s.fd, IPPROTO_IP, IP_TTL) == 1, reach != CFR_HTTPD_ANY);
+        cfr_httpd_listen_end(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_do_not_leave_the_link),
         cmocka_unit_test_setup_teardown(a_link_in_place_of_the_socket_changes_nothing_elsewhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_mode_is_exact_under_any_umask, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_directory_that_others_can_write_is_refused, set_up, tear_down),
