@@ -238,6 +238,18 @@ def test_a_command_has_three_descriptors(hooked, tmp_path):
     assert read_text(seen) == "[0, 1, 2, 3]"
 
 
+def test_descriptors_that_the_agent_inherits(hooked, tmp_path):
+    """Neither a command nor the process that starts commands has them."""
+    seen = tmp_path / "seen"
+    code = f"import os; n = sorted(map(int, os.listdir('/proc/self/fd'))); open('{seen}', 'w').write(repr(n))"
+    agent = hooked({"exec": [sys.executable, "-c", code]})
+    agent.start(wrapper=("sh", "-c", 'exec "$@" 7</etc/passwd 9</etc/passwd', "sh"))
+    wait_hook(agent, "ok")
+    assert read_text(seen) == "[0, 1, 2, 3]"  # 3 is of the listing itself
+    starter = children(agent.process.pid)["credfresh-start"]
+    assert not {"7", "9"} & set(os.listdir(f"/proc/{starter}/fd"))
+
+
 def test_a_commands_failure_is_reported_and_repeated(hooked, tmp_path):
     good = tmp_path / "good"
     command = script(tmp_path / "hook", f"test -e {good} && exit 0; exit 42\n")

@@ -126,6 +126,28 @@ static void test_client_certificate(void **state)
     cfr_http_close(h);
 }
 
+/* To a server that it does not know, a client shows no certificate. */
+static void test_a_server_is_verified_before_it_gets_a_client_certificate(void **state)
+{
+    struct cfr_http *h = engine();
+    char url[256];
+    struct cfr_http_request r = get_pem(url, srv.mutual, made[OTHER]);
+    struct got g;
+
+    (void)state;
+    r.client_cert = cfr_view_of(made[CERT_A]);
+    r.client_key = cfr_view_of(made[KEY_A]);
+    g = fetch(h, &r);
+    assert_int_equal(g.error, CFR_E_TLS);
+    assert_has(g.err, "not signed by any of the CA certificates given for it");
+    r.ca_pem = cfr_view_of(made[CA]);
+    r.server_name = "another.example.com";
+    g = fetch(h, &r);
+    assert_int_equal(g.error, CFR_E_TLS);
+    assert_has(g.err, "its certificate is for another name");
+    cfr_http_close(h);
+}
+
 static void test_connections_are_kept_per_client_certificate(void **state)
 {
     struct cfr_http *h = engine();
@@ -347,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_ca_from_memory),
         cmocka_unit_test(test_ca_from_memory_is_kept_apart),
         cmocka_unit_test(test_client_certificate),
+        cmocka_unit_test(test_a_server_is_verified_before_it_gets_a_client_certificate),
         cmocka_unit_test(test_connections_are_kept_per_client_certificate),
         cmocka_unit_test(test_client_certificates_that_cannot_be_used),
         cmocka_unit_test(test_other_name),

@@ -5,7 +5,9 @@
 #include "agent/loop/process.h"
 #include "files_scratch.h"
 
+#include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -148,6 +150,42 @@ static void what_was_ended_is_reaped_later(void **state)
     assert_int_equal(errno, ESRCH);
 }
 
+/* libcurl's sockets are not close-on-exec. */
+static void a_command_has_none_of_our_descriptors(void **state)
+{
+    char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char[]){"ls /proc/$$/fd; exec >&-"}, NULL};
+    char *environment[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
+    struct cfr_err err = {0};
+    char seen[4096];
+    int open_fds[3];
+    size_t got = 0;
+    int out_fd = -1;
+    pid_t pid;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(open_fds); i++) {
+        int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+        open_fds[i] = dup2(fd, 50 + (int)i); /* not close-on-exec */
+        assert_int_equal(close(fd), 0);
+    }
+    if (cfr_process_start_piped(argv, environment, 0, &pid, &out_fd, &err) != 0)
+        fail_msg("%s", err.text);
+    for (ssize_t n = -1; n != 0 && got<sizeof seen - 1; got += n> 0 ? (size_t)n : 0) {
+        struct pollfd p = {out_fd, POLLIN, 0};
+
+        assert_int_equal(poll(&p, 1, LIMIT_S * 1000), 1);
+        n = read(out_fd, seen + got, sizeof seen - 1 - got);
+    }
+    seen[got] = '\0';
+    assert_non_null(strstr(seen, "0\n1\n"));
+    assert_null(strstr(seen, "5"));
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(close(out_fd), 0);
+    for (size_t i = 0; i < COUNT(open_fds); i++)
+        assert_int_equal(close(open_fds[i]), 0);
+}
+
 /* An orphan ends up with us, as with process 1, next to a child that its owner reaps. */
 static void orphans_are_reaped_and_own_children_are_not(void **state)
 {
@@ -188,6 +226,7 @@ static void orphans_are_reaped_and_own_children_are_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_command_has_none_of_our_descriptors),
         cmocka_unit_test(what_was_ended_is_reaped_later),
         cmocka_unit_test(orphans_are_reaped_and_own_children_are_not),
         cmocka_unit_test_setup_teardown(anothers_processes_of_the_name_hide_nothing, scratch_make, scratch_remove),
