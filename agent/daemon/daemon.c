@@ -172,10 +172,12 @@ static int open_control(struct cfr_daemon *a, int64_t patience_ms, struct cfr_ht
 {
     const struct cfr_httpd_options options = {
         .secret = cfr_daemon_endpoints_on_control, .fn = cfr_daemon_on_control, .ctx = a, .patience_ms = patience_ms};
-
     int rc = cfr_httpd_open(a->config->control_socket, true, &options, out, err);
 
-    return rc != 0 ? cfr_err_prefix(err, "control_socket") : 0;
+    if (rc != 0)
+        return cfr_err_prefix(err, "control_socket");
+    cfr_httpd_set_connections(*out, cfr_daemon_endpoints_spare());
+    return 0;
 }
 
 void cfr_daemon_keep_control(struct cfr_daemon *a)
@@ -224,6 +226,8 @@ static int open_servers(struct cfr_daemon *a, struct cfr_err *err)
         rc = open_control(a, CFR_DAEMON_START_MS, &a->control, err);
     if (rc == 0 && a->config->listen != NULL) {
         rc = cfr_httpd_open_tcp(a->config->listen, cfr_daemon_on_health, a, &a->health, err);
+        if (rc == 0)
+            cfr_httpd_set_connections(a->health, cfr_daemon_endpoints_spare());
         if (rc == 0)
             cfr_log(CFR_LOG_INFO, NULL, NULL, "status page, health and metrics on http://%s",
                     cfr_httpd_address(a->health));

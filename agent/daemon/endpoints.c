@@ -6,6 +6,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 /* Pods come with an address each. */
 #define CONNECTIONS_PER_ADDRESS 64U
 #define OWN_FDS                 256U /* that the rest of the agent may need */
+#define OWN_LEAST               64U  /* without which it would do nothing but serve */
 #define TOKEN_SOCKET_MODE       0666
 #define STEPS_MAX               (CFR_CONFIG_ENDPOINTS_MAX + 1)
 
@@ -84,6 +86,33 @@ static unsigned connections_each(size_t listeners)
         return CONNECTIONS_MAX;
     share = limit.rlim_cur > OWN_FDS ? (limit.rlim_cur - OWN_FDS) / (listeners != 0 ? listeners : 1) : 0;
     return share > CONNECTIONS_MAX ? CONNECTIONS_MAX : share < CONNECTIONS_LEAST ? CONNECTIONS_LEAST : (unsigned)share;
+}
+
+unsigned cfr_daemon_endpoints_spare(void)
+{
+    struct rlimit limit;
+    rlim_t share;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return CONNECTIONS_MAX;
+    share = limit.rlim_cur / 16;
+    return share > CONNECTIONS_MAX ? CONNECTIONS_MAX : share < CONNECTIONS_LEAST ? CONNECTIONS_LEAST : (unsigned)share;
+}
+
+/* Clients that only wait would otherwise leave no descriptor to renew credentials with. */
+static int check_descriptors(const struct cfr_config *next, struct cfr_err *err)
+{
+    size_t listeners = next->endpoints.count + (next->token_socket != NULL) + (next->listen != NULL) + 1;
+    size_t needed = OWN_LEAST + CONNECTIONS_LEAST * listeners;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= needed)
+        return 0;
+    return cfr_err_set(
+        err, CFR_E_LIMIT,
+        "the limit of open files is %ju, and this configuration needs %zu: raise it (LimitNOFILE= in the "
+        "unit, `ulimit -n` in a shell)",
+        (uintmax_t)limit.rlim_cur, needed);
 }
 
 /* Returns the count of C's networks, of which OUT has room for CFR_CONFIG_FROM_MAX; they were checked. */
@@ -252,10 +281,11 @@ int cfr_daemon_endpoints_prepare(struct cfr_daemon_endpoints *e, const struct cf
         return cfr_err_nomem(err);
     if (next->endpoints.count != 0 || next->token_socket != NULL)
         cfr_process_raise_files();
+    rc = check_descriptors(next, err);
     p->config = next;
     p->items = calloc(room, sizeof(struct cfr_daemon_listener *));
     p->fresh = calloc(room, sizeof *p->fresh);
-    if (p->items == NULL || p->fresh == NULL)
+    if (rc == 0 && (p->items == NULL || p->fresh == NULL))
         rc = cfr_err_nomem(err);
     if (rc == 0)
         rc = plan_all(e, p, err);

@@ -32,6 +32,9 @@ void cfr_daemon_endpoints_drop(struct cfr_daemon_endpoints *e, struct cfr_endpoi
 void cfr_daemon_endpoints_quiesce(struct cfr_daemon_endpoints *e);
 bool cfr_daemon_endpoints_busy(const struct cfr_daemon_endpoints *e);
 
+/* Connections that the control socket, and the address of health checks, may each have: a small part of the descriptors
+ * that the process may have. */
+unsigned cfr_daemon_endpoints_spare(void);
 /* To be polled for reading. */
 int cfr_daemon_endpoints_fd(const struct cfr_daemon_endpoints *e);
 /* Does what is due; never blocks. */

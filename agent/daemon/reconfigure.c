@@ -161,6 +161,8 @@ static int swap_health(struct cfr_daemon *a, const struct cfr_config *next, stru
     if (next->listen == NULL || same_text(next->listen, a->config->listen))
         return 0;
     rc = cfr_httpd_open_tcp(next->listen, cfr_daemon_on_health, a, fresh, err);
+    if (rc == 0)
+        cfr_httpd_set_connections(*fresh, cfr_daemon_endpoints_spare());
     return rc == 0 ? 0 : cfr_daemon_endpoints_explain_taken(a->config, next->listen, err);
 }
 

@@ -15,7 +15,7 @@ import threading
 
 import pytest
 
-from conftest import eventually, needs_namespace
+from conftest import CREDFRESH, eventually, needs_namespace
 from endpoint_client import ask, free_port
 from test_sources import CLIENT, GCP_ACCOUNT, GCP_AUDIENCE, TENANT
 
@@ -561,6 +561,22 @@ def test_after_a_reload_connections_leave_descriptors_for_the_rest(agent):
     assert agent.run("reload").returncode == 0
     held = hold(places[0], 250)
     assert agent.status()["state"] == "fresh" and sum(is_open(s) for s in held) == 250
+    for s in held:
+        s.close()
+
+
+def test_too_few_descriptors(agent):
+    """Clients that only wait would leave none to renew credentials with."""
+    at, health = where(), where()
+    agent.configure(endpoints=[{"listen": at, "ec2_imds": {"credential": "demo"}}], listen=health)
+    limited = ["sh", "-c", 'ulimit -n "$0" && exec "$@"']
+    done = subprocess.run([*limited, "40", CREDFRESH, "run", "-c", str(agent.config_path)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "the limit of open files is 40, and this configuration needs 112: raise it" in done.stderr, done
+    agent.start(wrapper=[*limited, "112"])
+    agent.wait_generation(1)
+    held = hold(at, 100) + hold(health, 100)
+    assert agent.request("POST", "/v1/credentials/demo/rotate", "{}")[0] == 202
+    agent.wait_generation(2)
     for s in held:
         s.close()
 
