@@ -7,7 +7,8 @@
 
 const char *const cfr_wire_aws_switches[] = {"environment", "false", "true", NULL};
 
-const char *cfr_wire_aws_variable(const char *(*env)(const char *), const char *name)
+/* NULL when unset. */
+static const char *read_variable(const char *(*env)(const char *), const char *name)
 {
     const char *value = env != NULL ? env(name) : NULL;
 
@@ -16,7 +17,7 @@ const char *cfr_wire_aws_variable(const char *(*env)(const char *), const char *
 
 static int env_bool(const char *(*env)(const char *), const char *name, bool *out, struct cfr_err *err)
 {
-    const char *value = cfr_wire_aws_variable(env, name);
+    const char *value = read_variable(env, name);
 
     *out = value != NULL && strcasecmp(value, "true") == 0;
     if (value == NULL || *out || strcasecmp(value, "false") == 0)
@@ -39,7 +40,7 @@ void cfr_wire_aws_find_region(const char *configured, const char *(*env)(const c
     out->region = configured;
     out->region_from = "region";
     for (size_t i = 0; out->region == NULL && i < 2; i++) {
-        out->region = cfr_wire_aws_variable(env, variables[i]);
+        out->region = read_variable(env, variables[i]);
         out->region_from = variables[i];
     }
 }
@@ -57,7 +58,7 @@ int cfr_wire_aws_find_endpoint(const char *configured, const char *variable, con
         return 0;
     rc = env_bool(env, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", &ignored, err);
     for (size_t i = 0; rc == 0 && !ignored && out->endpoint == NULL && i < 2; i++) {
-        out->endpoint = cfr_wire_aws_variable(env, variables[i]);
+        out->endpoint = read_variable(env, variables[i]);
         out->endpoint_from = variables[i];
     }
     return rc;

@@ -22,12 +22,9 @@ struct cfr_aws_settings {
     const char *fips_from;
     bool dual_stack;
     const char *dual_stack_from;
-    bool legacy;     /* the global host for the old regions */
     bool plain_http; /* an endpoint may be one of plain http */
 };
 
-/* NULL when unset. */
-const char *cfr_wire_aws_variable(const char *(*env)(const char *), const char *name);
 /* CONFIGURED is NULL where the configuration says nothing. */
 void cfr_wire_aws_find_region(const char *configured, const char *(*env)(const char *), struct cfr_aws_settings *out);
 /* VARIABLE is the service's own, such as AWS_ENDPOINT_URL_ECR; AWS_ENDPOINT_URL follows it, and neither counts if

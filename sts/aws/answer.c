@@ -2,7 +2,6 @@
 /* Answers of STS. */
 #include "sts/aws/answer_private.h"
 
-#include "base/json.h"
 #include "base/time.h"
 #include "base/xml.h"
 #include "sts/aws/params_private.h"
@@ -13,65 +12,38 @@
 
 /* Before this no credential was ever granted: an Expiration that old is a mistake, not a clock. */
 #define EARLIEST_S INT64_C(1262304000) /* 2010-01-01 */
-#define LATEST_S   INT64_C(253402300799)
 
 #define SHOWN_TYPE 40
 
-#define PLACES_MAX 6
-/* The envelope of AWS; some servers that are not AWS's leave one or both of its members out of JSON. */
-#define GRANTED "/*Response/*Result/Credentials/"
-#define IN_JSON(member)                                                                                                \
-    {                                                                                                                  \
-        "/*Response/*Result/" member, "/*Result/" member, "/" member                                                   \
-    }
+#define PLACES_MAX 4
+#define GRANTED    "/*Response/*Result/Credentials/"
 
-/* Where each field is in an answer of each form; an asterisk is replaced by the operation. */
+/* Where each field is in an answer; an asterisk is replaced by the operation. */
 static const struct row {
     const char *name;
     size_t limit;
-    const char *xml[PLACES_MAX + 1];
-    const char *json[PLACES_MAX + 1];
+    const char *places[PLACES_MAX + 1];
 } rows[CFR_AWS_FIELDS] = {
-    [CFR_AWS_KEY_ID] = {.name = "AccessKeyId",
-                        .limit = 256,
-                        .xml = {GRANTED "AccessKeyId"},
-                        .json = IN_JSON("Credentials/AccessKeyId")},
-    [CFR_AWS_SECRET] = {.name = "SecretAccessKey",
-                        .limit = 1024,
-                        .xml = {GRANTED "SecretAccessKey"},
-                        .json = IN_JSON("Credentials/SecretAccessKey")},
-    [CFR_AWS_SESSION_TOKEN] = {.name = "SessionToken",
-                               .limit = CFR_GRANT_VALUE_MAX,
-                               .xml = {GRANTED "SessionToken"},
-                               .json = IN_JSON("Credentials/SessionToken")},
-    [CFR_AWS_EXPIRATION] = {.name = "Expiration",
-                            .limit = 64,
-                            .xml = {GRANTED "Expiration"},
-                            .json = IN_JSON("Credentials/Expiration")},
-    [CFR_AWS_ARN] = {.name = "Arn",
-                     .limit = CFR_GRANT_IDENTITY_MAX,
-                     .xml = {"/*Response/*Result/AssumedRoleUser/Arn", "/*Response/*Result/Arn"},
-                     .json = {"/*Response/*Result/AssumedRoleUser/Arn", "/*Response/*Result/Arn",
-                              "/*Result/AssumedRoleUser/Arn", "/AssumedRoleUser/Arn", "/*Result/Arn", "/Arn"}},
-    [CFR_AWS_ACCOUNT] = {.name = "Account",
-                         .limit = 64,
-                         .xml = {"/*Response/*Result/Account"},
-                         .json = IN_JSON("Account")},
-    [CFR_AWS_CODE] = {.name = "Code",
-                      .limit = 128,
-                      .xml = {"/ErrorResponse/Error/Code", "/Error/Code", "/ErrorResponse/Errors/Error/Code",
-                              "/Response/Errors/Error/Code"},
-                      .json = {"/Error/Code"}},
-    [CFR_AWS_MESSAGE] = {.name = "Message",
-                         .limit = 8192,
-                         .xml = {"/ErrorResponse/Error/Message", "/Error/Message",
-                                 "/ErrorResponse/Errors/Error/Message", "/Response/Errors/Error/Message"},
-                         .json = {"/Error/Message"}},
-    [CFR_AWS_REQUEST_ID] = {.name = "RequestId",
-                            .limit = 256,
-                            .xml = {"/*Response/ResponseMetadata/RequestId", "/ErrorResponse/RequestId",
-                                    "/Error/RequestId", "/Response/RequestID"},
-                            .json = {"/*Response/ResponseMetadata/RequestId", "/RequestId"}},
+    [CFR_AWS_KEY_ID] = {"AccessKeyId", 256, {GRANTED "AccessKeyId"}},
+    [CFR_AWS_SECRET] = {"SecretAccessKey", 1024, {GRANTED "SecretAccessKey"}},
+    [CFR_AWS_SESSION_TOKEN] = {"SessionToken", CFR_GRANT_VALUE_MAX, {GRANTED "SessionToken"}},
+    [CFR_AWS_EXPIRATION] = {"Expiration", 64, {GRANTED "Expiration"}},
+    [CFR_AWS_ARN] = {"Arn",
+                     CFR_GRANT_IDENTITY_MAX,
+                     {"/*Response/*Result/AssumedRoleUser/Arn", "/*Response/*Result/Arn"}},
+    [CFR_AWS_ACCOUNT] = {"Account", 64, {"/*Response/*Result/Account"}},
+    [CFR_AWS_CODE] = {"Code",
+                      128,
+                      {"/ErrorResponse/Error/Code", "/Error/Code", "/ErrorResponse/Errors/Error/Code",
+                       "/Response/Errors/Error/Code"}},
+    [CFR_AWS_MESSAGE] = {"Message",
+                         8192,
+                         {"/ErrorResponse/Error/Message", "/Error/Message", "/ErrorResponse/Errors/Error/Message",
+                          "/Response/Errors/Error/Message"}},
+    [CFR_AWS_REQUEST_ID] = {"RequestId",
+                            256,
+                            {"/*Response/ResponseMetadata/RequestId", "/ErrorResponse/RequestId", "/Error/RequestId",
+                             "/Response/RequestID"}},
 };
 
 struct reading {
@@ -116,56 +88,12 @@ static int on_leaf(void *context, const char *path, struct cfr_view text, struct
     struct reading *r = context;
 
     for (size_t i = 0; i < CFR_AWS_FIELDS; i++) {
-        for (const char *const *place = rows[i].xml; *place != NULL; place++) {
+        for (const char *const *place = rows[i].places; *place != NULL; place++) {
             if (path_is(path, *place, r->operation))
                 return store(r->out, (enum cfr_aws_answer_field)i, cfr_view_trim(text), err);
         }
     }
     return 0;
-}
-
-/* Follows such a pattern through objects. */
-static const struct cfr_json *walk(const struct cfr_json *value, const char *pattern, const char *operation)
-{
-    char key[128];
-
-    while (*pattern != '\0') {
-        size_t n = strcspn(++pattern, "/");
-        bool star = pattern[0] == '*';
-
-        (void)snprintf(key, sizeof key, "%s%.*s", star ? operation : "", (int)(star ? n - 1 : n),
-                       star ? pattern + 1 : pattern);
-        value = cfr_json_get(value, key);
-        pattern += n;
-    }
-    return value;
-}
-
-/* Stores the field that VALUE is; a number may be an Expiration. */
-static int store_json(const struct reading *r, enum cfr_aws_answer_field field, const struct cfr_json *value,
-                      struct cfr_err *err)
-{
-    struct cfr_view text;
-    double number;
-
-    if (cfr_json_string(value, &text))
-        return store(r->out, field, text, err);
-    if (field == CFR_AWS_EXPIRATION && cfr_json_number(value, &number) && number >= 0 && number <= (double)LATEST_S)
-        r->out->expires_s = (int64_t)number;
-    return 0;
-}
-
-static int read_json(const struct reading *r, struct cfr_view body, struct cfr_err *err)
-{
-    struct cfr_json *doc;
-    int rc = cfr_json_parse(body, &doc, err);
-
-    for (size_t i = 0; rc == 0 && i < CFR_AWS_FIELDS; i++) {
-        for (const char *const *place = rows[i].json; rc == 0 && *place != NULL; place++)
-            rc = store_json(r, (enum cfr_aws_answer_field)i, walk(doc, *place, r->operation), err);
-    }
-    cfr_json_free(doc);
-    return rc;
 }
 
 static struct cfr_view without_mark(struct cfr_view body)
@@ -184,7 +112,7 @@ static int not_understood(struct cfr_view type, struct cfr_view body, struct cfr
     if (type.n != 0 && cfr_view_printable(type))
         (void)snprintf(shown, sizeof shown, "%.*s", (int)(type.n < SHOWN_TYPE ? type.n : SHOWN_TYPE), type.p);
     return cfr_err_set(err, CFR_E_ANSWER,
-                       "the answer is neither XML nor JSON (its type is %s); check `endpoint`, and that no proxy or "
+                       "the answer is not XML (its type is %s); check `endpoint`, and that no proxy or "
                        "login page answers instead",
                        shown[0] != '\0' ? shown : "not given");
 }
@@ -202,8 +130,6 @@ int cfr_aws_answer_read(const char *operation, struct cfr_view content_type, str
     /* A page for people may well be XML, too. */
     if (text.n != 0 && text.p[0] == '<' && cfr_view_find(content_type, "text/html") < 0)
         rc = cfr_xml_read(text, on_leaf, &r, err);
-    else if (text.n != 0 && text.p[0] == '{')
-        rc = read_json(&r, text, err);
     else
         return not_understood(content_type, text, err);
     if (rc == 0 && out->fields[CFR_AWS_EXPIRATION].len != 0 &&

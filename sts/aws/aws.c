@@ -114,11 +114,6 @@ static int check(const void *config, const char *(*env)(const char *), struct cf
     return rc;
 }
 
-static const char *accept_of(const struct cfr_aws *c)
-{
-    return c->accept == CFR_AWS_JSON ? "application/json" : "text/xml";
-}
-
 /* What the first request says of its role, in the form of a later one. */
 static struct cfr_aws_step first_step(const struct cfr_aws *c)
 {
@@ -167,7 +162,7 @@ static int build_sts(const struct cfr_sts_exchange *x, const struct stage *s, co
         .endpoint = endpoint,
         .service = "sts",
         .content_type = CFR_FORM_TYPE,
-        .accept = accept_of(c),
+        .accept = CFR_AWS_ANSWER_TYPE,
         .keys = s->kind == CFR_AWS_STAGE_WEB_IDENTITY ? NULL : &keys,
         .now_s = in->now_s,
     };
@@ -196,9 +191,8 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
         return rc;
     out->ca_file = c->ca_file;
     out->plain_http = c->plain_http;
-    return s.kind == CFR_AWS_STAGE_VERIFY
-               ? cfr_aws_verify_build(&endpoint, accept_of(c), &x->grant, in->now_s, out, err)
-               : build_sts(x, &s, in, &endpoint, out, err);
+    return s.kind == CFR_AWS_STAGE_VERIFY ? cfr_aws_verify_build(&endpoint, &x->grant, in->now_s, out, err)
+                                          : build_sts(x, &s, in, &endpoint, out, err);
 }
 
 static int refuse(const struct cfr_sts_exchange *x, const struct stage *s, const struct cfr_sts_input *in,

@@ -12,10 +12,6 @@
 #define CFR_AWS_STEPS_MAX        5
 #define CFR_AWS_PROVIDER_ARN_MAX 1024
 
-/* As enum cfr_aws_switch (wire/aws_settings.h). */
-enum cfr_aws_regional { CFR_AWS_REGIONAL_ENVIRONMENT, CFR_AWS_REGIONAL, CFR_AWS_LEGACY };
-enum cfr_aws_accept { CFR_AWS_XML, CFR_AWS_JSON };
-
 /* `exchange: aws:` */
 struct cfr_aws {
     struct cfr_node node;
@@ -41,8 +37,6 @@ struct cfr_aws {
     char *ca_file;
     int fips;                    /* enum cfr_aws_switch */
     int dual_stack;              /* enum cfr_aws_switch */
-    int regional;                /* enum cfr_aws_regional */
-    int accept;                  /* enum cfr_aws_accept */
     struct cfr_list then_assume; /* of struct cfr_aws_step */
     bool verify;                 /* GetCallerIdentity before anything is published */
     struct cfr_aws_ecr *ecr;     /* NULL = none */

@@ -8,11 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MINUTE_MS INT64_C(60000)
-#define HOUR_MS   (60 * MINUTE_MS)
-
-static const char *const regional[] = {"environment", "regional", "legacy", NULL};
-static const char *const accepts[] = {"xml", "json", NULL};
+#define MINUTE_MS    INT64_C(60000)
+#define HOUR_MS      (60 * MINUTE_MS)
 
 #define STEP(member) offsetof(struct cfr_aws_step, member)
 #define AWS(member)  offsetof(struct cfr_aws, member)
@@ -49,6 +46,9 @@ static const struct cfr_field_gone aws_gone[] = {
     {"provided_contexts", GONE_CONTEXTS},
     {"serial_number", GONE_MFA},
     {"token_code_command", GONE_MFA},
+    {"sts_regional_endpoints",
+     "was removed: the STS of `region` is always called; remove the key, and for the global host set `endpoint`"},
+    {"accept", "was removed: AWS answers in XML; remove the key"},
     {NULL, NULL},
 };
 
@@ -310,20 +310,6 @@ static const struct cfr_field aws_fields[] = {
      .choices = cfr_wire_aws_switches,
      .doc = CFR_DOC("Call the endpoint that also has IPv6 addresses. `environment` means "
                     "`AWS_USE_DUALSTACK_ENDPOINT`, else no.")},
-    {.key = "sts_regional_endpoints",
-     .type = CFR_FIELD_ENUM,
-     .offset = AWS(regional),
-     .fallback = "environment",
-     .choices = regional,
-     .doc = CFR_DOC("`regional` calls the STS of the region. `legacy` calls sts.amazonaws.com for the oldest "
-                    "regions, whose tokens do not work in opt-in regions, and excludes `fips` and `dual_stack`. "
-                    "`environment` means `AWS_STS_REGIONAL_ENDPOINTS`, else regional.")},
-    {.key = "accept",
-     .type = CFR_FIELD_ENUM,
-     .offset = AWS(accept),
-     .fallback = "xml",
-     .choices = accepts,
-     .doc = CFR_DOC("The response format to request: AWS documents `xml`. Both are accepted.")},
     {.key = "then_assume",
      .type = CFR_FIELD_LIST,
      .offset = AWS(then_assume),
@@ -454,19 +440,12 @@ static int check_policies(const struct cfr_aws *c, struct cfr_err *err)
 /* Settings that would be without effect are refused rather than ignored. */
 static int check_combinations(const struct cfr_aws *c, struct cfr_err *err)
 {
-    if (c->regional == CFR_AWS_LEGACY && (c->fips == CFR_AWS_TRUE || c->dual_stack == CFR_AWS_TRUE))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "sts_regional_endpoints: `legacy` has no effect with %s; leave one of them out",
-                           c->fips == CFR_AWS_TRUE ? "fips" : "dual_stack");
     if (c->endpoint == NULL)
         return 0;
     if (c->fips == CFR_AWS_TRUE || c->dual_stack == CFR_AWS_TRUE)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "endpoint: it cannot be combined with %s; give the host that is meant in the URL itself",
                            c->fips == CFR_AWS_TRUE ? "fips" : "dual_stack");
-    if (c->regional == CFR_AWS_LEGACY)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "sts_regional_endpoints: `legacy` has no effect with `endpoint`; leave one of them out");
     if (c->ca_file != NULL && strncmp(c->endpoint, "http:", 5) == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with an http endpoint; leave it out");
     return 0;

@@ -181,7 +181,7 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
         if (rc != 0)
             return rc;
         out->ca_file = sts.tls ? c->ca_file : NULL;
-        return cfr_aws_verify_build(&sts, "text/xml", &x->grant, in->now_s, out, err);
+        return cfr_aws_verify_build(&sts, &x->grant, in->now_s, out, err);
     case STAGE_ECR:
         return cfr_aws_ecr_build(&ecr, index, &x->grant, in->now_s, out, err);
     case STAGE_NONE:

@@ -9,22 +9,6 @@
 #define GLOBAL_REGION "aws-global"
 #define GLOBAL_SIGN   "us-east-1"
 
-/* The regions that `legacy` sends to the global host; newer ones never go there. */
-static const char *const legacy_regions[] = {
-    "ap-northeast-1", "ap-south-1", "ap-southeast-1", "ap-southeast-2", "aws-global", "ca-central-1",
-    "eu-central-1",   "eu-north-1", "eu-west-1",      "eu-west-2",      "eu-west-3",  "sa-east-1",
-    "us-east-1",      "us-east-2",  "us-west-1",      "us-west-2",
-};
-
-static bool is_legacy_region(const char *region)
-{
-    for (size_t i = 0; i < sizeof legacy_regions / sizeof legacy_regions[0]; i++) {
-        if (strcmp(region, legacy_regions[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool is_vpc_host(const char *host)
 {
     return strncmp(host, "vpce-", 5) == 0;
@@ -56,9 +40,7 @@ static int resolve_custom(const struct cfr_aws_settings *place, struct cfr_wire_
 
 static bool use_global(const struct cfr_aws_settings *place)
 {
-    if (place->fips || place->dual_stack)
-        return false;
-    return strcmp(place->region, GLOBAL_REGION) == 0 || (place->legacy && is_legacy_region(place->region));
+    return !place->fips && !place->dual_stack && strcmp(place->region, GLOBAL_REGION) == 0;
 }
 
 static int compose(const struct cfr_aws_settings *place, const struct cfr_wire_aws_partition *partition,

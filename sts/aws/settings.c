@@ -8,22 +8,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
-
-static int read_legacy(const struct cfr_aws *config, const char *(*env)(const char *), bool *out, struct cfr_err *err)
-{
-    const char *value = NULL;
-
-    *out = config->regional == CFR_AWS_LEGACY;
-    if (config->regional == CFR_AWS_REGIONAL_ENVIRONMENT)
-        value = cfr_wire_aws_variable(env, "AWS_STS_REGIONAL_ENDPOINTS");
-    if (value == NULL || strcasecmp(value, "regional") == 0)
-        return 0;
-    if (strcasecmp(value, "legacy") != 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "AWS_STS_REGIONAL_ENDPOINTS: its value must be regional or legacy");
-    *out = true;
-    return 0;
-}
 
 int cfr_aws_settings_of(const struct cfr_aws *config, unsigned step, const char *(*env)(const char *),
                         struct cfr_aws_settings *out, struct cfr_err *err)
@@ -35,9 +19,7 @@ int cfr_aws_settings_of(const struct cfr_aws *config, unsigned step, const char 
     cfr_wire_aws_find_region(s != NULL && s->region != NULL ? s->region : config->region, env, out);
     rc = cfr_wire_aws_find_endpoint(s != NULL && s->endpoint != NULL ? s->endpoint : config->endpoint,
                                     "AWS_ENDPOINT_URL_STS", env, out, err);
-    if (rc == 0)
-        rc = cfr_wire_aws_find_switches(config->fips, config->dual_stack, env, out, err);
-    return rc != 0 ? rc : read_legacy(config, env, &out->legacy, err);
+    return rc != 0 ? rc : cfr_wire_aws_find_switches(config->fips, config->dual_stack, env, out, err);
 }
 
 int cfr_aws_settings_resolve(const struct cfr_aws *config, unsigned step, const char *(*env)(const char *),

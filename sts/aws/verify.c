@@ -12,16 +12,15 @@
 
 #include <string.h>
 
-int cfr_aws_verify_build(const struct cfr_wire_aws_endpoint *endpoint, const char *accept,
-                         const struct cfr_grant *grant, int64_t now_s, struct cfr_wire_request *out,
-                         struct cfr_err *err)
+int cfr_aws_verify_build(const struct cfr_wire_aws_endpoint *endpoint, const struct cfr_grant *grant, int64_t now_s,
+                         struct cfr_wire_request *out, struct cfr_err *err)
 {
     struct cfr_wire_aws_keys keys = cfr_aws_keys_granted(grant);
     struct cfr_wire_aws_call post = {
         .endpoint = endpoint,
         .service = "sts",
         .content_type = CFR_FORM_TYPE,
-        .accept = accept,
+        .accept = CFR_AWS_ANSWER_TYPE,
         .keys = &keys,
         .now_s = now_s,
     };

@@ -9,9 +9,8 @@
 #define CFR_AWS_VERIFY_OPERATION "GetCallerIdentity"
 
 /* Builds the request, signed with the keys in GRANT. */
-int cfr_aws_verify_build(const struct cfr_wire_aws_endpoint *endpoint, const char *accept,
-                         const struct cfr_grant *grant, int64_t now_s, struct cfr_wire_request *out,
-                         struct cfr_err *err);
+int cfr_aws_verify_build(const struct cfr_wire_aws_endpoint *endpoint, const struct cfr_grant *grant, int64_t now_s,
+                         struct cfr_wire_request *out, struct cfr_err *err);
 /* Reads the answer. Account and ARN must be those that GRANT has (where it has a role's ARN, a session of
  * that role); what GRANT lacks is added to it. CFR_E_DENIED: they belong to another; CFR_E_UNAVAILABLE: not
  * known yet; CFR_E_ANSWER. */

@@ -32,14 +32,12 @@ static int fill_duration(const struct cfr_mounted_case *c, const struct cfr_tabl
 
 static int set_common(const struct cfr_mounted_case *c, const struct chain *chain)
 {
-    struct cfr_aws *aws = c->out->config;
     const struct cfr_mounted_profile *last = &chain->at[chain->last];
     const struct cfr_mounted_profile *own = &chain->at[0];
-    struct cfr_view regional = own->regional.n != 0 ? own->regional : last->regional;
 
-    /* With an endpoint of its own the configuration has said where to go. */
-    if (aws->regional == CFR_AWS_REGIONAL_ENVIRONMENT && regional.n != 0 && aws->endpoint == NULL)
-        aws->regional = cfr_view_is_nocase(regional, "legacy") ? CFR_AWS_LEGACY : CFR_AWS_REGIONAL;
+    if (cfr_view_is_nocase(own->regional.n != 0 ? own->regional : last->regional, "legacy"))
+        cfr_mounted_note(c, "sts_regional_endpoints = legacy in credentials has no effect: the STS of the region is "
+                            "called");
     return cfr_mounted_fill(c, "region", own->region.n != 0 ? own->region : last->region);
 }
 

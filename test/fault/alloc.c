@@ -109,13 +109,6 @@ static const char xml[] =
     "<Expiration>2026-01-02T04:04:05Z</Expiration></Credentials></AssumeRoleWithWebIdentityResult>"
     "<ResponseMetadata><RequestId>1</RequestId></ResponseMetadata></AssumeRoleWithWebIdentityResponse>";
 
-static const char json[] =
-    "{\"AssumeRoleWithWebIdentityResponse\":{\"AssumeRoleWithWebIdentityResult\":{"
-    "\"AssumedRoleUser\":{\"Arn\":\"arn:aws:sts::123456789012:assumed-role/demo/b\",\"AssumedRoleId\":\"A:b\"},"
-    "\"Credentials\":{\"AccessKeyId\":\"ASIAEXAMPLE@00\",\"SecretAccessKey\":\"secret-@\","
-    "\"SessionToken\":\"session-@\",\"Expiration\":1.767326645E9}},"
-    "\"ResponseMetadata\":{\"RequestId\":\"1\"}}}";
-
 static const char *const names[FILES] = {"out/credentials", "out/creds.json", "creds.env", "aws"};
 
 static const char *root;
@@ -272,8 +265,7 @@ static void check_view(unsigned long n, unsigned long newest, bool all, unsigned
         die(n, "out", "is mixed");
 }
 
-static unsigned long attempt(unsigned long n, bool as_json, unsigned long seen[FILES],
-                             unsigned long codes[CFR_EI_COUNT])
+static unsigned long attempt(unsigned long n, unsigned long seen[FILES], unsigned long codes[CFR_EI_COUNT])
 {
     static unsigned long number;
     struct cfr_err err = {0};
@@ -283,12 +275,12 @@ static unsigned long attempt(unsigned long n, bool as_json, unsigned long seen[F
 
     number++;
     (void)snprintf(digits, sizeof digits, "%07lu", number);
-    fill(answer, sizeof answer, as_json ? json : xml, digits);
+    fill(answer, sizeof answer, xml, digits);
     *made = 0;
     live = 0;
     fail_at = n;
     counting = true;
-    rc = run(answer, as_json ? "application/json" : "text/xml", number, &err);
+    rc = run(answer, "text/xml", number, &err);
     counting = false;
     if (live != 0 && number > 1)
         die(n, "blocks leaked", err.text);
@@ -301,15 +293,15 @@ static unsigned long attempt(unsigned long n, bool as_json, unsigned long seen[F
     return *made;
 }
 
-static void every(bool as_json)
+static void every(void)
 {
     unsigned long seen[FILES] = {0};
     unsigned long codes[CFR_EI_COUNT] = {0};
     unsigned long n = 1;
 
-    while (n < MOST && attempt(n, as_json, seen, codes) >= n)
+    while (n < MOST && attempt(n, seen, codes) >= n)
         n++;
-    (void)printf("%s: %lu allocations;", as_json ? "json" : "xml", n - 1);
+    (void)printf("%lu allocations;", n - 1);
     for (int i = 0; i < CFR_EI_COUNT; i++) {
         if (codes[i] != 0)
             (void)printf(" %s %lu", cfr_err_name(-i), codes[i]);
@@ -341,10 +333,9 @@ int main(int argc, char **argv)
     if (state_fd < 0)
         die(0, "state", err.text);
     /* Libraries keep what they make once. */
-    (void)attempt(0, true, seen, codes);
-    (void)attempt(0, false, seen, codes);
-    every(false);
-    every(true);
+    (void)attempt(0, seen, codes);
+    (void)attempt(0, seen, codes);
+    every();
     (void)close(state_fd);
     (void)close(lock_fd);
     return 0;

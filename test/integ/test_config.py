@@ -436,10 +436,14 @@ class Stale(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
-        body = json.dumps({"Credentials": {"AccessKeyId": "ASIAEXAMPLE000000000", "SecretAccessKey": "s" * 40,
-                                           "SessionToken": "t" * 40, "Expiration": "2015-01-01T00:00:00Z"}}).encode()
+        operation = "AssumeRoleWithWebIdentity"
+        keys = {"AccessKeyId": "ASIAEXAMPLE000000000", "SecretAccessKey": "s" * 40, "SessionToken": "t" * 40,
+                "Expiration": "2015-01-01T00:00:00Z"}
+        text = "".join(f"<{key}>{value}</{key}>" for key, value in keys.items())
+        body = (f"<{operation}Response><{operation}Result><Credentials>{text}</Credentials></{operation}Result>"
+                f"</{operation}Response>").encode()
         self.send_response(200)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", "text/xml")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

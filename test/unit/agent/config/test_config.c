@@ -245,7 +245,7 @@ static void digests(void **state)
          "files:\n"
          "      - format: token\n        name: \"t\"\n        mode: \"600\"\n      directory: /d\n  "
          "exchange: {aws: "
-         "{accept: xml, region: 'us-east-1', " ROLE "}}\n  token: {\"file\": /t/token}\n  name: a\nversion: 1\n",
+         "{fips: environment, region: 'us-east-1', " ROLE "}}\n  token: {\"file\": /t/token}\n  name: a\nversion: 1\n",
          true, true},
         {HEAD AWS PUB "    reload: [{exec: [/x, \"z\"]}]\n", false, true},
         {HEAD AWS PUB, false, true},

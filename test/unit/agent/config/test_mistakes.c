@@ -80,6 +80,10 @@ static void keys(void **state)
          "f:5: credential a: exchange.aws.serial_number: was removed: an unattended agent has no MFA device; use a "
          "role "
          "that trusts the token, or keys of a user whose policies require no MFA\n"},
+        {HEAD "    exchange: {aws: {" ROLE ", sts_regional_endpoints: regional, region: eu-west-1, accept: xml}}\n" PUB,
+         "f:5: credential a: exchange.aws.sts_regional_endpoints: was removed: the STS of `region` is always called; "
+         "remove the key, and for the global host set `endpoint`\nf:5: credential a: exchange.aws.accept: was "
+         "removed: AWS answers in XML; remove the key\n"},
         {HEAD "    exchange: {aws: {" ROLE ", then_assume: [{" ROLE ", provided_contexts: []}]}}\n" PUB,
          "f:5: credential a: exchange.aws.then_assume.provided_contexts: was removed: an unattended agent has no "
          "assertion about a user; remove the key, and allow the role itself what it needs\n"},

@@ -57,7 +57,7 @@ static void errors(void **state)
 static void grants(void **state)
 {
     (void)state;
-    golden_grants("aws", "begun", begin, 7);
+    golden_grants("aws", "begun", begin, 5);
 }
 
 static void request(const char *name, const struct cfr_aws *config, const char *file)

@@ -87,8 +87,6 @@ static void defaults(void **state)
     assert_int_equal(cfr_aws_duration_ms(&c), 3600000);
     assert_int_equal(c.fips, CFR_AWS_ENVIRONMENT);
     assert_int_equal(c.dual_stack, CFR_AWS_ENVIRONMENT);
-    assert_int_equal(c.regional, CFR_AWS_REGIONAL_ENVIRONMENT);
-    assert_int_equal(c.accept, CFR_AWS_XML);
     assert_null(c.region);
     drop(&c);
     assert_ptr_equal(cfr_sts_find(cfr_view_of("aws")), &cfr_aws_provider);
@@ -138,13 +136,8 @@ static void switches(void **state)
     checks(LIST(ROLE, "region", "us-east-1", "fips", "true"), NULL, NULL, "sts-fips.us-east-1.amazonaws.com");
     checks(LIST(ROLE, "region", "us-east-1"), LIST("AWS_USE_FIPS_ENDPOINT", "yes"), "AWS_USE_FIPS_ENDPOINT: its value",
            NULL);
-    checks(LIST(ROLE, "region", "us-east-1"), LIST("AWS_STS_REGIONAL_ENDPOINTS", "legacy"), NULL, "sts.amazonaws.com");
-    checks(LIST(ROLE, "region", "us-east-1", "sts_regional_endpoints", "regional"),
-           LIST("AWS_STS_REGIONAL_ENDPOINTS", "legacy"), NULL, "sts.us-east-1.amazonaws.com");
-    checks(LIST(ROLE, "region", "us-east-1", "sts_regional_endpoints", "legacy"),
-           LIST("AWS_STS_REGIONAL_ENDPOINTS", "regional"), NULL, "sts.amazonaws.com");
-    checks(LIST(ROLE, "region", "us-east-1"), LIST("AWS_STS_REGIONAL_ENDPOINTS", "no"), "must be regional or legacy",
-           NULL);
+    checks(LIST(ROLE, "region", "us-east-1"), LIST("AWS_STS_REGIONAL_ENDPOINTS", "legacy"), NULL,
+           "sts.us-east-1.amazonaws.com");
 }
 
 static void endpoints(void **state)
@@ -173,11 +166,6 @@ static void endpoints(void **state)
            "endpoint cannot be combined with AWS_USE_FIPS_ENDPOINT", NULL);
     checks(LIST(ROLE, "endpoint", "https://one.example", "fips", "false"), LIST("AWS_USE_FIPS_ENDPOINT", "true"), NULL,
            "one.example");
-    checks(LIST(ROLE, "endpoint", "https://one.example", "sts_regional_endpoints", "legacy"), NULL, "no effect", NULL);
-    checks(LIST(ROLE, "region", "us-east-1", "sts_regional_endpoints", "legacy", "fips", "true"), NULL,
-           "`legacy` has no effect with fips", NULL);
-    checks(LIST(ROLE, "region", "us-east-1", "sts_regional_endpoints", "legacy", "dual_stack", "true"), NULL,
-           "`legacy` has no effect with dual_stack", NULL);
     checks(LIST(ROLE, "endpoint", "http://127.0.0.1:1", "ca_file", "/ca.pem"), NULL, "ca_file: it has no effect", NULL);
     checks(LIST(ROLE, "ca_file", "/ca.pem"), LIST("AWS_ENDPOINT_URL", "http://localhost"), "ca_file: it has no effect",
            NULL);

@@ -98,29 +98,9 @@ static void govcloud_fips_is_the_ordinary_host(void **state)
            "sts-fips.us-gov-west-1.api.aws", r);
 }
 
-static void legacy(void **state)
+static void global(void **state)
 {
-    static const char *const global[] = {
-        "ap-northeast-1", "ap-south-1", "ap-southeast-1", "ap-southeast-2", "aws-global", "ca-central-1",
-        "eu-central-1",   "eu-north-1", "eu-west-1",      "eu-west-2",      "eu-west-3",  "sa-east-1",
-        "us-east-1",      "us-east-2",  "us-west-1",      "us-west-2",
-    };
-    static const char *const regional[] = {"eu-south-1", "ap-east-1", "me-south-1", "af-south-1"};
-    char host[256];
-
     (void)state;
-    for (size_t i = 0; i < sizeof global / sizeof global[0]; i++)
-        expect((struct cfr_aws_settings){.region = global[i], .legacy = true}, "aws", "sts.amazonaws.com", "us-east-1");
-    for (size_t i = 0; i < sizeof regional / sizeof regional[0]; i++) {
-        (void)snprintf(host, sizeof host, "sts.%s.amazonaws.com", regional[i]);
-        expect((struct cfr_aws_settings){.region = regional[i], .legacy = true}, "aws", host, regional[i]);
-    }
-    expect((struct cfr_aws_settings){.region = "cn-north-1", .legacy = true}, "aws-cn",
-           "sts.cn-north-1.amazonaws.com.cn", "cn-north-1");
-    expect((struct cfr_aws_settings){.region = "us-east-1", .legacy = true, .fips = true}, "aws",
-           "sts-fips.us-east-1.amazonaws.com", "us-east-1");
-    expect((struct cfr_aws_settings){.region = "us-east-1", .legacy = true, .dual_stack = true}, "aws",
-           "sts.us-east-1.api.aws", "us-east-1");
     expect((struct cfr_aws_settings){.region = "aws-global"}, "aws", "sts.amazonaws.com", "us-east-1");
     refuse((struct cfr_aws_settings){.region = "aws-global", .fips = true}, "aws", "aws-global has no FIPS");
 }
@@ -172,7 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(partitions), cmocka_unit_test(govcloud_fips_is_the_ordinary_host),
-        cmocka_unit_test(legacy),     cmocka_unit_test(regions),
+        cmocka_unit_test(global),     cmocka_unit_test(regions),
         cmocka_unit_test(custom),
     };
 

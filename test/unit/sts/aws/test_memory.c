@@ -105,7 +105,7 @@ static void every_allocation_of_claims(void **state)
     burn(decode);
 }
 
-static void every_allocation_of_an_exchange_in_xml(void **state)
+static void every_allocation_of_an_exchange(void **state)
 {
     (void)state;
     answers[0] = data_file_read("aws/grants/web-identity.xml");
@@ -117,24 +117,11 @@ static void every_allocation_of_an_exchange_in_xml(void **state)
     data_file_free(refusal);
 }
 
-static void every_allocation_of_an_exchange_in_json(void **state)
-{
-    (void)state;
-    answers[0] = data_file_read("aws/grants/scientific.json");
-    answers[1] = data_file_read("aws/grants/chained.json");
-    refusal = data_file_read("aws/errors/access-denied-json.json");
-    burn(exchange);
-    data_file_free(answers[0]);
-    data_file_free(answers[1]);
-    data_file_free(refusal);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_of_claims),
-        cmocka_unit_test(every_allocation_of_an_exchange_in_xml),
-        cmocka_unit_test(every_allocation_of_an_exchange_in_json),
+        cmocka_unit_test(every_allocation_of_an_exchange),
     };
     char *text = token_text("{\"alg\":\"RS256\"}", "{\"exp\":1767326645,\"iat\":1767323045,\"aud\":[\"a\",\"b\"]}");
     int failed;

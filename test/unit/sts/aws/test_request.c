@@ -35,8 +35,7 @@ static void everything(void **state)
                         .policy = (char[]){"{\"Version\": \"2012-10-17\",\n\t\"Statement\": [] }"},
                         .policy_arns = {arns, 2},
                         .dual_stack = CFR_AWS_TRUE,
-                        .fips = CFR_AWS_TRUE,
-                        .accept = CFR_AWS_JSON};
+                        .fips = CFR_AWS_TRUE};
     struct cfr_sts_exchange x = {.provider = &cfr_aws_provider, .config = &c};
 
     (void)state;
