@@ -146,17 +146,14 @@ CREDFRESH_API int credfresh_after_fork(struct credfresh *w);
  */
 CREDFRESH_API uint64_t credfresh_sequence(const struct credfresh *w);
 
-/* 1 if there is a newer snapshot than SEQUENCE (0 for none), else 0. One memory load. A
- * credfresh_acquire() that follows a 1 gets the newer one. */
+/* 1 if there is a newer snapshot than SEQUENCE (0 for none), else 0. A credfresh_acquire() that follows a 1 gets the
+ * newer one. */
 CREDFRESH_API int credfresh_changed(const struct credfresh *w, uint64_t sequence);
 
 /* ---- snapshots: complete, immutable, any thread ---- */
 
 /* The current snapshot, held for the caller until credfresh_release(); NULL while there is none. One atomic addition,
- * in memory that other threads do not write to as long as there are fewer threads than twice the processors, and never
- * a wait for another thread; it is repeated only if another snapshot becomes the current one in that very moment. No
- * system call.
- */
+ * never a wait for another thread, and no system call. */
 CREDFRESH_API const struct credfresh_snapshot *credfresh_acquire(struct credfresh *w);
 
 /* Adds a hold to a snapshot that the caller holds or has borrowed. Returns it. */
