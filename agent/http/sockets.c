@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -67,6 +68,7 @@ bool cfr_http_sockets_received(const struct cfr_http_sockets *s, long local_port
 {
     struct tcp_info info = {.tcpi_bytes_received = 0};
     socklen_t n = sizeof info;
+    int unread = 0;
     size_t i = 0;
 
     while (i < s->count && (local_port == 0 || port_of(s->fds[i]) != local_port))
@@ -74,6 +76,9 @@ bool cfr_http_sockets_received(const struct cfr_http_sockets *s, long local_port
     if (i == s->count || getsockopt(s->fds[i], IPPROTO_TCP, TCP_INFO, &info, &n) != 0)
         return false;
     *bytes = info.tcpi_bytes_received;
+    /* What waits in the kernel, as it does for a stream that pauses, is nothing that libcurl had to read. */
+    if (ioctl(s->fds[i], FIONREAD, &unread) == 0 && unread > 0 && (uint64_t)unread <= *bytes)
+        *bytes -= (uint64_t)unread;
     return true;
 }
 

@@ -18,7 +18,7 @@ struct cfr_http_sockets {
 void cfr_http_sockets_add(struct cfr_http_sockets *s, int fd);
 /* Closes it. As close(2). */
 int cfr_http_sockets_close(struct cfr_http_sockets *s, int fd);
-/* *BYTES: what the TCP connection with LOCAL_PORT has received since it was made. False if it is not known. */
+/* *BYTES: what was read from the TCP connection with LOCAL_PORT since it was made. False if it is not known. */
 bool cfr_http_sockets_received(const struct cfr_http_sockets *s, long local_port, uint64_t *bytes);
 void cfr_http_sockets_free(struct cfr_http_sockets *s);
 
