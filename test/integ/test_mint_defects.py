@@ -197,10 +197,12 @@ def test_a_journal_that_is_restored_is_read(agent):
     whole = journal_path(agent).read_text()
     journal_path(agent).write_text("{")
     agent.start()
-    rotate(agent, "drill")
     eventually(lambda: "the journal" in (agent.status("robot").get("last_error") or {}).get("message", ""),
                lambda: agent.log)
+    refused = agent.run("rotate", "robot", "--reason", "drill")
+    assert refused.returncode != 0 and "robot cannot be rotated now: the journal" in refused.stderr
     journal_path(agent).write_text(whole)
+    eventually(lambda: agent.run("rotate", "robot", "--reason", "drill").returncode == 0, lambda: agent.log)
     agent.wait_generation(2, "robot")
     wait_complete(agent)
     assert list(keys_of(agent.cloud)) == [published_key(agent)]
