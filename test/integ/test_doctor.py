@@ -629,10 +629,10 @@ def test_running_agent(sick):
 def test_the_agents_own_limits_and_mounts(sick):
     """Not those of the shell that doctor is run from."""
     needs_namespace("--mount")
-    sick.start(wrapper=("unshare", "--mount", "prlimit", "--nofile=70:70"))
+    sick.start(wrapper=("unshare", "--mount", "prlimit", "--nofile=90:90"))
     sick.wait_generation(1)
     report = doctor(sick, "--offline")
-    report.one("machine.open-files", "wrong", "at most 70 files")
+    report.one("machine.open-files", "wrong", "at most 90 files")
     report.one("machine.namespace", "note", f"process {sick.process.pid}, has separate mounts")
     assert not report.all("machine.user")
     sick.stop()
