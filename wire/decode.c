@@ -139,12 +139,13 @@ int cfr_decode_next_certificate(struct cfr_view *rest, struct cfr_secret *der, s
 
     while (rc == 0 && next_block(rest, &label, &body)) {
         size_t before = der->len;
-        struct cfr_view whole;
+        struct cfr_view whole = {NULL, 0};
 
         if (!cfr_view_is(label, "CERTIFICATE-----") && !cfr_view_is(label, "X509 CERTIFICATE-----"))
             continue;
         rc = read_body(body, der, err);
-        whole = (struct cfr_view){der->p + before, der->len - before};
+        if (rc == 0)
+            whole = (struct cfr_view){der->p + before, der->len - before};
         if (rc == 0 && !enter(&whole, CFR_DECODE_SEQUENCE))
             rc = cfr_err_set(err, CFR_E_CONFIG, "a PEM block is not one certificate");
         break;
@@ -192,7 +193,7 @@ static int check_public(struct cfr_view spki, size_t bits_max, struct cfr_err *e
 {
     struct cfr_view algorithm;
     struct cfr_view key;
-    enum algorithm a;
+    enum algorithm a = RSA_KEY;
     size_t n;
     size_t e;
     int rc;
@@ -293,7 +294,7 @@ static int check_pkcs8(struct cfr_view key, int *type, struct cfr_err *err)
                                 [ED25519_KEY] = EVP_PKEY_ED25519};
     struct cfr_view algorithm;
     struct cfr_view inner;
-    enum algorithm a;
+    enum algorithm a = RSA_KEY;
     int rc;
 
     if (!enter(&key, CFR_DECODE_SEQUENCE) || !skip(&key, CFR_DECODE_INTEGER) ||

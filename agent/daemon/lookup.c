@@ -15,11 +15,6 @@ static int compare(const void *a, const void *b)
     return strcmp(cfr_worker_config(*x)->name, cfr_worker_config(*y)->name);
 }
 
-void cfr_daemon_sort_workers(struct cfr_worker **workers, size_t count)
-{
-    qsort(workers, count, sizeof(struct cfr_worker *), compare);
-}
-
 void cfr_daemon_index_workers(struct cfr_daemon *a)
 {
     free(a->by_name);
@@ -27,7 +22,7 @@ void cfr_daemon_index_workers(struct cfr_daemon *a)
     if (a->by_name == NULL)
         return;
     memcpy(a->by_name, a->workers, a->count * sizeof(struct cfr_worker *));
-    cfr_daemon_sort_workers(a->by_name, a->count);
+    qsort(a->by_name, a->count, sizeof(struct cfr_worker *), compare);
 }
 
 /* Without the index, which needs memory, they are looked through. */

@@ -15,8 +15,6 @@ bool cfr_daemon_admin_needed(const struct cfr_daemon *a, const char *name);
 void cfr_daemon_admin_changed(const struct cfr_daemon *a, const char *name);
 /* The worker of credential NAME, or NULL. */
 struct cfr_worker *cfr_daemon_worker(const struct cfr_daemon *a, const char *name);
-/* Sorts WORKERS by the names of their credentials. */
-void cfr_daemon_sort_workers(struct cfr_worker **workers, size_t count);
 /* After every change of the agent's workers: makes finding them by name quick. */
 void cfr_daemon_index_workers(struct cfr_daemon *a);
 

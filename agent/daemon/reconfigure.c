@@ -45,29 +45,42 @@ static int check_fixed(const struct cfr_daemon *a, const struct cfr_config *next
     return cfr_daemon_confine_check(&a->sandbox, a->config, next, err);
 }
 
-/* Workers of the former configuration, sorted by name. */
+/* A worker of the former configuration, which NAME is of and which outlives it. */
 struct former {
-    struct cfr_worker **workers;
-    bool *placed; /* those that have found their place in the new one, or were closed */
-    size_t count;
+    const char *name;
+    struct cfr_worker *worker; /* NULL: it has its place in the new one, or was closed */
 };
 
-static int compare_name(const void *name, const void *worker)
+static int compare_names(const void *a, const void *b)
 {
-    const struct cfr_worker *const *w = worker;
+    const struct former *x = a;
+    const struct former *y = b;
 
-    return strcmp(name, cfr_worker_config(*w)->name);
+    return strcmp(x->name, y->name);
 }
 
-/* The former worker that C names, which is placed with this; NULL: there is none. */
-static struct cfr_worker *take_worker(const struct former *f, const struct cfr_config_credential *c)
+/* Those of the agent, sorted by name; NULL without memory. */
+static struct former *list_former(const struct cfr_daemon *a)
 {
-    struct cfr_worker **w = bsearch(c->name, f->workers, f->count, sizeof(struct cfr_worker *), compare_name);
+    struct former *all = calloc(a->count + 1, sizeof *all);
 
-    if (w == NULL)
-        return NULL;
-    f->placed[w - f->workers] = true;
-    return *w;
+    for (size_t i = 0; all != NULL && i < a->count; i++)
+        all[i] = (struct former){cfr_worker_config(a->workers[i])->name, a->workers[i]};
+    if (all != NULL)
+        qsort(all, a->count, sizeof *all, compare_names);
+    return all;
+}
+
+/* Takes the worker that C names out of ALL; NULL: there is none. */
+static struct cfr_worker *take_worker(struct former *all, size_t count, const struct cfr_config_credential *c)
+{
+    const struct former key = {.name = c->name};
+    struct former *f = bsearch(&key, all, count, sizeof *all, compare_names);
+    struct cfr_worker *w = f != NULL ? f->worker : NULL;
+
+    if (f != NULL)
+        f->worker = NULL;
+    return w;
 }
 
 static bool can_stay(const struct cfr_worker *w, const struct cfr_config_credential *c)
@@ -105,21 +118,22 @@ static int replace(struct cfr_daemon *a, struct cfr_worker *old, const struct cf
 static int swap_workers(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *err)
 {
     struct cfr_worker **workers = calloc(next->credentials.count + 1, sizeof(struct cfr_worker *));
-    const struct former former = {a->workers, calloc(a->count + 1, sizeof(bool)), a->count};
+    struct former *former = list_former(a);
+    size_t former_count = a->count;
     size_t count = 0;
 
-    if (workers == NULL || former.placed == NULL) {
+    if (workers == NULL || former == NULL) {
         free(workers);
-        free(former.placed);
+        free(former);
         return cfr_err_nomem(err);
     }
-    cfr_daemon_sort_workers(former.workers, former.count);
+    free(a->workers);
     a->host.config = next;
     a->workers = workers;
     a->count = 0;
     for (size_t i = 0; i < next->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(next, i);
-        struct cfr_worker *old = take_worker(&former, c);
+        struct cfr_worker *old = take_worker(former, former_count, c);
         struct cfr_err one = {0};
 
         if (old != NULL && can_stay(old, c) && cfr_worker_rebind(old, c, &one) == 0)
@@ -129,18 +143,17 @@ static int swap_workers(struct cfr_daemon *a, struct cfr_config *next, struct cf
         else
             cfr_log(CFR_LOG_ERROR, c->name, NULL, "cannot be kept: %s", one.text);
     }
-    for (size_t i = 0; i < former.count; i++) {
-        struct cfr_worker *w = former.workers[i];
+    for (size_t i = 0; i < former_count; i++) {
+        struct cfr_worker *w = former[i].worker;
 
-        if (former.placed[i])
+        if (w == NULL)
             continue;
         cfr_log(CFR_LOG_INFO, cfr_worker_config(w)->name, NULL,
                 "was removed from the configuration: its published files remain, but are not renewed");
         cfr_worker_abandon(w);
         cfr_worker_close(w);
     }
-    free(former.workers);
-    free(former.placed);
+    free(former);
     a->count = count;
     cfr_daemon_index_workers(a);
     return 0;

@@ -112,7 +112,8 @@ static struct cfr_httpd_group *ahead_group(struct cfr_httpd_server *s)
 static struct cfr_httpd_group *find_group(void *ctx, const struct cfr_httpd_newcomer *client)
 {
     struct cfr_httpd_server *s = ctx;
-    const struct sockaddr *peer = s->socket.unix_path == NULL ? &client->address.any : NULL;
+    bool local = s->socket.unix_path != NULL;
+    const struct sockaddr *peer = local ? NULL : &client->address.any;
     struct cfr_httpd_origin origin = {.here = true};
     unsigned char key[CFR_HTTPD_GROUP_KEY_MAX] = {CFR_HTTPD_GROUP_USER};
     struct cfr_httpd_group *ahead;
@@ -121,7 +122,7 @@ static struct cfr_httpd_group *find_group(void *ctx, const struct cfr_httpd_newc
 
     if (s->closing)
         cfr_httpd_listen_admit(client->fd);
-    if (peer != NULL)
+    if (!local)
         cfr_httpd_peer_origin(peer, s->loopback, &origin);
     if (s->options.accepts != NULL && !s->options.accepts(s->options.ctx, &origin))
         return NULL;
