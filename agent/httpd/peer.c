@@ -117,7 +117,7 @@ static bool is_own(const unsigned char *address, size_t n, uint32_t interface)
         struct nlmsghdr head;
         struct rtmsg route;
         unsigned char rest[512];
-    } answer;
+    } answer = {.rest = {0}};
     ssize_t got = -1;
 
     if (fd < 0)
@@ -173,7 +173,7 @@ static bool find_socket(int diag_fd, const struct sockaddr *peer, const struct s
         struct nlmsghdr head;
         struct inet_diag_msg found;
         unsigned char rest[512];
-    } answer;
+    } answer = {.rest = {0}};
     unsigned char bytes[16] = {0};
     ssize_t got = -1;
 

@@ -82,8 +82,10 @@ static int add_space(struct cfr_service_ca_pod_seen *s, size_t at, const char *p
         size_t room = s->space_room == 0 ? 16 : s->space_room * 2;
         struct cfr_service_ca_pod_space *spaces = realloc(s->spaces, room * sizeof *spaces);
 
-        s->spaces = spaces != NULL ? spaces : s->spaces;
-        s->space_room = spaces != NULL ? room : s->space_room;
+        if (spaces != NULL) {
+            s->spaces = spaces;
+            s->space_room = room;
+        }
     }
     if (name == NULL || s->space_count == s->space_room) {
         free(name);
