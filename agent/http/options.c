@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FLOW_LOOK_MS         100
 #define CA_CACHE_S           86400L
 #define KEEPALIVE_IDLE_S     30L
 #define KEEPALIVE_INTERVAL_S 10L
@@ -177,6 +178,7 @@ static int on_close(void *ctx, curl_socket_t fd)
 static int on_progress(void *ctx, curl_off_t to_come, curl_off_t come, curl_off_t to_go, curl_off_t gone)
 {
     struct cfr_http_transfer *t = ctx;
+    int64_t now_ms = cfr_clock_now().boot_ms;
     uint64_t bytes = 0;
     long port = 0;
 
@@ -184,11 +186,15 @@ static int on_progress(void *ctx, curl_off_t to_come, curl_off_t come, curl_off_
     (void)come;
     (void)to_go;
     (void)gone;
+    /* An ordinary answer is there before the second look. */
+    if (t->flow.known && now_ms - t->flow_boot_ms < FLOW_LOOK_MS)
+        return 0;
+    t->flow_boot_ms = now_ms;
     if (curl_easy_getinfo(t->easy, CURLINFO_LOCAL_PORT, &port) != CURLE_OK ||
         !cfr_http_sockets_received(t->sockets, port, &bytes))
         return 0;
-    return cfr_http_flow_check(&t->flow, bytes, t->part == NULL && t->head.bytes != 0, t->body.limit,
-                               cfr_clock_now().boot_ms, &t->refused) != 0;
+    return cfr_http_flow_check(&t->flow, bytes, t->part == NULL && t->head.bytes != 0, t->body.limit, now_ms,
+                               &t->refused) != 0;
 }
 
 /* Called before a name is looked up that is not cached. */

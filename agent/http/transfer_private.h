@@ -52,6 +52,7 @@ struct cfr_http_transfer {
     int64_t timeout_ms;
     struct cfr_http_head head;
     struct cfr_http_flow flow; /* of a stream: since its last part */
+    int64_t flow_boot_ms;      /* of the last look at it */
     struct cfr_secret body;
     struct cfr_err refused; /* why the answer was cut off */
     size_t failures;        /* of allocations before the transfer */
