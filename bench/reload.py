@@ -13,7 +13,7 @@ from common import Agent, finish, local_cloud, scratch, spread, verdict
 def main():
     reloads = int(sys.argv[1]) if len(sys.argv) > 1 else 30
     with scratch(in_memory=True) as directory, local_cloud(directory) as cloud:
-        for count in (1, 100):
+        for count in (1, 100, 1000):
             agent = Agent(directory / f"agent-{count}", cloud)
             credentials = [agent.credential(f"c{i}") for i in range(count)]
             agent.configure(*credentials).start()
