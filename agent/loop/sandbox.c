@@ -142,13 +142,13 @@ static size_t add_families(struct sock_filter *to)
     return append(to, part, sizeof part / sizeof part[0]);
 }
 
-/* CALL, whose argument MODE is that of a file: neither set-user-id nor set-group-id. */
-static size_t add_mode(struct sock_filter *to, unsigned call, uint32_t mode)
+/* CALL, whose argument MODE is that of a file: with none of the bits REFUSED. */
+static size_t add_mode(struct sock_filter *to, unsigned call, uint32_t mode, uint32_t refused)
 {
     const struct sock_filter part[] = {
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4),
         ARGUMENT(mode),
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, S_ISUID | S_ISGID, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, refused, 0, 1),
         END(ERROR(EPERM)),
         END(SECCOMP_RET_ALLOW),
     };
@@ -158,15 +158,17 @@ static size_t add_mode(struct sock_filter *to, unsigned call, uint32_t mode)
 
 static size_t add_modes(struct sock_filter *to)
 {
-    size_t n = add_mode(to, SYS_fchmod, 1);
+    const uint32_t both = S_ISUID | S_ISGID;
+    /* A directory in the volume of a pod with fsGroup keeps its set-group-id bit. */
+    size_t n = add_mode(to, SYS_fchmod, 1, S_ISUID);
 
 #ifdef SYS_open
-    n += add_mode(to + n, SYS_open, 2);
+    n += add_mode(to + n, SYS_open, 2, both);
 #endif
 #ifdef SYS_creat
-    n += add_mode(to + n, SYS_creat, 1);
+    n += add_mode(to + n, SYS_creat, 1, both);
 #endif
-    return n + add_mode(to + n, SYS_openat, 3);
+    return n + add_mode(to + n, SYS_openat, 3, both);
 }
 
 /* Each call in turn: a jump of a filter reaches only 255 steps. The calls of x32 have a bit in their numbers that none
