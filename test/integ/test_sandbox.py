@@ -593,3 +593,13 @@ def test_a_source_without_a_directory_leaves_reading_as_it_was(agent):
     finally:
         agent.stop()
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def test_a_directory_in_a_volume_with_fsgroup(agent):
+    """The kubelet makes such a volume set-group-id, and what is made in it is so, too."""
+    volume = agent.dir / "volume"
+    volume.mkdir()
+    volume.chmod(0o2775)
+    agent.configure(agent.credential(publish={"directory": str(volume / "app"), "files": [{"name": "token", "format": "token"}]})).start()
+    agent.wait_state("fresh")
+    assert (volume / "app").stat().st_mode & 0o7777 == 0o2755, agent.log
