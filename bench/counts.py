@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Instructions of the hot paths, counted by callgrind, and system calls of whole jobs (calls.py), against those in counts.json:
-unlike times they do not drift. Exits non-zero if instructions are more than 3 %, or calls more than 10 %, above the recorded ones.
+unlike times they do not drift. Exits non-zero if instructions are more than 3 %, or calls more than 20 %, above the recorded ones.
 
 Counts depend on the compiler, libc and the type of the build, which are recorded next to them. Where these differ nothing is
 compared: the counts are printed with the reason, and the exit status is 0.
@@ -27,7 +27,7 @@ from common import ROOT
 PATHS = {"answer": ("an endpoint's answer (AWS container)", 200, 1200), "claims": ("a token's claims read", 100, 600),
          "publish": ("a publish of three files", 20, 120), "acquire": ("a reader's acquire and release", 1000, 11000)}
 TOLERANCE = 0.03
-CALLS_TOLERANCE = 0.1
+CALLS_TOLERANCE = 0.2
 FILE = ROOT / "bench/counts.json"
 # The variants of memcpy and the like that every x86-64 has.
 ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-AVX,-AVX512F,-ERMS,-FSRM,-BMI2,-MOVBE", "LC_ALL": "C", "PATH": os.environ["PATH"]}
