@@ -91,7 +91,7 @@ int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *
     return cfr_json_parse_own(text, out, err);
 }
 
-/* Says what TEXT is instead, where that is known; else keeps the error that is there. */
+/* Sets the error to what TEXT is, if that is known; otherwise leaves it. */
 static int explain(struct cfr_view text, struct cfr_err *err)
 {
     const char *mistake = cfr_view_mistake(text, CFR_FORM_JSON);

@@ -60,6 +60,7 @@ static struct {
     size_t rest;         /* bytes of a line that was written in part */
     char buf[LOG_LINE_MAX];
     int done_fd; /* of cfr_log_through; -1: none */
+    bool late;   /* the writer did not answer in time: nothing waits for it until it does */
     int64_t second;
     int64_t waited_ms; /* in that second */
 } out = {.fd = STDERR_FILENO, .done_fd = -1};
@@ -109,8 +110,8 @@ static int64_t monotonic_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Waits until the process at the other end has written what it has, so that lines come before what they are followed by
- * and survive a crash; but not for a disk that hangs. */
+/* Waits until the process at the other end has written the line, so that the log has it before the agent continues. A
+ * disk that hangs costs this wait once: after it, lines are only queued until the process answers again. */
 static void wait_for_writer(void)
 {
     struct pollfd p = {.fd = out.done_fd, .events = POLLIN};
@@ -123,7 +124,8 @@ static void wait_for_writer(void)
         out.second = begun_ms / 1000;
         out.waited_ms = 0;
     }
-    if (poll(&p, 1, (int)(WAIT_MS - out.waited_ms)) > 0)
+    out.late = poll(&p, 1, out.late ? 0 : (int)(WAIT_MS - out.waited_ms)) <= 0;
+    if (!out.late)
         (void)!read(out.done_fd, done, sizeof done);
     out.waited_ms += monotonic_ms() - begun_ms;
     if (out.waited_ms > WAIT_MS)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes one line per event to standard error, as text, as JSON, or with the levels of the journal. For agent/ only.
  * Blocks as long as a write(2) to standard error does; after cfr_log_never_wait only if that is a file on a disk, and
- * after cfr_log_through for at most 50 ms in a second. It takes formats and plain text and has no parameter for a
- * secret; control characters and bytes that are no UTF-8 are replaced or escaped. Errors are ignored. Limits: 1 KiB of
- * message, 8 KiB of line. */
+ * after cfr_log_through for at most 50 ms in a second, and not at all while its process does not answer. It takes
+ * formats and plain text and has no parameter for a secret; control characters and bytes that are no UTF-8 are replaced
+ * or escaped. Errors are ignored. Limits: 1 KiB of message, 8 KiB of line. */
 #ifndef CFR_BASE_LOG_H
 #define CFR_BASE_LOG_H
 
@@ -31,8 +31,8 @@ void cfr_log_terminal(bool colour, size_t columns);
  */
 void cfr_log_never_wait(void);
 /* The same, with the lines into LINES_FD, a pipe to a process that writes them to standard error and then a byte to
- * DONE_FD: a line that it writes soon is there when its call returns. If the process has ended, lines go to standard
- * error again. -1: all lines are lost. Closes the former DONE_FD. */
+ * DONE_FD: a line that it writes soon is in the file when its call returns. If the process has ended, lines go to
+ * standard error again. -1: all lines are lost. Closes the former DONE_FD. */
 void cfr_log_through(int lines_fd, int done_fd);
 /* In a child, which closes all descriptors but the first three: lines go to standard error itself. */
 void cfr_log_in_child(void);

@@ -7,7 +7,9 @@
 #include "base/time.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static char caught[32768];
@@ -254,6 +256,73 @@ static void a_child_writes_to_standard_error(void **state)
     (void)close(other[0]);
 }
 
+static struct {
+    bool on;
+    int64_t now_ms;
+    int64_t waited_ms; /* for the process that writes the log */
+    bool answers;
+} fake;
+
+int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+    if (!fake.on || fds->events != POLLIN)
+        return __real_poll(fds, n, timeout);
+    if (fake.answers)
+        return 1;
+    fake.waited_ms += timeout;
+    fake.now_ms += timeout;
+    return 0;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+    if (!fake.on || clock != CLOCK_MONOTONIC)
+        return __real_clock_gettime(clock, out);
+    *out = (struct timespec){.tv_sec = fake.now_ms / 1000, .tv_nsec = fake.now_ms % 1000 * 1000000};
+    return 0;
+}
+
+/* Writes a line a second for MINUTES. Returns how long they waited, in ms. */
+static int64_t log_for_minutes(int minutes)
+{
+    fake.waited_ms = 0;
+    for (int i = 0; i < 60 * minutes; i++) {
+        fake.now_ms += 1000;
+        cfr_log(CFR_LOG_INFO, NULL, NULL, "line");
+    }
+    return fake.waited_ms;
+}
+
+/* A disk that hangs delays the agent once, not in each second. */
+static void waits_once_for_a_disk_that_hangs(void **state)
+{
+    int lines[2];
+    int done[2];
+
+    (void)state;
+    assert_int_equal(pipe(lines), 0);
+    assert_int_equal(pipe2(done, O_NONBLOCK), 0);
+    fake.now_ms = 5000000;
+    fake.on = true;
+    cfr_log_through(lines[1], done[1]);
+    assert_int_equal(log_for_minutes(2), 50);
+    fake.answers = true;
+    assert_int_equal(log_for_minutes(1), 0);
+    fake.answers = false;
+    assert_int_equal(log_for_minutes(1), 50);
+    fake.on = false;
+    cfr_log_through(-1, -1);
+    cfr_log_in_child();
+    (void)close(lines[0]);
+    (void)close(lines[1]);
+    (void)close(done[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +335,7 @@ int main(void)
         cmocka_unit_test(control_characters_and_length),
         cmocka_unit_test(names_follow_the_enums),
         cmocka_unit_test(a_reader_that_does_not_read),
+        cmocka_unit_test(waits_once_for_a_disk_that_hangs),
         cmocka_unit_test(a_child_writes_to_standard_error),
     };
 
