@@ -31,7 +31,8 @@ int cfr_file_overwrite(int dir_fd, const struct cfr_file *file, struct cfr_err *
 /* Reads NAME, which other programs write too, and its status; of a missing file nothing, with 0 links. */
 int cfr_file_read_before(int dir_fd, const char *name, struct cfr_secret *content, struct stat *st,
                          struct cfr_err *err);
-/* True if NAME has not been written since: not every program takes a lock, so it is asked shortly before a rename. */
+/* True if NAME has not been written since. Callers check it shortly before a rename, because not every program takes a
+ * lock. */
 bool cfr_file_is_as_before(int dir_fd, const char *name, const struct stat *before);
 /* True if the file below DIR_FD has FILE's content, mode and (unless CFR_FILE_KEEP_ID) owner. */
 bool cfr_file_same(int dir_fd, const struct cfr_file *file);

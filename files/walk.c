@@ -30,7 +30,7 @@ struct at {
     size_t own;    /* bytes of REST that no link brought */
     bool borrowed; /* a link brought NAME */
     struct cfr_walk_trail trail;
-    bool whole; /* TRAIL has every directory, and nobody but root and our user could change a link on the way */
+    bool whole; /* TRAIL has every directory, and only root and our user could change a link on the way */
 };
 
 static bool is_trusted(uid_t uid)

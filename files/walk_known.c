@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Directories that were walked to a moment ago.
+/* Remembers for a second which directories a path led through.
  *
- * A path that still leads to the same directory needs no second look at those above it. Whoever else could have changed
- * the way there owns a directory on it, as the trail tells. Only root can give such a directory away, which counts
- * after a second. */
+ * If the path still leads to the same directory, those above it are not checked again. Another user could have changed
+ * the way only as the owner of a directory on it, and the trail has the owners. A change of owner by root counts after
+ * a second. */
 #include "files/walk_known_private.h"
 
 #include "files/mount_private.h"

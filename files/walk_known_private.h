@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Directories that were walked to a moment ago, so that going there again takes one system call for the whole path. A
- * publish goes to its target several times. Not safe for threads. Linux only: openat2(2) with RESOLVE_CACHED (5.12); on
- * older kernels nothing is known. */
+/* Remembers for a second which directories a path led through, so that opening it again takes one system call for the
+ * whole path. A publish opens its target several times. Not safe for threads. Linux only: openat2(2) with
+ * RESOLVE_CACHED (5.12); on older kernels nothing is known. */
 #ifndef CFR_FILES_WALK_KNOWN_PRIVATE_H
 #define CFR_FILES_WALK_KNOWN_PRIVATE_H
 

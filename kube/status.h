@@ -14,7 +14,7 @@ struct cfr_k8s_asked {
     const char *resource;           /* RBAC: "serviceaccounts/token", "deployments.apps" */
     const char *name;               /* RBAC: the object, for `resourceNames` */
     const char *namespace_name;     /* where the Role is missing; NULL: a ClusterRole is */
-    const char *signer;             /* whose bundle or certificate it writes, which needs a rule of its own */
+    const char *signer;             /* whose bundle or certificate it writes, which needs a separate rule */
     const char *audience;           /* the requested audience: a node may need a rule for it */
     const struct cfr_view *secrets; /* texts that must not get into the error */
     size_t secret_count;

@@ -19,7 +19,7 @@
  * was deleted or deactivated meanwhile, the old one is kept, and another key is made from `published`; so it is, where
  * there is room, if what was published is lost. In `lost`, a key that may have been made is looked for: one that is
  * ours for certain is deleted, any other is deactivated and put aside. Where the owner has no keys of others, that one
- * is deleted later, unless somebody has activated it again. What is published stays.
+ * is deleted later, unless an operator has activated it again. The published key remains.
  *
  * test/model/mint.pml is the same machine for spin; test_mint_rotation compares their steps. */
 #ifndef CFR_ROTATION_ROTATION_H
@@ -172,7 +172,8 @@ struct cfr_rotation_facts {
     bool used_by_all;       /* every consumer that acknowledges has `generation`, or there is none */
     uint64_t number;        /* that a published key has, as this agent recorded it: the next one is greater */
     bool refused;           /* the cloud refuses the key journal->minted for certain */
-    /* True for a key ID that is known not only by the journal to be ours; NULL: nobody else writes the journal. */
+    /* True for a key ID that another proof than the journal shows to be ours. NULL: no other party writes the journal.
+     */
     bool (*is_own)(void *ctx, const char *id);
     void *ctx;
 };

@@ -22,8 +22,8 @@ typedef void cfr_daemon_path_fn(void *ctx, const struct cfr_daemon_path *path);
 /* Calls EACH for every path in C, of what is read and of what is written, by the tables of the configuration. */
 void cfr_daemon_each_path(const struct cfr_config *c, cfr_daemon_path_fn *each, void *ctx);
 
-/* Paths by their hashes, so that each is looked at once, and of a new configuration only those that the one in use does
- * not have. Zeroed is empty. */
+/* A set of paths, by their hashes. The start checks each path once, and a reload checks only paths that the
+ * configuration in use does not have. Zeroed is empty. */
 struct cfr_daemon_known {
     uint64_t *slots; /* 0: free */
     size_t count;

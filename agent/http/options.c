@@ -186,7 +186,7 @@ static int on_progress(void *ctx, curl_off_t to_come, curl_off_t come, curl_off_
     (void)come;
     (void)to_go;
     (void)gone;
-    /* An ordinary answer is there before the second look. */
+    /* Three system calls for each piece of an answer would be too many. */
     if (t->flow.known && now_ms - t->flow_boot_ms < FLOW_LOOK_MS)
         return 0;
     t->flow_boot_ms = now_ms;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sockets of libcurl's connections, which it does not tell while a transfer is under way. */
+/* The sockets of libcurl's connections, which it does not report during a transfer. */
 #ifndef CFR_AGENT_HTTP_SOCKETS_PRIVATE_H
 #define CFR_AGENT_HTTP_SOCKETS_PRIVATE_H
 

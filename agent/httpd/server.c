@@ -100,7 +100,7 @@ static bool has_pipelined(int fd)
     return n == (ssize_t)sizeof head || (end != NULL && end + 4 != head + n);
 }
 
-/* All of them share one part of the server, whoever they are: the clients of the clouds' SDKs do not pipeline. */
+/* Clients that pipeline share one part of the server, for all users: SDKs of the clouds do not pipeline. */
 static struct cfr_httpd_group *ahead_group(struct cfr_httpd_server *s)
 {
     static const unsigned char key[] = {CFR_HTTPD_GROUP_AHEAD};

@@ -15,7 +15,7 @@
 
 #define LIST_CHUNK   100   /* objects; they are parsed together */
 #define LIST_FEWER   4     /* a chunk that is too large is asked for again with so many times fewer */
-#define WATCH_S      300   /* the server then ends the watch, and another one goes on; later where there are many: */
+#define WATCH_S      300   /* the server then ends the watch, and the next one continues; later where there are many: */
 #define WATCH_EACH_S 30    /* so long for each of them, so that all together begin at most two a minute */
 #define WATCH_LATE   30000 /* ... or it did not, and we do */
 #define WATCH_SHORT  5000  /* a watch that ends before is a failure */

@@ -25,7 +25,7 @@
 #define OVERTAKE_MS (2 * LOOK_MS)
 #define SHOWN_MAX   320
 #define PAGES_MAX   1000 /* of a list */
-#define FEWER       4    /* a page that is too large is asked for again with so many times fewer objects */
+#define FEWER       4    /* after a page that is too large, the next request is for so many times fewer objects */
 
 /* One object, as it was when its field had been set last. */
 struct place {

@@ -19,7 +19,7 @@ struct cfr_service_ca_pod_seen_one {
     char *path; /* NAMESPACE/NAME */
     char *version;
     bool done;     /* it has its result, as of this version */
-    bool listed;   /* by the list under way */
+    bool listed;   /* by the list in progress */
     uint64_t age;  /* its first version: less is older */
     uint64_t turn; /* less is earlier: one more than that of the request before in its namespace */
     struct cfr_backoff backoff;

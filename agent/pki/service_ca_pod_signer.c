@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define LOG_NAME     "service-ca"
-#define POLL_MS      5000 /* where the requests may not be watched; docs/service-ca.md says so */
+#define POLL_MS      5000 /* where requests may not be watched; documented in docs/service-ca.md */
 #define PAUSE_MAX_MS CFR_KUBE_PAUSE_MAX_MS
 #define AGAIN_MAX    2  /* times that a request is read again at once after it was changed meanwhile */
 #define BACKDATE_S   60 /* the API server refuses what is 5 minutes or more from its own clock */

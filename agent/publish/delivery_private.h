@@ -54,7 +54,7 @@ struct cfr_delivery_object {
     char uid[CFR_K8S_SECRET_VERSION_MAX];     /* for Events; empty: not known */
     bool told_expired;
     char ca_keys[CFR_DELIVERY_CA_KEYS_MAX]; /* of the CA that issued what is wanted; empty: none did */
-    bool ca_rotated;                        /* what is there was issued by an earlier CA of these */
+    bool ca_rotated;                        /* an earlier CA of these issued the current content */
     uint64_t key;                           /* hash of the id of the long-lived key that is wanted; 0: it is none */
     uint64_t done_key;                      /* and of the one that was applied last */
     bool adopted;                           /* another program made that key */
@@ -62,7 +62,7 @@ struct cfr_delivery_object {
     bool unchanged;                         /* what was applied is what was there */
     unsigned collisions;                    /* with other agents that write it at the same time; in a row */
     int64_t newer_boot_ms;                  /* since when another agent's is newer; 0 = it is not */
-    bool stirred;                           /* it reported while a request was under way */
+    bool stirred;                           /* it reported during a request */
     int64_t look_boot_ms;
     int64_t read_boot_ms; /* when the last look began; 0 = none did */
     struct cfr_backoff backoff;

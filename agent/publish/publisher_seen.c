@@ -64,8 +64,8 @@ bool cfr_publish_lies_remote(const struct cfr_target *t)
     return route.storage == CFR_ROUTE_REMOTE || route.blocked;
 }
 
-/* PARTS of what is at target I: what the last work saw, or what is there now. False for one that is not on this
- * machine. */
+/* Fills in PARTS of the state of target I: the current one, or that of the last work where this process must not check
+ * it. False for a target that is not on this machine. */
 static bool see(const struct cfr_publisher *p, size_t i, unsigned parts, struct cfr_publish_seen *out)
 {
     struct cfr_target t = cfr_publish_target(p->config, i);

@@ -4,7 +4,7 @@
  *
  * A rotated key is applied with what the Secret held before, as KEY.old, and the time of its minting.
  *
- * What a Secret holds is looked at at the start, when its watch reports a change, and while that does not work
+ * The content of a Secret is checked at the start, when its watch reports a change, and while that does not work
  * once a minute: one that was deleted, or that another client has written to, is lost until the next cfr_publish. One
  * whose namespace does not exist is applied when that appears.
  *

@@ -30,7 +30,7 @@ void cfr_rotator_note_account(struct cfr_rotator *m)
 
 void cfr_rotator_note_own(struct cfr_rotator *m, const char *id)
 {
-    /* A journal that nobody else can write is proof enough. */
+    /* A journal that no other party can write is proof enough. */
     if (m->shared != NULL)
         m->context.note_own(m->context.ctx, id);
 }

@@ -24,7 +24,7 @@ struct cfr_rotator_pending {
     bool confirmed; /* by the cloud, for the publish that follows */
 };
 
-/* A key that is about to be published, while the cloud is asked about it. */
+/* A key that the cloud must confirm before it is published. */
 struct cfr_rotator_confirmation {
     struct cfr_rotator_pending *key;
     char id[CFR_ROTATION_ID_MAX];      /* its id; "" = none */
@@ -145,10 +145,11 @@ struct cfr_rotator {
     struct cfr_rotator_waiter waiter;
     struct cfr_rotator_given given;
     struct cfr_rotator_call call;
-    char asked_name[CFR_ROTATION_NAME_MAX]; /* of the key that this run requested last, and nobody else since */
+    char asked_name[CFR_ROTATION_NAME_MAX]; /* of the key that this run requested last, if no other agent has requested
+                                               one since */
     struct cfr_err broken;                  /* the journal cannot be used; code 0 = it can */
     bool unsaved;                           /* the journal is ahead of the store, and of what is being saved */
-    bool saving;                            /* a save is under way */
+    bool saving;                            /* a save is in progress */
     bool moved;                             /* the owner is another one than in the store */
     bool failed;                            /* the last attempt */
     unsigned offer_retries;                 /* times in a row that `with` had nothing to offer */

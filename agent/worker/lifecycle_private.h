@@ -99,7 +99,7 @@ bool cfr_lifecycle_adopted(struct cfr_lifecycle *c, struct cfr_now now, struct c
                            struct cfr_refresh_jitter jitter);
 /* What is published, and has not expired, is good until WALL_MS. */
 void cfr_lifecycle_extended(struct cfr_lifecycle *c, struct cfr_now now, int64_t wall_ms);
-/* What was published at NOW is passed on from a source with the claimed LIFE. If that begins in the future, our clock
+/* The content published at NOW is copied from a source with the claimed LIFE. If that begins in the future, our clock
  * is behind by at least as much: it is moved to begin now. */
 void cfr_lifecycle_passed_on(struct cfr_lifecycle *c, struct cfr_now now, struct cfr_refresh_life life,
                              struct cfr_refresh_jitter jitter);

@@ -223,7 +223,7 @@ static int64_t early_ms(const struct cfr_worker_inputs *r, struct cfr_now now)
     return r->rc != 0 || r->source.requested || at_ms == INT64_MAX || at_ms <= now.wall_ms ? 0 : at_ms - now.wall_ms;
 }
 
-/* A token that nobody replaces gives one more session just before it expires, which lasts after that. Not where what is
+/* A token that is not replaced gives one more session just before it expires, which lasts after that. Not where what is
  * published ends with the token. */
 static void use_last(struct cfr_worker *w, struct cfr_now now)
 {

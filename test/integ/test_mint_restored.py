@@ -73,7 +73,7 @@ def planted(kube, held, **over):
 
 @pytest.mark.parametrize("user", [None, "other"], ids=["of-nobody", "of-another-user"])
 def test_a_foreign_key_is_not_published(pair, kube, cloud, stopped, user):
-    """It is planted with its secret, in place of the published one. An account of its own may have a user of the same name."""
+    """It is planted with its secret, in place of the published one. Another account may have a user of the same name."""
     key = current(kube)
     cloud.admin("/service/iam", {"admins": ["arn:aws:iam::*:user/admin"], "users": ["robot", "other"]})
     if user:
@@ -238,7 +238,7 @@ def test_a_key_that_only_the_journal_calls_ours_is_not_removed(pair, kube, cloud
         eventually(lambda: step(kube) == "rest", said(pair, kube, cloud))
     else:
         eventually(lambda: any(words in agent.log for agent in pair), said(pair, kube, cloud))
-    # What is ours goes on.
+    # Our own key continues to be rotated.
     assert keys_of(cloud)[BY_HAND]["active"] and keys_of(cloud)[key]["active"]
     assert not [one for action in ("UpdateAccessKey", "DeleteAccessKey") for one in cloud.exchanges(action) if one["code"] == "OK"]
     eventually(lambda: step(kube) == "rest" and not journal(kube).get("old"), said(pair, kube, cloud))

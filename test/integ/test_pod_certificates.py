@@ -318,7 +318,7 @@ def test_two_agents_of_one_signer(agent_factory, cluster, key):
         verify(first, cluster.status(f"pod-{i}"), key)
     eventually(lambda: trust_bundle(cluster)["spec"]["trustBundle"] == (first.dir / "trust/ca.crt").read_text(), first.log)
     assert signer(second)["issued"] == 0
-    # When the first one is gone for good, and its mark with it, the second one goes on.
+    # Once the first one is stopped and its mark removed, the second one continues.
     first.stop()
     trust_bundle(cluster, "DELETE")
     cluster.ask("pod-7", key)

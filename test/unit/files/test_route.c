@@ -167,7 +167,7 @@ static void goes_a_second_time_without_looking_at_the_way(void **state)
     /* One that is next to it begins at the directory above both. */
     assert_int_equal(mkdir(in("a/c"), 0755), 0);
     assert_int_equal(count_looks(in("a/c")), 2);
-    /* Another directory is there. */
+    /* Another directory has the name. */
     assert_int_equal(rename(in("a/b"), in("a/old")), 0);
     assert_int_equal(mkdir(in("a/b"), 0755), 0);
     assert_int_equal(count_looks(path), 3);

@@ -57,7 +57,7 @@ static void test_a_group_makes_room_among_its_own(void **state)
     go_all(&g, all, sizeof all / sizeof all[0]);
 }
 
-/* Whatever the number of its connections, and whoever came first. */
+/* However many connections it has, and whichever user connected first. */
 static void test_the_largest_group_makes_room_for_others(void **state)
 {
     enum { MAX = 8 };

@@ -96,7 +96,7 @@ static void namespaces_take_turns(void **state)
     cfr_service_ca_pod_seen_free(&s);
 }
 
-/* Requests that always come anew, are removed once they are served, or fail again and again. */
+/* Requests that are created all the time, are removed once they are served, or fail repeatedly. */
 static void nobody_starves(void **state)
 {
     struct cfr_service_ca_pod_seen s = {0};
