@@ -8,6 +8,7 @@
 #include "agent/httpd/listener_private.h"
 #include "agent/httpd/peer_private.h"
 #include "agent/httpd/strict_private.h"
+#include "base/secret.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -96,8 +97,12 @@ static bool has_pipelined(int fd)
     char head[HEAD_MAX];
     ssize_t n = recv(fd, head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
     const char *end = n > 0 ? memmem(head, (size_t)n, "\r\n\r\n", 4) : NULL;
+    bool more = n == (ssize_t)sizeof head || (end != NULL && end + 4 != head + n);
 
-    return n == (ssize_t)sizeof head || (end != NULL && end + 4 != head + n);
+    /* A client's secret is in the head. */
+    if (n > 0)
+        cfr_secret_wipe(head, (size_t)n);
+    return more;
 }
 
 /* Clients that pipeline share one part of the server, for all users: SDKs of the clouds do not pipeline. */
