@@ -262,8 +262,14 @@ static int after_apply(struct cfr_delivery_object *t, const struct cfr_kube_answ
     /* Only its namespace can be missing. */
     if (answer->status == 404)
         watch(t, "/api/v1/namespaces", t->namespace_name, true, on_namespace, &t->space_watch);
-    if (answer->status == 409)
-        return cfr_k8s_secret_apply_conflict(&o, answer->body, err);
+    if (answer->status == 409) {
+        int rc = cfr_k8s_secret_apply_conflict(&o, answer->body, err);
+
+        /* The fields hold another owner's content, not what was applied before. */
+        if (rc == CFR_E_CONFLICT)
+            t->done = 0;
+        return rc;
+    }
     if (answer->status != 200 && answer->status != 201)
         return refuse(t, answer, retry_after_s, err);
     return 0;

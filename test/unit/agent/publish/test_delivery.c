@@ -13,6 +13,7 @@ static struct {
     struct cfr_now now;
     bool live;
     unsigned reads;
+    unsigned applies;
     cfr_kube_watch_fn *report;
     void *report_ctx;
     cfr_kube_fn *done;
@@ -42,9 +43,9 @@ int __wrap_cfr_kube_start(struct cfr_kube *k, const struct cfr_kube_where *where
     (void)k;
     (void)where;
     (void)err;
-    assert_string_equal(request->method, "GET");
-    assert_string_equal(request->path, "/api/v1/namespaces/apps/secrets/creds");
-    fake.reads++;
+    fake.applies += strcmp(request->method, "PATCH") == 0;
+    fake.reads += strcmp(request->method, "GET") == 0;
+    assert_true(cfr_view_starts(cfr_view_of(request->path), "/api/v1/namespaces/apps/secrets/creds"));
     fake.done = done;
     fake.done_ctx = ctx;
     *out = (void *)&fake;
@@ -93,18 +94,20 @@ static void answer(const char *version)
 {
     char body[512];
     struct cfr_kube_answer a = {.status = version != NULL ? 200 : 404, .retry_after_s = -1, .warning = ""};
+    cfr_kube_fn *done = fake.done;
 
-    assert_non_null(fake.done);
+    assert_non_null(done);
     (void)snprintf(body, sizeof body,
-                   "{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"creds\",\"namespace\":\"apps\","
+                   "{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"type\":\"Opaque\",\"metadata\":{\"name\":\"creds\",\"namespace\":\"apps\","
                    "\"resourceVersion\":\"%s\",\"labels\":{\"app.kubernetes.io/managed-by\":\"credfresh\"},"
                    "\"annotations\":{\"credfresh.io/credential\":\"demo\","
                    "\"credfresh.io/generation\":\"3\"},\"managedFields\":[{\"manager\":\"credfresh\","
                    "\"operation\":\"Apply\",\"fieldsV1\":{\"f:data\":{\"f:token\":{}}}}]}}",
                    version != NULL ? version : "");
     a.body = cfr_view_of(version != NULL ? body : "{}");
-    fake.done(fake.done_ctx, &a);
+    /* It may send the next request. */
     fake.done = NULL;
+    done(fake.done_ctx, &a);
 }
 
 /* Lets COUNT minutes pass, in which each read finds VERSION. Returns how many reads there were. */
@@ -221,6 +224,36 @@ static void test_an_object_that_changes_all_the_time_is_read_once_a_second(void 
     cfr_publish_secret_close(d);
 }
 
+/* Another owner has taken its fields, which nobody has read yet, when a new generation is applied. */
+static void test_what_others_own_is_no_longer_published(void **state)
+{
+    struct cfr_delivery *d = open_delivery(&credential);
+    struct cfr_delivery_object *t = &d->targets[0];
+    struct cfr_kube_answer conflict = {
+        .status = 409,
+        .retry_after_s = -1,
+        .warning = "",
+        .body = cfr_view_of("{\"kind\":\"Status\",\"reason\":\"Conflict\",\"details\":{\"causes\":[{\"reason\":"
+                            "\"FieldManagerConflict\",\"message\":\"conflict with \\\"rival\\\" using v1\","
+                            "\"field\":\".data.token\"}]},\"code\":409}")};
+
+    (void)state;
+    assert_true(cfr_publish_secret_valid(d, fake.now));
+    assert_int_equal(cfr_publish_keys_add(&t->keys, "token", 16, NULL), 0);
+    assert_int_equal(cfr_secret_append_str(&t->keys.items[0].value, "next", NULL), 0);
+    t->own_count = 1;
+    t->loaded = true;
+    t->wanted = 4;
+    t->next_boot_ms = fake.now.boot_ms;
+    cfr_publish_secret_step(d, fake.now);
+    answer("7");
+    assert_int_equal(fake.applies, 1);
+    fake.done(fake.done_ctx, &conflict);
+    assert_non_null(strstr(cfr_publish_secret_error(d), "rival"));
+    assert_false(cfr_publish_secret_valid(d, fake.now));
+    cfr_publish_secret_close(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +261,7 @@ int main(void)
         cmocka_unit_test(test_what_the_watch_has_not_reported_is_read),
         cmocka_unit_test(test_a_loss_is_noticed_at_once),
         cmocka_unit_test(test_an_object_that_changes_all_the_time_is_read_once_a_second),
+        cmocka_unit_test(test_what_others_own_is_no_longer_published),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
