@@ -137,10 +137,8 @@ void cfr_worker_rotation_start(struct cfr_worker *w, cfr_source_exchange_fn *don
     bool known = w->record.generation != 0 && cfr_publisher_verify(w->targets, &w->record, NULL) == 0 &&
                  !cfr_publish_secret_lost(w->delivery);
 
-    /* A rotation that was begun before this one was asked for does not count for it, and is followed by another. */
+    /* A rotation that was begun before this one was asked for does not count for it (follow_up). */
     w->forced = w->rotate_wanted && cfr_rotator_counts(w->rotator) && !cfr_rotator_adopts(w->rotator);
-    if (w->rotate_wanted && !w->forced)
-        cfr_lifecycle_try_again(&w->life);
     w->token_used = 0;
     cfr_rotator_start(w->rotator, w->rotate_wanted, w->replace, !known && !w->replace, done, w);
 }
@@ -154,6 +152,14 @@ static void go_on(struct cfr_worker *w, int64_t issued_ms)
 
     cfr_worker_clear_error(w);
     (void)cfr_lifecycle_adopted(&w->life, now, life, 0, cfr_worker_jitter(w));
+}
+
+/* A rotation was asked for while another one was under way, which is over: not before, because a start while the key is
+ * on its way to a target would publish the same key again. */
+static void follow_up(struct cfr_worker *w)
+{
+    if (w->rotate_wanted)
+        cfr_lifecycle_try_again(&w->life);
 }
 
 enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_source_exchange_result *result)
@@ -190,6 +196,7 @@ enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_sour
     }
     go_on(w, w->record.issued_ms);
     cfr_lifecycle_refresh_at(&w->life, cfr_clock_now(), cfr_rotator_due_ms(w->rotator));
+    follow_up(w);
     return CFR_EVENT_SAME;
 }
 
@@ -223,4 +230,5 @@ void cfr_worker_rotation_published(struct cfr_worker *w)
     w->pass_on_logged = false;
     cfr_rotator_published(w->rotator, w->record.generation);
     cfr_lifecycle_refresh_at(&w->life, cfr_clock_now(), cfr_rotator_due_ms(w->rotator));
+    follow_up(w);
 }
