@@ -67,7 +67,8 @@ renewed) for short-lived credentials of AWS, Google Cloud, Azure,
 OpenStack or an OAuth server, writes them to the files that programs read, in
 one step, and notifies the programs. It renews them before they expire.
 .
-This package has the agent with its systemd units.")
+This package has the agent with its systemd units, and credfresh-oidc, which
+manages the key and the documents of a cluster's token issuer.")
 set(CPACK_DEBIAN_CREDFRESH_PACKAGE_DEPENDS
     "systemd | systemd-standalone-sysusers | systemd-sysusers, systemd | systemd-standalone-tmpfiles | systemd-tmpfiles")
 set(CPACK_DEBIAN_CREDFRESH_PACKAGE_RECOMMENDS ca-certificates)

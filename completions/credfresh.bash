@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # bash completion of credfresh: made by credfresh-gen from the grammar of the command line.
 
-_credfresh_commands='init run once status rotate forget wait reload quit check doctor inspect exec env get image-credential-provider oidc reference completion version help'
+_credfresh_commands='init run once status rotate forget wait reload quit check doctor inspect exec env get image-credential-provider reference completion version help'
 
 # _credfresh_command COMMAND: its options, and what its arguments are.
 _credfresh_command()
@@ -71,10 +71,6 @@ _credfresh_command()
         options='--config --help'
         arguments=''
         ;;
-    oidc)
-        options='--config --json --timeout --audience --name --offline --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --claims-supported --certificates --to --ca-file --output --service-account --replace --confirm --continue --recount --help'
-        arguments='init|rotate|publish|manifests|status'
-        ;;
     reference)
         options='--format --help'
         arguments='KEY'
@@ -89,7 +85,7 @@ _credfresh_command()
         ;;
     help)
         options='--help'
-        arguments='init|run|once|status|rotate|forget|wait|reload|quit|check|doctor|inspect|exec|env|get|image-credential-provider|oidc|reference|completion|version|help VERB'
+        arguments='init|run|once|status|rotate|forget|wait|reload|quit|check|doctor|inspect|exec|env|get|image-credential-provider|reference|completion|version|help VERB'
         ;;
     *) return 1 ;;
     esac
@@ -100,7 +96,6 @@ _credfresh_value()
 {
     case $1 in
     'init --output' | 'init -o') value='FILE' ;;
-    'init --service-account') value='EMAIL' ;;
     'run --log-level') value='error|warn|info|debug' ;;
     'run --log-format') value='text|json' ;;
     'once --log-level') value='error|warn|info|debug' ;;
@@ -120,19 +115,7 @@ _credfresh_value()
     *' --trust-policy') value=FILE ;;
     *' --federated-credential') value=FILE ;;
     *' --pool-provider') value=FILE ;;
-    *' -d' | *' --directory') value=DIR ;;
-    *' --issuer') value=URL ;;
-    *' --key') value=KIND ;;
-    *' --token-life') value=DURATION ;;
-    *' --settle') value=DURATION ;;
-    *' --signer-lag') value=DURATION ;;
-    *' --web-root') value=DIR ;;
-    *' --signing-key') value=FILE ;;
-    *' --public-key') value=FILE ;;
-    *' --jwks-path') value=PATH ;;
-    *' --to') value=[s3@REGION:|blob:|gcs:]URL ;;
-    *' --ca-file') value=FILE ;;
-    *' -o' | *' --output') value=DIR ;;
+    *' -o' | *' --output') value=FILE ;;
     *' --role-arn') value=ARN ;;
     *' --region') value=REGION ;;
     *' --tenant-id') value=UUID ;;
@@ -143,7 +126,7 @@ _credfresh_value()
     *' --registry') value=HOST ;;
     *' --token-url') value=URL ;;
     *' --image') value=IMAGE ;;
-    *' --service-account') value=NAMESPACE/NAME ;;
+    *' --service-account') value=EMAIL ;;
     *' --log-level') value=LEVEL ;;
     *' --log-format') value=FORMAT ;;
     *) value='' ;;
@@ -159,7 +142,7 @@ _credfresh_complete()
     NAME)
         while read -r name; do
             [[ $name == "$current"* ]] && COMPREPLY+=("$name")
-        done < <("$program" completion names "${where[@]}" 2>/dev/null </dev/null)
+        done < <("${program%-oidc}" completion names "${where[@]}" 2>/dev/null </dev/null)
         ;;
     FILE | SOCKET)
         compopt -o filenames 2>/dev/null

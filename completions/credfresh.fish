@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # fish completion of credfresh: made by credfresh-gen from the grammar of the command line.
 
-set -g __credfresh_with_value -c --config -s --socket --reason --timeout --audience --field --format --name --trust-policy --federated-credential --pool-provider -d --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --to --ca-file -o --output --role-arn --region --tenant-id --client-id --scope --auth-url --application-credential-id --registry --token-url --image --service-account --log-level --log-format
+set -g __credfresh_with_value -c --config -s --socket --reason --timeout --audience --field --format --name --trust-policy --federated-credential --pool-provider -o --output --role-arn --region --tenant-id --client-id --scope --auth-url --application-credential-id --registry --token-url --image --service-account --log-level --log-format
 
 # Whether the line's command is one of those given.
 function __credfresh_is
@@ -175,36 +175,6 @@ complete -c credfresh -n '__credfresh_at 0' -a image-credential-provider -d 'log
 complete -c credfresh -n '__credfresh_is image-credential-provider' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
 complete -c credfresh -n '__credfresh_is image-credential-provider' -s h -l help -d 'print this command\'s usage'
 
-complete -c credfresh -n '__credfresh_at 0' -a oidc -d 'manage the key and the documents of a service-account issuer'
-complete -c credfresh -n '__credfresh_is oidc' -s c -l config -r -F -d 'the configuration; default: $CREDFRESH_CONFIG, else /etc/credfresh/credfresh.yaml, else the environment'
-complete -c credfresh -n '__credfresh_is oidc' -l json -d 'print JSON'
-complete -c credfresh -n '__credfresh_is oidc' -l timeout -x -d 'the longest time to take, such as 90s'
-complete -c credfresh -n '__credfresh_is oidc' -l audience -x -d 'the audience that the token must have'
-complete -c credfresh -n '__credfresh_is oidc' -l name -x -a '(__credfresh_names)' -d 'a credential to use; can be repeated'
-complete -c credfresh -n '__credfresh_is oidc' -l offline -d 'send nothing to any server'
-complete -c credfresh -n '__credfresh_is oidc' -s d -l directory -x -a '(__fish_complete_directories)' -d 'directory of the journal and the key'
-complete -c credfresh -n '__credfresh_is oidc' -l issuer -x -d 'URL of the issuer, as in its tokens'
-complete -c credfresh -n '__credfresh_is oidc' -l key -x -d 'kind of the keys: rsa-2048 (the default), rsa-4096, ecdsa-p256 ...'
-complete -c credfresh -n '__credfresh_is oidc' -l token-life -x -d 'the longest lifetime of a token that the issuer signs'
-complete -c credfresh -n '__credfresh_is oidc' -l settle -x -d 'time until all verifiers have read a new document; default: 1h'
-complete -c credfresh -n '__credfresh_is oidc' -l signer-lag -x -d 'time until signers use a new key file; default: wait for --confirm'
-complete -c credfresh -n '__credfresh_is oidc' -l web-root -x -a '(__fish_complete_directories)' -d 'directory of the published documents; default: DIR/web'
-complete -c credfresh -n '__credfresh_is oidc' -l signing-key -r -F -d 'the private key with which the cluster signs already; default: a new one'
-complete -c credfresh -n '__credfresh_is oidc' -l public-key -r -F -d 'the public key of a cluster that keeps the private one; of `rotate`, its next key'
-complete -c credfresh -n '__credfresh_is oidc' -l jwks-path -x -d 'path of the key set below the issuer\'s URL; default: openid/v1/jwks'
-complete -c credfresh -n '__credfresh_is oidc' -l claims-supported -d 'list the claims in the discovery document'
-complete -c credfresh -n '__credfresh_is oidc' -l certificates -d 'publish a certificate with each key, for Ceph'
-complete -c credfresh -n '__credfresh_is oidc' -l to -x -a '[s3@REGION: blob: gcs:]URL' -d 'the bucket or container for the documents; default: the last one'
-complete -c credfresh -n '__credfresh_is oidc' -l ca-file -r -F -d 'certificates (PEM) to trust instead of the system\'s'
-complete -c credfresh -n '__credfresh_is oidc' -s o -l output -x -a '(__fish_complete_directories)' -d 'directory of the files for the clouds'
-complete -c credfresh -n '__credfresh_is oidc' -l service-account -x -d 'a service account that a cloud trusts; can be repeated'
-complete -c credfresh -n '__credfresh_is oidc' -l replace -d 'replace keys that are not known here, or documents of another issuer'
-complete -c credfresh -n '__credfresh_is oidc' -l confirm -d 'every signer uses the new key now'
-complete -c credfresh -n '__credfresh_is oidc' -l continue -d 'continue a rotation, but start none'
-complete -c credfresh -n '__credfresh_is oidc' -l recount -d 'begin a waiting time again, if the clock was ahead at the last step'
-complete -c credfresh -n '__credfresh_is oidc' -s h -l help -d 'print this command\'s usage'
-complete -c credfresh -n '__credfresh_is oidc; and __credfresh_at 1' -x -a 'init rotate publish manifests status'
-
 complete -c credfresh -n '__credfresh_at 0' -a reference -d 'print the configuration reference, or what a key means'
 complete -c credfresh -n '__credfresh_is reference' -l format -x -a 'markdown man' -d 'the format of the output; default: markdown'
 complete -c credfresh -n '__credfresh_is reference' -s h -l help -d 'print this command\'s usage'
@@ -222,5 +192,5 @@ complete -c credfresh -n '__credfresh_is version' -s h -l help -d 'print this co
 
 complete -c credfresh -n '__credfresh_at 0' -a help -d 'list the commands, or explain one'
 complete -c credfresh -n '__credfresh_is help' -s h -l help -d 'print this command\'s usage'
-complete -c credfresh -n '__credfresh_is help; and __credfresh_at 1' -x -a 'init run once status rotate forget wait reload quit check doctor inspect exec env get image-credential-provider oidc reference completion version help'
+complete -c credfresh -n '__credfresh_is help; and __credfresh_at 1' -x -a 'init run once status rotate forget wait reload quit check doctor inspect exec env get image-credential-provider reference completion version help'
 complete -c credfresh -n '__credfresh_is help; and __credfresh_at 2' -x

@@ -2,6 +2,8 @@
 /* Words of the command line that a shell can complete. */
 #include "gen/completion_private.h"
 
+#include "oidc/oidc.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +12,7 @@ static struct cfr_gen_completion_word any_command(void)
     struct cfr_gen_completion_word w = {.again = false};
     size_t n = 0;
 
-    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL && n < sizeof w.text; c++)
+    for (const struct cfr_cli_command *c = cfr_cli_program->commands; c->name != NULL && n < sizeof w.text; c++)
         n += (size_t)snprintf(w.text + n, sizeof w.text - n, "%s%s", n != 0 ? "|" : "", c->name);
     return w;
 }
@@ -68,4 +70,28 @@ void cfr_gen_completion_quote(struct cfr_str *out, const char *text, const char 
             cfr_str_add(out, (struct cfr_view){text, 1});
     }
     cfr_str_addz(out, "'");
+}
+
+void cfr_gen_completion_write(struct cfr_str *out, bool oidc, void (*script)(struct cfr_str *out))
+{
+    static const char id[] = "@ID@";
+    static const char name[] = "@NAME@";
+    struct cfr_str text = {.limit = out->limit};
+    struct cfr_view rest;
+
+    cfr_cli_program = oidc ? &cfr_oidc_program : &cfr_cli_credfresh;
+    script(&text);
+    out->failed = out->failed || text.failed;
+    for (rest = cfr_str_view(&text); rest.n != 0;) {
+        bool is_id = cfr_view_starts(rest, id);
+        size_t n = is_id ? sizeof id - 1 : cfr_view_starts(rest, name) ? sizeof name - 1 : 1;
+
+        if (n == 1)
+            cfr_str_add(out, (struct cfr_view){rest.p, 1});
+        for (const char *c = cfr_cli_program->name; n != 1 && *c != '\0'; c++)
+            cfr_str_addf(out, "%c", is_id && *c == '-' ? '_' : *c);
+        rest.p += n;
+        rest.n -= n;
+    }
+    cfr_str_free(&text);
 }

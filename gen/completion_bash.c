@@ -5,8 +5,8 @@
 /* How the words of the tables are completed. bash hands over `--format=sh` as three words, unless `=` was
  * taken out of COMP_WORDBREAKS: then it is one. */
 static const char complete_word[] =
-    "# _credfresh_complete WORD: fills COMPREPLY for WORD of the tables above.\n"
-    "_credfresh_complete()\n"
+    "# _@ID@_complete WORD: fills COMPREPLY for WORD of the tables above.\n"
+    "_@ID@_complete()\n"
     "{\n"
     "    local name\n"
     "\n"
@@ -14,7 +14,7 @@ static const char complete_word[] =
     "    NAME)\n"
     "        while read -r name; do\n"
     "            [[ $name == \"$current\"* ]] && COMPREPLY+=(\"$name\")\n"
-    "        done < <(\"$program\" completion names \"${where[@]}\" 2>/dev/null </dev/null)\n"
+    "        done < <(\"${program%-oidc}\" completion names \"${where[@]}\" 2>/dev/null </dev/null)\n"
     "        ;;\n"
     "    FILE | SOCKET)\n"
     "        compopt -o filenames 2>/dev/null\n"
@@ -35,7 +35,7 @@ static const char complete_word[] =
     "\n";
 
 static const char complete_words[] = "# Takes COMP_WORDS apart: `--option=value` is one word, or three.\n"
-                                     "_credfresh_words()\n"
+                                     "_@ID@_words()\n"
                                      "{\n"
                                      "    local i word\n"
                                      "\n"
@@ -54,22 +54,22 @@ static const char complete_words[] = "# Takes COMP_WORDS apart: `--option=value`
                                      "\n";
 
 static const char complete_line[] =
-    "_credfresh()\n"
+    "_@ID@()\n"
     "{\n"
     "    local IFS=$' \\t\\n' program=$1 words=() prefix='' where=() current command options arguments value "
     "i last\n"
     "    local seen=0 ended=0\n"
     "\n"
     "    COMPREPLY=()\n"
-    "    _credfresh_words\n"
+    "    _@ID@_words\n"
     "    last=$((${#words[@]} - 1))\n"
     "    current=${words[last]}\n"
     "    if ((last < 2)); then\n"
-    "        mapfile -t COMPREPLY < <(compgen -W \"$_credfresh_commands --help --version\" -- \"$current\")\n"
+    "        mapfile -t COMPREPLY < <(compgen -W \"$_@ID@_commands --help --version\" -- \"$current\")\n"
     "        return\n"
     "    fi\n"
     "    command=${words[1]}\n"
-    "    _credfresh_command \"$command\" || return\n"
+    "    _@ID@_command \"$command\" || return\n"
     "    for ((i = 2; i < last; i++)); do\n"
     "        if ((ended)) || [[ ${words[i]} != -?* ]]; then\n"
     "            seen=$((seen + 1))\n"
@@ -77,10 +77,10 @@ static const char complete_line[] =
     "        elif [[ ${words[i]} == -- ]]; then\n"
     "            ended=1\n"
     "        else\n"
-    "            _credfresh_value \"$command ${words[i]}\"\n"
+    "            _@ID@_value \"$command ${words[i]}\"\n"
     "            [[ -n $value ]] || continue\n"
     "            if ((i + 1 == last)); then\n"
-    "                _credfresh_complete \"$value\"\n"
+    "                _@ID@_complete \"$value\"\n"
     "                COMPREPLY=(\"${COMPREPLY[@]/#/$prefix}\")\n"
     "                return\n"
     "            fi\n"
@@ -96,31 +96,31 @@ static const char complete_line[] =
     "    fi\n";
 
 static const char complete_argument[] = "    if [[ $arguments == COMMAND* ]] && ((seen)); then\n"
-                                        "        _credfresh_complete FILE\n"
+                                        "        _@ID@_complete FILE\n"
                                         "        return\n"
                                         "    fi\n"
                                         "    for value in $arguments; do\n"
                                         "        if ((seen == 0)) || [[ $value == *... ]]; then\n"
-                                        "            _credfresh_complete \"${value%...}\"\n"
+                                        "            _@ID@_complete \"${value%...}\"\n"
                                         "            return\n"
                                         "        fi\n"
                                         "        seen=$((seen - 1))\n"
                                         "    done\n"
                                         "}\n"
                                         "\n"
-                                        "complete -F _credfresh credfresh\n";
+                                        "complete -F _@ID@ @NAME@\n";
 
 static void add_commands(struct cfr_str *out)
 {
-    cfr_str_addz(out, "# _credfresh_command COMMAND: its options, and what its arguments are.\n"
-                      "_credfresh_command()\n{\n    case $1 in\n");
-    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
+    cfr_str_addz(out, "# _@ID@_command COMMAND: its options, and what its arguments are.\n"
+                      "_@ID@_command()\n{\n    case $1 in\n");
+    for (const struct cfr_cli_command *c = cfr_cli_program->commands; c->name != NULL; c++) {
         struct cfr_gen_completion_word arguments[CFR_GEN_COMPLETION_ARGUMENTS_MAX];
         size_t count = cfr_gen_completion_arguments(c, arguments);
         const char *space = "";
 
         cfr_str_addf(out, "    %s)\n        options='", c->name);
-        for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+        for (const struct cfr_cli_option *o = cfr_cli_program->options; o->name != NULL; o++) {
             if (!cfr_cli_takes(c, o))
                 continue;
             cfr_str_addf(out, "%s--%s", space, o->name);
@@ -137,7 +137,7 @@ static void add_commands(struct cfr_str *out)
 /* The values that differ from command to command. */
 static void add_own_values(const struct cfr_cli_command *c, struct cfr_str *out)
 {
-    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+    for (const struct cfr_cli_option *o = cfr_cli_program->options; o->name != NULL; o++) {
         const struct cfr_cli_part *p = cfr_cli_part_of(c, o);
 
         if (p == NULL || p->word == NULL)
@@ -151,11 +151,11 @@ static void add_own_values(const struct cfr_cli_command *c, struct cfr_str *out)
 
 static void add_values(struct cfr_str *out)
 {
-    cfr_str_addz(out, "# _credfresh_value 'COMMAND OPTION': what the option's value is; nothing if it takes none.\n"
-                      "_credfresh_value()\n{\n    case $1 in\n");
-    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++)
+    cfr_str_addz(out, "# _@ID@_value 'COMMAND OPTION': what the option's value is; nothing if it takes none.\n"
+                      "_@ID@_value()\n{\n    case $1 in\n");
+    for (const struct cfr_cli_command *c = cfr_cli_program->commands; c->name != NULL; c++)
         add_own_values(c, out);
-    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+    for (const struct cfr_cli_option *o = cfr_cli_program->options; o->name != NULL; o++) {
         if (o->value == NULL)
             continue;
         cfr_str_addz(out, "    ");
@@ -169,10 +169,10 @@ static void add_values(struct cfr_str *out)
 void cfr_gen_completion_bash(struct cfr_str *out)
 {
     cfr_str_addz(out, "# SPDX-License-Identifier: MIT\n"
-                      "# bash completion of credfresh: made by credfresh-gen from the grammar of the command line.\n\n"
-                      "_credfresh_commands='");
-    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++)
-        cfr_str_addf(out, "%s%s", c == cfr_cli_commands ? "" : " ", c->name);
+                      "# bash completion of @NAME@: made by credfresh-gen from the grammar of the command line.\n\n"
+                      "_@ID@_commands='");
+    for (const struct cfr_cli_command *c = cfr_cli_program->commands; c->name != NULL; c++)
+        cfr_str_addf(out, "%s%s", c == cfr_cli_program->commands ? "" : " ", c->name);
     cfr_str_addz(out, "'\n\n");
     add_commands(out);
     add_values(out);

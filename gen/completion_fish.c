@@ -8,13 +8,13 @@
 
 static const char functions[] =
     "# Whether the line's command is one of those given.\n"
-    "function __credfresh_is\n"
+    "function __@ID@_is\n"
     "    set -l words (commandline -opc)\n"
     "    test (count $words) -ge 2; and contains -- $words[2] $argv\n"
     "end\n"
     "\n"
     "# Whether the cursor is at argument N of the command, options left out; 0 is the command itself.\n"
-    "function __credfresh_at -a n\n"
+    "function __@ID@_at -a n\n"
     "    set -l words (commandline -opc)\n"
     "    set -l seen 0\n"
     "    set -l value no\n"
@@ -22,7 +22,7 @@ static const char functions[] =
     "    for word in $words\n"
     "        if test $value = yes\n"
     "            set value no\n"
-    "        else if contains -- $word $__credfresh_with_value\n"
+    "        else if contains -- $word $__@ID@_with_value\n"
     "            set value yes\n"
     "        else if not string match -q -- '-*' $word\n"
     "            set seen (math $seen + 1)\n"
@@ -31,7 +31,7 @@ static const char functions[] =
     "    test $value = no; and test $seen -eq $n\n"
     "end\n"
     "\n"
-    "function __credfresh_names\n"
+    "function __@ID@_names\n"
     "    set -l words (commandline -opc)\n"
     "    set -l where\n"
     "    for i in (seq 2 (count $words))\n"
@@ -50,7 +50,7 @@ static const char functions[] =
 static void add_action(struct cfr_str *out, const struct cfr_gen_completion_word *w)
 {
     if (strcmp(w->text, "NAME") == 0) {
-        cfr_str_addz(out, " -x -a '(__credfresh_names)'");
+        cfr_str_addz(out, " -x -a '(__@ID@_names)'");
     } else if (strcmp(w->text, "FILE") == 0 || strcmp(w->text, "SOCKET") == 0) {
         cfr_str_addz(out, " -r -F");
     } else if (strcmp(w->text, "DIR") == 0) {
@@ -67,7 +67,7 @@ static void add_action(struct cfr_str *out, const struct cfr_gen_completion_word
 
 static void add_option(struct cfr_str *out, const struct cfr_cli_command *c, const struct cfr_cli_option *o)
 {
-    cfr_str_addf(out, "complete -c credfresh -n '__credfresh_is %s'", c->name);
+    cfr_str_addf(out, "complete -c @NAME@ -n '__@ID@_is %s'", c->name);
     if (o->brief)
         cfr_str_addf(out, " -s %c", o->letter);
     cfr_str_addf(out, " -l %s", o->name);
@@ -89,14 +89,14 @@ static void add_arguments(struct cfr_str *out, const struct cfr_cli_command *c)
     for (size_t i = 0; i < count; i++) {
         bool command = strcmp(arguments[i].text, "COMMAND") == 0;
 
-        cfr_str_addf(out, "complete -c credfresh -n '__credfresh_is %s", c->name);
+        cfr_str_addf(out, "complete -c @NAME@ -n '__@ID@_is %s", c->name);
         if (command || !arguments[i].again)
-            cfr_str_addf(out, "; and __credfresh_at %zu", i + 1);
+            cfr_str_addf(out, "; and __@ID@_at %zu", i + 1);
         cfr_str_addz(out, "'");
         if (command)
             cfr_str_addf(out,
                          " -x -a '(__fish_complete_command)'\n"
-                         "complete -c credfresh -n '__credfresh_is %s; and not __credfresh_at 1' -F",
+                         "complete -c @NAME@ -n '__@ID@_is %s; and not __@ID@_at 1' -F",
                          c->name);
         else
             add_action(out, &arguments[i]);
@@ -107,9 +107,9 @@ static void add_arguments(struct cfr_str *out, const struct cfr_cli_command *c)
 void cfr_gen_completion_fish(struct cfr_str *out)
 {
     cfr_str_addz(out, "# SPDX-License-Identifier: MIT\n"
-                      "# fish completion of credfresh: made by credfresh-gen from the grammar of the command line.\n\n"
-                      "set -g __credfresh_with_value");
-    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+                      "# fish completion of @NAME@: made by credfresh-gen from the grammar of the command line.\n\n"
+                      "set -g __@ID@_with_value");
+    for (const struct cfr_cli_option *o = cfr_cli_program->options; o->name != NULL; o++) {
         if (o->value != NULL && o->brief)
             cfr_str_addf(out, " -%c", o->letter);
         if (o->value != NULL)
@@ -117,14 +117,14 @@ void cfr_gen_completion_fish(struct cfr_str *out)
     }
     cfr_str_addz(out, "\n\n");
     cfr_str_addz(out, functions);
-    cfr_str_addz(out, "complete -c credfresh -f\n"
-                      "complete -c credfresh -n '__credfresh_at 0' -s h -l help -d 'list the commands'\n"
-                      "complete -c credfresh -n '__credfresh_at 0' -l version -d 'print the version'\n");
-    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
-        cfr_str_addf(out, "\ncomplete -c credfresh -n '__credfresh_at 0' -a %s -d ", c->name);
+    cfr_str_addz(out, "complete -c @NAME@ -f\n"
+                      "complete -c @NAME@ -n '__@ID@_at 0' -s h -l help -d 'list the commands'\n"
+                      "complete -c @NAME@ -n '__@ID@_at 0' -l version -d 'print the version'\n");
+    for (const struct cfr_cli_command *c = cfr_cli_program->commands; c->name != NULL; c++) {
+        cfr_str_addf(out, "\ncomplete -c @NAME@ -n '__@ID@_at 0' -a %s -d ", c->name);
         cfr_gen_completion_quote(out, c->summary, QUOTE);
         cfr_str_addz(out, "\n");
-        for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+        for (const struct cfr_cli_option *o = cfr_cli_program->options; o->name != NULL; o++) {
             if (cfr_cli_takes(c, o))
                 add_option(out, c, o);
         }

@@ -25,9 +25,11 @@ bool cfr_gen_completion_is_choice(const struct cfr_gen_completion_word *w);
 /* Appends TEXT in single quotes, for a shell that writes such a quote in it as QUOTE. */
 void cfr_gen_completion_quote(struct cfr_str *out, const char *text, const char *quote);
 
-/* The scripts. */
+/* The scripts for cfr_cli_program, with @NAME@ for its name and @ID@ for its name with `_` instead of `-`. */
 void cfr_gen_completion_bash(struct cfr_str *out);
 void cfr_gen_completion_zsh(struct cfr_str *out);
 void cfr_gen_completion_fish(struct cfr_str *out);
+/* Appends SCRIPT, one of these, for credfresh-oidc if OIDC, else for credfresh. */
+void cfr_gen_completion_write(struct cfr_str *out, bool oidc, void (*script)(struct cfr_str *out));
 
 #endif

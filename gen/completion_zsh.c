@@ -7,7 +7,7 @@
 #define QUOTE "'\\''"
 
 static const char names[] =
-    "_credfresh_names() {\n"
+    "_@NAME@_names() {\n"
     "    local -a where names\n"
     "    integer i\n"
     "\n"
@@ -26,7 +26,7 @@ static const char names[] =
 static void add_action(struct cfr_str *out, const struct cfr_gen_completion_word *w)
 {
     if (strcmp(w->text, "NAME") == 0) {
-        cfr_str_addz(out, ":name:_credfresh_names");
+        cfr_str_addz(out, ":name:_@NAME@_names");
     } else if (strcmp(w->text, "FILE") == 0 || strcmp(w->text, "SOCKET") == 0) {
         cfr_str_addz(out, ":file:_files");
     } else if (strcmp(w->text, "DIR") == 0) {
@@ -89,7 +89,7 @@ static void add_arguments(struct cfr_str *out, const struct cfr_cli_command *c)
 static void add_command(struct cfr_str *out, const struct cfr_cli_command *c)
 {
     cfr_str_addf(out, "    (%s)\n        _arguments -s -S%s", c->name, cfr_cli_runs_program(c) ? " -A '-*'" : "");
-    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+    for (const struct cfr_cli_option *o = cfr_cli_program->options; o->name != NULL; o++) {
         if (!cfr_cli_takes(c, o))
             continue;
         if (o->brief)
@@ -102,17 +102,17 @@ static void add_command(struct cfr_str *out, const struct cfr_cli_command *c)
 
 void cfr_gen_completion_zsh(struct cfr_str *out)
 {
-    cfr_str_addz(out, "#compdef credfresh\n"
+    cfr_str_addz(out, "#compdef @NAME@\n"
                       "# SPDX-License-Identifier: MIT\n"
-                      "# zsh completion of credfresh: made by credfresh-gen from the grammar of the command line.\n\n");
+                      "# zsh completion of @NAME@: made by credfresh-gen from the grammar of the command line.\n\n");
     cfr_str_addz(out, names);
-    cfr_str_addz(out, "_credfresh() {\n"
+    cfr_str_addz(out, "_@NAME@() {\n"
                       "    local curcontext=\"$curcontext\" state line\n"
                       "    local -a commands\n"
                       "    typeset -A opt_args\n"
                       "\n"
                       "    commands=(\n");
-    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
+    for (const struct cfr_cli_command *c = cfr_cli_program->commands; c->name != NULL; c++) {
         cfr_str_addf(out, "        %s:", c->name);
         cfr_gen_completion_quote(out, c->summary, QUOTE);
         cfr_str_addz(out, "\n");
@@ -126,15 +126,15 @@ void cfr_gen_completion_zsh(struct cfr_str *out)
                  "        return\n"
                  "    fi\n"
                  "    [[ $state == argument ]] || return\n"
-                 "    curcontext=\"${curcontext%:*:*}:credfresh-$words[1]:\"\n"
+                 "    curcontext=\"${curcontext%:*:*}:@NAME@-$words[1]:\"\n"
                  "    case $words[1] in\n");
-    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++)
+    for (const struct cfr_cli_command *c = cfr_cli_program->commands; c->name != NULL; c++)
         add_command(out, c);
     cfr_str_addz(out, "    esac\n"
                       "}\n\n"
                       "if [[ $zsh_eval_context[-1] == loadautofunc ]]; then\n"
-                      "    _credfresh \"$@\"\n"
+                      "    _@NAME@ \"$@\"\n"
                       "else\n"
-                      "    compdef _credfresh credfresh\n"
+                      "    compdef _@NAME@ @NAME@\n"
                       "fi\n");
 }

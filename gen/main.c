@@ -23,11 +23,14 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*write)(struct cfr_str *out);
-    } files[] = {{"pages", list_pages},
-                 {"man", cfr_gen_reference_man},
-                 {"bash", cfr_gen_completion_bash},
-                 {"zsh", cfr_gen_completion_zsh},
-                 {"fish", cfr_gen_completion_fish}};
+    } files[] = {{"pages", list_pages}, {"man", cfr_gen_reference_man}};
+    static const struct {
+        const char *name;
+        bool oidc;
+        void (*write)(struct cfr_str *out);
+    } scripts[] = {{"bash", false, cfr_gen_completion_bash},   {"zsh", false, cfr_gen_completion_zsh},
+                   {"fish", false, cfr_gen_completion_fish},   {"oidc-bash", true, cfr_gen_completion_bash},
+                   {"oidc-zsh", true, cfr_gen_completion_zsh}, {"oidc-fish", true, cfr_gen_completion_fish}};
     struct cfr_str page = {.limit = PAGE_MAX};
     bool good;
 
@@ -38,12 +41,16 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], files[i].name) == 0)
             files[i].write(&page);
     }
+    for (size_t i = 0; argc == 2 && i < sizeof scripts / sizeof scripts[0]; i++) {
+        if (strcmp(argv[1], scripts[i].name) == 0)
+            cfr_gen_completion_write(&page, scripts[i].oidc, scripts[i].write);
+    }
     for (size_t i = 0; argc == 2 && cfr_gen_reference_page(i) != NULL; i++) {
         if (strcmp(argv[1], cfr_gen_reference_page(i)) == 0)
             cfr_gen_reference_markdown(&page, i);
     }
     if (page.len == 0) {
-        (void)fputs("usage: credfresh-gen pages|PAGE|man|bash|zsh|fish\n", stderr);
+        (void)fputs("usage: credfresh-gen pages|PAGE|man|[oidc-]bash|[oidc-]zsh|[oidc-]fish\n", stderr);
         return 2;
     }
     good = !page.failed && fwrite(page.p, 1, page.len, stdout) == page.len && fflush(stdout) == 0;

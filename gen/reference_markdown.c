@@ -381,7 +381,7 @@ static void add_index(struct cfr_str *out)
     list_pages(out, false);
     cfr_str_addz(out, "\nRotate keys, CA and issuer:\n\n");
     list_pages(out, true);
-    cfr_str_addz(out, "- an issuer has no keys here: `credfresh oidc` has options ([Issuer documents](oidc.md))\n\n");
+    cfr_str_addz(out, "- an issuer has no keys here: `credfresh-oidc` has options ([Issuer documents](oidc.md))\n\n");
     cfr_str_addz(out, cfr_gen_reference_notation);
 }
 

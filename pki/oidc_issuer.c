@@ -169,12 +169,12 @@ static int report_too_early(const struct cfr_oidc_issuer *issuer, int64_t ready_
     if (ready_s < 0 && issuer->phase == CFR_OIDC_ISSUER_PUBLISHED)
         return cfr_err_set(
             err, CFR_E_CONFLICT,
-            "the new key is not in %.200s yet: run `credfresh oidc publish`; the time until the switch is "
+            "the new key is not in %.200s yet: run `credfresh-oidc publish`; the time until the switch is "
             "counted from then on",
             issuer->store);
     if (ready_s < 0)
         return cfr_err_set(err, CFR_E_CONFLICT,
-                           "not every signer is known to use the new key: when they all do, run `credfresh oidc rotate "
+                           "not every signer is known to use the new key: when they all do, run `credfresh-oidc rotate "
                            "--confirm`; tokens of the old key are counted from then on");
     if (issuer->phase == CFR_OIDC_ISSUER_PUBLISHED)
         return cfr_err_set(
@@ -207,7 +207,7 @@ int cfr_oidc_issuer_next(struct cfr_oidc_issuer *issuer, int64_t now_s, struct c
             return cfr_err_set(
                 err, CFR_E_CONFLICT,
                 "the cluster keeps the private keys: make it sign with the new one, and when all its API "
-                "servers do, run `credfresh oidc rotate --confirm`");
+                "servers do, run `credfresh-oidc rotate --confirm`");
         swap_keys(issuer);
         issuer->phase = CFR_OIDC_ISSUER_SWITCHING;
         return 0;
@@ -284,7 +284,7 @@ int cfr_oidc_issuer_check_clock(const struct cfr_oidc_issuer *issuer, int64_t no
     return cfr_err_set(
         err, CFR_E_CONFLICT,
         "this machine's clock says %s, but the journal's last step was at %s: set the clock right. If it "
-        "is right, and was ahead at that step, run `credfresh oidc rotate --recount`, which begins the "
+        "is right, and was ahead at that step, run `credfresh-oidc rotate --recount`, which begins the "
         "step's waiting time again",
         cfr_time_format(now_s, now), cfr_time_format(newest_s, then));
 }

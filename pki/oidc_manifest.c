@@ -257,7 +257,7 @@ static void write_script(const struct cfr_oidc_manifest_input *in, struct cfr_st
 {
     cfr_str_addf(out,
                  "#!/bin/sh\n# Tells the cluster and the clouds about the issuer %s.\n"
-                 "# Written by credfresh oidc manifests. Usage: sh tell.sh PART, one of those below; each names the "
+                 "# Written by credfresh-oidc manifests. Usage: sh tell.sh PART, one of those below; each names the "
                  "variables\n# that it needs.\nset -eu\ncd \"$(dirname \"$0\")\"\ncase ${1-} in\n"
                  "cluster)\n    oc apply -f cluster-authentication-02-config.yaml\n    ;;\n",
                  in->issuer->url);

@@ -1,19 +1,20 @@
 #!/bin/sh
-# check-reference.sh CREDFRESH_GEN CREDFRESH [--write]: compares the checked-in files that CREDFRESH_GEN makes from the
-# program's tables with its output, and checks that CREDFRESH prints these files and that the manual page names every
-# subcommand and long option. With --write the files are written first; CREDFRESH then has to be built again.
+# check-reference.sh CREDFRESH_GEN CREDFRESH CREDFRESH_OIDC [--write]: compares the checked-in files that CREDFRESH_GEN makes
+# from the programs' tables with its output, and checks that CREDFRESH prints its files and that the manual pages name every
+# command and long option of both programs. With --write the files are written first; CREDFRESH then has to be built again.
 set -eu
 cd "$(dirname "$0")/.."
 bad=0
 generate=$1
 credfresh=$2
-write=${3:-}
+oidc=$3
+write=${4:-}
 
 # made FILE PAGE: FILE is the output of CREDFRESH_GEN PAGE.
 made() {
     [ -z "$write" ] || "$generate" "$2" >"$1"
     "$generate" "$2" | diff -u "$1" - || {
-        echo "check-reference: $1 is out of date: sh tools/check-reference.sh $generate $credfresh --write"
+        echo "check-reference: $1 is out of date: sh tools/check-reference.sh $generate $credfresh $oidc --write"
         bad=1
     }
 }
@@ -49,21 +50,29 @@ made docs/man/credfresh.yaml.5 man
 made completions/credfresh.bash bash
 made completions/_credfresh zsh
 made completions/credfresh.fish fish
+made completions/credfresh-oidc.bash oidc-bash
+made completions/_credfresh-oidc oidc-zsh
+made completions/credfresh-oidc.fish oidc-fish
 printed "$pages" reference
 printed docs/man/credfresh.yaml.5 reference --format man
 printed completions/credfresh.bash completion bash
 printed completions/_credfresh completion zsh
 printed completions/credfresh.fish completion fish
 
-commands=$("$credfresh" help | sed -n 's/^  \([a-z][a-z-]*\)\( .*\)\{0,1\}$/\1/p')
-[ -n "$commands" ] || { echo "check-reference: found no subcommand"; exit 1; }
-for command in $commands; do
-    options=$("$credfresh" help "$command" | sed -n 's/^  .*[ ,] --\([a-z][a-z-]*\).*/\1/p')
-    for line in "Cm.$command\$" $(echo "$options" | sed 's/.*/.*Fl.-&\\>/'); do
-        grep -q -- "^\.It.$line" docs/man/credfresh.1 || {
-            echo "check-reference: docs/man/credfresh.1 has no line .It.$line, for $command"
-            bad=1
-        }
+# documented PROGRAM PAGE: PAGE names every command and long option of PROGRAM.
+documented() {
+    commands=$("$1" help | sed -n 's/^  \([a-z][a-z-]*\)\( .*\)\{0,1\}$/\1/p')
+    [ -n "$commands" ] || { echo "check-reference: $1 has no command"; exit 1; }
+    for command in $commands; do
+        options=$("$1" help "$command" | sed -n 's/^  .*[ ,] --\([a-z][a-z-]*\).*/\1/p')
+        for line in "Cm.$command\$" $(echo "$options" | sed 's/.*/.*Fl.-&\\>/'); do
+            grep -q -- "^\.It.$line" "$2" || {
+                echo "check-reference: $2 has no line .It.$line, for $command"
+                bad=1
+            }
+        done
     done
-done
+}
+documented "$credfresh" docs/man/credfresh.1
+documented "$oidc" docs/man/credfresh-oidc.1
 exit $bad

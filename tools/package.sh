@@ -19,7 +19,7 @@ umask 022
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=/usr -DCFR_DEBIAN=ON \
     -DCMAKE_SKIP_RPATH=ON -DCFR_PACKAGE_RELEASE="${1:-1}" -DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON >"$build/configure.log"
 echo "package: building, one to two minutes; then packing, half a minute" >&2
-cmake --build "$build" -j "$(nproc)" --target credfresh libcredfresh libcredfresh_static libcredfresh_tls \
+cmake --build "$build" -j "$(nproc)" --target credfresh credfresh-oidc libcredfresh libcredfresh_static libcredfresh_tls \
     libcredfresh_tls_static credfresh-localcloud credfresh-witness | tail -n 1
 (cd "$build" && cpack -G DEB -B "$to" >"cpack.log" 2>&1) || { tail -n 20 "$build/cpack.log" >&2; exit 1; }
 rm -rf "$to/_CPack_Packages"

@@ -53,7 +53,7 @@ run() {
     shift
     echo "real: $part"
     [ ! -x build/static/credfresh ] || export CFR_STATIC="$PWD/build/static/credfresh"
-    CFR_KUBE="$kube/bin" CFR_CONSUMERS="$consumers" CFR_CONTAINERS="$containers" CFR_CREDFRESH="$build/agent/credfresh" \
+    CFR_KUBE="$kube/bin" CFR_CONSUMERS="$consumers" CFR_CONTAINERS="$containers" CFR_CREDFRESH="$build/agent/credfresh" CFR_OIDC="$build/oidc/credfresh-oidc" \
         CFR_TREE="$systemd/tree" CFR_PACKAGES="$systemd/packages" \
         CFR_LOCALCLOUD="$build/test/localcloud/credfresh-localcloud" \
         CFR_WITNESS="$build/test/witness/credfresh-witness" \

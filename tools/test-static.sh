@@ -16,7 +16,7 @@ if [ "$1" = build ]; then
 fi
 build=$(cd "$2" && pwd)
 export CFR_STATIC="$PWD/build/static" CFR_CREDFRESH="$PWD/build/static/credfresh" \
-    CFR_LOCALCLOUD="$build/test/localcloud/credfresh-localcloud" CFR_WITNESS="$build/test/witness/credfresh-witness" \
+    CFR_OIDC="$build/oidc/credfresh-oidc" CFR_LOCALCLOUD="$build/test/localcloud/credfresh-localcloud" CFR_WITNESS="$build/test/witness/credfresh-witness" \
     CFR_WORKERS="$build/test/consumer/workers" CFR_AWS_CLIENT="$build/test/consumer/aws_client"
 logs=$CFR_STATIC/tests
 rm -rf "$logs"

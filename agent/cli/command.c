@@ -16,11 +16,14 @@
 
 #define COMPLAINT_MAX    4096
 #define COLUMNS_DEFAULT  80
+#define PREFIX_MAX       32
 #define LONG_OPTIONS_MAX 64
+
+const struct cfr_cli_program *cfr_cli_program = &cfr_cli_credfresh;
 
 const struct cfr_cli_command *cfr_cli_find(const char *name)
 {
-    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
+    for (const struct cfr_cli_command *c = cfr_cli_program->commands; c->name != NULL; c++) {
         if (strcmp(c->name, name) == 0)
             return c;
     }
@@ -64,7 +67,7 @@ bool cfr_cli_runs_program(const struct cfr_cli_command *c)
 
 const struct cfr_cli_verb *cfr_cli_find_verb(const struct cfr_cli_command *c, const char *name)
 {
-    for (const struct cfr_cli_verb *v = cfr_cli_verbs; v->name != NULL; v++) {
+    for (const struct cfr_cli_verb *v = cfr_cli_program->verbs; v->name != NULL; v++) {
         if (strcmp(v->command, c->name) == 0 && strcmp(v->name, name) == 0)
             return v;
     }
@@ -73,7 +76,7 @@ const struct cfr_cli_verb *cfr_cli_find_verb(const struct cfr_cli_command *c, co
 
 const struct cfr_cli_option *cfr_cli_option_of(int letter)
 {
-    const struct cfr_cli_option *o = cfr_cli_option_table;
+    const struct cfr_cli_option *o = cfr_cli_program->options;
 
     while (o->name != NULL && o->letter != letter)
         o++;
@@ -117,14 +120,15 @@ static void refuse_option(const struct cfr_cli_command *c, const char *given)
 {
     struct cfr_cli_nearest nearest = {.word = given + strspn(given, "-")};
 
-    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+    for (const struct cfr_cli_option *o = cfr_cli_program->options; o->name != NULL; o++) {
         if (cfr_cli_takes(c, o))
             cfr_cli_consider(&nearest, o->name);
     }
     if (nearest.name != NULL)
         cfr_cli_complain("unknown option \"%s\" of %s: did you mean --%s?", given, c->name, nearest.name);
     else
-        cfr_cli_complain("unknown option \"%s\" of %s: `credfresh help %s` lists its options", given, c->name, c->name);
+        cfr_cli_complain("unknown option \"%s\" of %s: `%s help %s` lists its options", given, c->name,
+                         cfr_cli_program->name, c->name);
 }
 
 /* Whether getopt_long's LETTER was one, and not a long option; of several letters, WORD is the argument before them. */
@@ -164,7 +168,7 @@ static bool parse_options(const struct cfr_cli_command *c, int argc, char **argv
 
     /* `+`: options end at the first argument; `:`: a missing value is reported as such. */
     (void)snprintf(brief, sizeof brief, cfr_cli_runs_program(c) ? "+:" : ":");
-    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL && n < LONG_OPTIONS_MAX - 1; o++) {
+    for (const struct cfr_cli_option *o = cfr_cli_program->options; o->name != NULL && n < LONG_OPTIONS_MAX - 1; o++) {
         long_options[n++] =
             (struct option){o->name, o->value != NULL ? required_argument : no_argument, NULL, o->letter};
         if (o->brief)
@@ -272,13 +276,15 @@ static void print_wrapped(const char *prefix, const char *text, size_t indent)
 
 void cfr_cli_complain(const char *fmt, ...)
 {
+    char prefix[PREFIX_MAX];
     char text[COMPLAINT_MAX];
     va_list ap;
 
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    print_wrapped("credfresh: ", cfr_view_show(cfr_view_of(text), text, sizeof text), 11);
+    (void)snprintf(prefix, sizeof prefix, "%s: ", cfr_cli_program->name);
+    print_wrapped(prefix, cfr_view_show(cfr_view_of(text), text, sizeof text), strlen(prefix));
 }
 
 void cfr_cli_print_mistakes(struct cfr_view lines)

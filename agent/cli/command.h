@@ -22,29 +22,6 @@ struct cfr_cli_names {
     size_t count;
 };
 
-/* The options of `oidc`; NULL was not given. */
-struct cfr_cli_oidc_options {
-    const char *directory;
-    const char *issuer;
-    const char *web_root;
-    const char *key;
-    const char *token_life;
-    const char *settle;
-    const char *signer_lag;
-    struct cfr_cli_names service_accounts; /* of each --service-account */
-    const char *signing_key;
-    const char *public_key;
-    const char *jwks_path;
-    const char *to;
-    const char *ca_file;
-    bool replace;
-    bool claims;
-    bool x5c;
-    bool confirm;
-    bool only_continue;
-    bool recount;
-};
-
 /* The options of `init`; NULL was not given. */
 struct cfr_cli_init_options {
     bool sidecar;
@@ -62,7 +39,8 @@ struct cfr_cli_init_options {
     const char *image;
 };
 
-/* A parsed command line; each command uses a part of it. */
+/* A parsed command line; each command uses a part of it. A program with options of its own has a struct that begins
+ * with this one. */
 struct cfr_cli_options {
     const char *config;        /* -c, $CREDFRESH_CONFIG, or the default; NULL: the environment */
     bool config_given;         /* by -c or $CREDFRESH_CONFIG */
@@ -89,13 +67,13 @@ struct cfr_cli_options {
     const char *trust_policy; /* files of the cloud's side, for doctor; NULL = none */
     const char *federated_credential;
     const char *pool_provider;
-    const char *output; /* a directory of oidc, a file of init */
-    struct cfr_cli_oidc_options oidc;
+    const char *output; /* the file of init */
     struct cfr_cli_init_options init;
-    int64_t timeout_ms;         /* -1 = not given */
-    struct cfr_cli_names names; /* of each --name */
-    char **argv;                /* the whole command, from its name on */
-    char **args;                /* the arguments that are no options */
+    int64_t timeout_ms;                    /* -1 = not given */
+    struct cfr_cli_names names;            /* of each --name */
+    struct cfr_cli_names service_accounts; /* of each --service-account */
+    char **argv;                           /* the whole command, from its name on */
+    char **args;                           /* the arguments that are no options */
     int arg_count;
 };
 
@@ -108,7 +86,7 @@ enum cfr_cli_values {
     CFR_CLI_FILE,
     CFR_CLI_DIRECTORY,
     CFR_CLI_PROGRAM,    /* a program; its arguments follow */
-    CFR_CLI_SUBCOMMAND, /* a name of cfr_cli_commands */
+    CFR_CLI_SUBCOMMAND, /* a command of the program */
     CFR_CLI_CHOICE      /* one of the words between `|` */
 };
 
@@ -162,13 +140,24 @@ struct cfr_cli_option {
     const char *value;          /* its name in a usage; NULL: the option has none */
     enum cfr_cli_values values; /* of the value */
     enum cfr_cli_option_type type;
-    size_t offset; /* in struct cfr_cli_options */
+    size_t offset; /* in struct cfr_cli_options, or in the struct that begins with it */
     const char *summary;
 };
 
-/* Both end with name == NULL. */
-extern const struct cfr_cli_command cfr_cli_commands[];
-extern const struct cfr_cli_option cfr_cli_option_table[];
+/* The grammar of one program. The three tables end with name == NULL. */
+struct cfr_cli_program {
+    const char *name;
+    const char *purpose; /* a sentence */
+    const struct cfr_cli_command *commands;
+    const struct cfr_cli_verb *verbs;
+    const struct cfr_cli_option *options;
+    const char *titles[CFR_CLI_GROUPS]; /* of the groups of commands; NULL: it has no such group */
+    const char *footer;                 /* below the list of commands, in lines of at most 80 columns */
+};
+
+extern const struct cfr_cli_program cfr_cli_credfresh;
+/* The program that is running: that one, unless main sets another before anything is parsed or printed. */
+extern const struct cfr_cli_program *cfr_cli_program;
 
 /* The command with this name, or NULL. */
 const struct cfr_cli_command *cfr_cli_find(const char *name);
@@ -198,7 +187,7 @@ void cfr_cli_print_commands(FILE *to);
 bool cfr_cli_is_plain_name(const char *name);
 /* The width of the terminal FD, 80 if it does not know; 0: FD is no terminal. */
 size_t cfr_cli_columns(int fd);
-/* Prints "credfresh: TEXT" to standard error, safe for a terminal and wrapped at its width; at most 4 KiB. */
+/* Prints "PROGRAM: TEXT" to standard error, safe for a terminal and wrapped at its width; at most 4 KiB. */
 void cfr_cli_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Prints LINES, mistakes in a configuration, to standard error, wrapped in the same way. */
 void cfr_cli_print_mistakes(struct cfr_view lines);

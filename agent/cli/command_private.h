@@ -6,9 +6,6 @@
 
 #include "agent/cli/command.h"
 
-/* Ends with name NULL. */
-extern const struct cfr_cli_verb cfr_cli_verbs[];
-
 /* The last row has name NULL, and is returned for an unknown letter. */
 const struct cfr_cli_option *cfr_cli_option_of(int letter);
 /* True for the row that ends a command's parts. */

@@ -1,45 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables of the subcommands and their options. */
-#include "agent/cli/command_private.h"
+#include "agent/cli/command.h"
+#include "agent/cli/grammar.h"
 
 #include <stddef.h>
 
-#define PARTS(...)                                                                                                     \
-    (const struct cfr_cli_part[])                                                                                      \
-    {                                                                                                                  \
-        __VA_ARGS__,                                                                                                   \
-        {                                                                                                              \
-            .option = 0                                                                                                \
-        }                                                                                                              \
-    }
-#define OPTION(letter)                                                                                                 \
-    {                                                                                                                  \
-        .option = (letter)                                                                                             \
-    }
-#define OPTION_AS(letter, how)                                                                                         \
-    {                                                                                                                  \
-        .option = (letter), .flags = (how)                                                                             \
-    }
-#define CHOICE_OF(letter, words)                                                                                       \
-    {                                                                                                                  \
-        .option = (letter), .word = (words), .values = CFR_CLI_CHOICE                                                  \
-    }
-#define ARGUMENT(name, kind, how)                                                                                      \
-    {                                                                                                                  \
-        .word = (name), .values = (kind), .flags = (how)                                                               \
-    }
-#define OPTION_FOR(letter, text)                                                                                       \
-    {                                                                                                                  \
-        .option = (letter), .summary = (text)                                                                          \
-    }
 /* Of a command that asks the running agent. */
 #define SOCKETS OPTION_AS('s', CFR_CLI_OR), OPTION_FOR('c', "the configuration that names the control socket")
 /* Of a command that logs. */
-#define LOGGING        CHOICE_OF('L', "error|warn|info|debug"), CHOICE_OF('M', "text|json")
+#define LOGGING CHOICE_OF('L', "error|warn|info|debug"), CHOICE_OF('M', "text|json")
 
-#define TIMEOUT(limit) OPTION_FOR('t', "the longest time to take, such as 90s; default: " limit)
-
-const struct cfr_cli_command cfr_cli_commands[] = {
+static const struct cfr_cli_command commands[] = {
     {"init", "write a first configuration, and what the cluster needs for it",
      PARTS(ARGUMENT("aws|gcp|azure|openstack|registry|oauth", CFR_CLI_CHOICE, CFR_CLI_REQUIRED),
            OPTION_AS('1', CFR_CLI_OR), OPTION_AS('2', CFR_CLI_OR), OPTION('3'),
@@ -51,8 +22,8 @@ const struct cfr_cli_command cfr_cli_commands[] = {
            {.option = 'n', .summary = "the name of the credential, and of the program that uses it; default: app"},
            OPTION('4'), OPTION('5'),
            OPTION_FOR('u', "the audience of the token; at Google Cloud, the full name of the pool's provider"),
-           {.option = 'B', .word = "EMAIL", .summary = "the service account of Google Cloud to impersonate"},
-           OPTION('6'), OPTION('7'), OPTION('8'), OPTION('9'), OPTION('H'), OPTION('I'), OPTION('Q'), OPTION('Z')),
+           OPTION('B'), OPTION('6'), OPTION('7'), OPTION('8'), OPTION('9'), OPTION('H'), OPTION('I'), OPTION('Q'),
+           OPTION('Z')),
      CFR_CLI_AGENT, "credfresh init aws --sidecar -o credfresh.yaml"},
     {"run", "keep all credentials fresh, in the foreground", PARTS(OPTION('c'), LOGGING), CFR_CLI_AGENT,
      "credfresh run -c credfresh.yaml"},
@@ -104,14 +75,6 @@ const struct cfr_cli_command cfr_cli_commands[] = {
      CFR_CLI_CONSUMER, "credfresh get aws app"},
     {"image-credential-provider", "log in to image registries for the kubelet, which runs this", PARTS(OPTION('c')),
      CFR_CLI_CONSUMER, "credfresh image-credential-provider -c credfresh.yaml <request.json"},
-    {"oidc", "manage the key and the documents of a service-account issuer",
-     PARTS(ARGUMENT("init|rotate|publish|manifests|status", CFR_CLI_CHOICE, CFR_CLI_REQUIRED),
-           OPTION_AS('d', CFR_CLI_REQUIRED), OPTION('j'), OPTION('i'), OPTION('l'), OPTION('k'), OPTION('W'),
-           OPTION('e'), OPTION('g'), OPTION_AS('K', CFR_CLI_OR), OPTION('p'), OPTION('J'), OPTION('A'), OPTION('X'),
-           OPTION_AS('C', CFR_CLI_OR), OPTION_AS('N', CFR_CLI_OR), OPTION('Y'), OPTION('U'), OPTION('n'), OPTION('c'),
-           OPTION('G'), OPTION('R'), OPTION('t'), OPTION('o'), OPTION_AS('B', CFR_CLI_REPEATED), OPTION('u'),
-           OPTION('O')),
-     CFR_CLI_TOOLS, "credfresh oidc status -d /var/lib/issuer"},
     {"reference", "print the configuration reference, or what a key means",
      PARTS(ARGUMENT("KEY", CFR_CLI_TEXT, 0), {.option = 'm',
                                               .word = "markdown|man",
@@ -128,7 +91,7 @@ const struct cfr_cli_command cfr_cli_commands[] = {
     {NULL, NULL, NULL, CFR_CLI_GROUPS, NULL},
 };
 
-const struct cfr_cli_verb cfr_cli_verbs[] = {
+static const struct cfr_cli_verb verbs[] = {
     {"get", "aws", "tsc", "", "print AWS keys as `credential_process` of an AWS profile expects them",
      "credfresh get aws app"},
     {"get", "gcp", "ftsc", "", "print a token as `executable` of a Google external account expects it",
@@ -149,16 +112,6 @@ const struct cfr_cli_verb cfr_cli_verbs[] = {
      "credfresh init registry --registry registry.azurecr.io --secret -o credfresh.yaml"},
     {"init", "oauth", "123onQu8Z", "", "write a configuration for a token of an OAuth 2 server",
      "credfresh init oauth --token-url https://login.example.com/oauth2/token -o credfresh.yaml"},
-    {"oidc", "init", "dilkWegKpJAXR", "dil", "create an issuer's first key and its documents",
-     "credfresh oidc init -d /var/lib/issuer --issuer https://id.shop.example --token-life 1h"},
-    {"oidc", "rotate", "dpCNYR", "d", "take the next step of the key's rotation, if it is safe",
-     "credfresh oidc rotate -d /var/lib/issuer --confirm"},
-    {"oidc", "publish", "dUncGRt", "d", "upload the documents to a bucket or container, and read them back",
-     "credfresh oidc publish -d /var/lib/issuer --to s3@eu-west-1:https://bucket.example"},
-    {"oidc", "manifests", "doBuGO", "do", "write what cluster and clouds must know, as files and commands",
-     "credfresh oidc manifests -d /var/lib/issuer --output /tmp/tell"},
-    {"oidc", "status", "dj", "d", "show the keys and the next step of a rotation",
-     "credfresh oidc status -d /var/lib/issuer"},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -167,7 +120,7 @@ const struct cfr_cli_verb cfr_cli_verbs[] = {
 #define DURATION(member) CFR_CLI_DURATION, offsetof(struct cfr_cli_options, member)
 #define STRINGS(member)  CFR_CLI_STRINGS, offsetof(struct cfr_cli_options, member)
 
-const struct cfr_cli_option cfr_cli_option_table[] = {
+static const struct cfr_cli_option options[] = {
     {"config", 'c', true, "FILE", CFR_CLI_FILE, STRING(config_option),
      "the configuration; default: $CREDFRESH_CONFIG, else " CFR_DEFAULT_CONFIG ", else the environment"},
     {"socket", 's', true, "SOCKET", CFR_CLI_FILE, STRING(socket),
@@ -193,31 +146,7 @@ const struct cfr_cli_option cfr_cli_option_table[] = {
      "Azure's federated credentials, as `az ... federated-credential` prints them"},
     {"pool-provider", 'P', false, "FILE", CFR_CLI_FILE, STRING(pool_provider),
      "Google's pool provider, as `gcloud ... providers describe --format json` prints it"},
-    {"directory", 'd', true, "DIR", CFR_CLI_DIRECTORY, STRING(oidc.directory), "directory of the journal and the key"},
-    {"issuer", 'i', false, "URL", CFR_CLI_TEXT, STRING(oidc.issuer), "URL of the issuer, as in its tokens"},
-    {"key", 'k', false, "KIND", CFR_CLI_TEXT, STRING(oidc.key),
-     "kind of the keys: rsa-2048 (the default), rsa-4096, ecdsa-p256 ..."},
-    {"token-life", 'l', false, "DURATION", CFR_CLI_TEXT, STRING(oidc.token_life),
-     "the longest lifetime of a token that the issuer signs"},
-    {"settle", 'e', false, "DURATION", CFR_CLI_TEXT, STRING(oidc.settle),
-     "time until all verifiers have read a new document; default: 1h"},
-    {"signer-lag", 'g', false, "DURATION", CFR_CLI_TEXT, STRING(oidc.signer_lag),
-     "time until signers use a new key file; default: wait for --confirm"},
-    {"web-root", 'W', false, "DIR", CFR_CLI_DIRECTORY, STRING(oidc.web_root),
-     "directory of the published documents; default: DIR/web"},
-    {"signing-key", 'K', false, "FILE", CFR_CLI_FILE, STRING(oidc.signing_key),
-     "the private key with which the cluster signs already; default: a new one"},
-    {"public-key", 'p', false, "FILE", CFR_CLI_FILE, STRING(oidc.public_key),
-     "the public key of a cluster that keeps the private one; of `rotate`, its next key"},
-    {"jwks-path", 'J', false, "PATH", CFR_CLI_TEXT, STRING(oidc.jwks_path),
-     "path of the key set below the issuer's URL; default: openid/v1/jwks"},
-    {"claims-supported", 'A', false, NULL, CFR_CLI_TEXT, SET(oidc.claims), "list the claims in the discovery document"},
-    {"certificates", 'X', false, NULL, CFR_CLI_TEXT, SET(oidc.x5c), "publish a certificate with each key, for Ceph"},
-    {"to", 'U', false, "[s3@REGION:|blob:|gcs:]URL", CFR_CLI_TEXT, STRING(oidc.to),
-     "the bucket or container for the documents; default: the last one"},
-    {"ca-file", 'G', false, "FILE", CFR_CLI_FILE, STRING(oidc.ca_file),
-     "certificates (PEM) to trust instead of the system's"},
-    {"output", 'o', true, "DIR", CFR_CLI_DIRECTORY, STRING(output), "directory of the files for the clouds"},
+    {"output", 'o', true, "FILE", CFR_CLI_FILE, STRING(output), "the new file to write"},
     {"sidecar", '1', false, NULL, CFR_CLI_TEXT, SET(init.sidecar), "for a container next to a program; the default"},
     {"node", '2', false, NULL, CFR_CLI_TEXT, SET(init.node), "for the systemd unit of a machine"},
     {"secret", '3', false, NULL, CFR_CLI_TEXT, SET(init.secret), "for a pod that keeps a Secret of the cluster fresh"},
@@ -233,14 +162,8 @@ const struct cfr_cli_option cfr_cli_option_table[] = {
      "the registry, of whose cloud the other options are; default: one of ECR"},
     {"token-url", 'Q', false, "URL", CFR_CLI_TEXT, STRING(init.token_url), "the token endpoint of the OAuth 2 server"},
     {"image", 'Z', false, "IMAGE", CFR_CLI_TEXT, STRING(init.image), "the image of credfresh in your registry"},
-    {"service-account", 'B', false, "NAMESPACE/NAME", CFR_CLI_TEXT, STRINGS(oidc.service_accounts),
-     "a service account that a cloud trusts; can be repeated"},
-    {"replace", 'R', false, NULL, CFR_CLI_TEXT, SET(oidc.replace),
-     "replace keys that are not known here, or documents of another issuer"},
-    {"confirm", 'C', false, NULL, CFR_CLI_TEXT, SET(oidc.confirm), "every signer uses the new key now"},
-    {"continue", 'N', false, NULL, CFR_CLI_TEXT, SET(oidc.only_continue), "continue a rotation, but start none"},
-    {"recount", 'Y', false, NULL, CFR_CLI_TEXT, SET(oidc.recount),
-     "begin a waiting time again, if the clock was ahead at the last step"},
+    {"service-account", 'B', false, "EMAIL", CFR_CLI_TEXT, STRINGS(service_accounts),
+     "the service account of Google Cloud to impersonate"},
     {"log-level", 'L', false, "LEVEL", CFR_CLI_TEXT, STRING(log_level),
      "the least important events to log; default: $CREDFRESH_LOG_LEVEL, else the configuration's"},
     {"log-format", 'M', false, "FORMAT", CFR_CLI_TEXT, STRING(log_format),
@@ -248,4 +171,19 @@ const struct cfr_cli_option cfr_cli_option_table[] = {
     {"quiet", 'q', true, NULL, CFR_CLI_TEXT, SET(quiet), "log errors only"},
     {"help", 'h', true, NULL, CFR_CLI_TEXT, SET(help), "print this command's usage"},
     {NULL, 0, false, NULL, CFR_CLI_TEXT, CFR_CLI_SET, 0, NULL},
+};
+
+const struct cfr_cli_program cfr_cli_credfresh = {
+    .name = "credfresh",
+    .purpose = "credfresh keeps a workload's short-lived cloud credentials fresh.",
+    .commands = commands,
+    .verbs = verbs,
+    .options = options,
+    .titles = {"The agent", "Diagnosis", "For consumers", "Tools"},
+    .footer = "\nExample: credfresh check credfresh.yaml && credfresh run -c credfresh.yaml\n\n"
+              "`credfresh help COMMAND` explains a command. credfresh(1) and credfresh.yaml(5)\n"
+              "are the manual pages. Options come after the command.\n\n"
+              "Configuration: -c FILE, else $CREDFRESH_CONFIG, else\n" CFR_DEFAULT_CONFIG ", else the environment.\n"
+              "Exit status: 0 success, 1 failure, 2 usage, 3 configuration, 4 timeout,\n"
+              "5 no agent, 6 refused.\n",
 };

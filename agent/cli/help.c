@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#define COLUMNS   80
-#define WORD_MAX_ 256
+#define COLUMNS    80
+#define INDENT_MAX 28 /* of the lines of a usage, below its first option */
+#define WORD_MAX_  256
 
 /* Appends TEXT to WORD. */
 static void add(char word[WORD_MAX_], const char *text)
@@ -99,7 +100,7 @@ static void print_verbs(const struct cfr_cli_command *c, FILE *to)
 {
     bool any = false;
 
-    for (const struct cfr_cli_verb *v = cfr_cli_verbs; v->name != NULL; v++) {
+    for (const struct cfr_cli_verb *v = cfr_cli_program->verbs; v->name != NULL; v++) {
         if (strcmp(v->command, c->name) != 0)
             continue;
         (void)fprintf(to, "%s  %-10s", any ? "" : "\n", v->name);
@@ -107,13 +108,13 @@ static void print_verbs(const struct cfr_cli_command *c, FILE *to)
         any = true;
     }
     if (any)
-        (void)fprintf(to, "\n`credfresh help %s VERB` explains one of them.\n", c->name);
+        (void)fprintf(to, "\n`%s help %s VERB` explains one of them.\n", cfr_cli_program->name, c->name);
 }
 
 void cfr_cli_print_usage(const struct cfr_cli_command *c, const struct cfr_cli_verb *v, bool long_help, FILE *to)
 {
-    int column = fprintf(to, "usage: credfresh %s%s", c->name, strlen(c->name) < 20 ? " " : "");
-    int indent = column < 40 ? column : 7;
+    int column = fprintf(to, "usage: %s %s%s", cfr_cli_program->name, c->name, strlen(c->name) < 20 ? " " : "");
+    int indent = column <= INDENT_MAX ? column : 7;
 
     for (const struct cfr_cli_part *p = c->parts; !cfr_cli_is_end(p); p++) {
         char word[WORD_MAX_];
@@ -132,7 +133,7 @@ void cfr_cli_print_usage(const struct cfr_cli_command *c, const struct cfr_cli_v
     if (v == NULL)
         print_verbs(c, to);
     (void)fputc('\n', to);
-    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+    for (const struct cfr_cli_option *o = cfr_cli_program->options; o->name != NULL; o++) {
         if (is_shown(c, v, o))
             print_option(c, o, to);
     }
@@ -142,14 +143,14 @@ void cfr_cli_print_usage(const struct cfr_cli_command *c, const struct cfr_cli_v
 
 void cfr_cli_print_commands(FILE *to)
 {
-    static const char *const titles[CFR_CLI_GROUPS] = {"The agent", "Diagnosis", "For consumers", "Tools"};
+    const struct cfr_cli_program *program = cfr_cli_program;
 
-    (void)fputs("credfresh keeps a workload's short-lived cloud credentials fresh.\n\n"
-                "usage: credfresh COMMAND [OPTION]... [ARGUMENT]...\n",
-                to);
+    (void)fprintf(to, "%s\n\nusage: %s COMMAND [OPTION]... [ARGUMENT]...\n", program->purpose, program->name);
     for (int group = 0; group < CFR_CLI_GROUPS; group++) {
-        (void)fprintf(to, "\n%s:\n", titles[group]);
-        for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
+        if (program->titles[group] == NULL)
+            continue;
+        (void)fprintf(to, "\n%s:\n", program->titles[group]);
+        for (const struct cfr_cli_command *c = program->commands; c->name != NULL; c++) {
             int column;
 
             if ((int)c->group != group)
@@ -160,26 +161,21 @@ void cfr_cli_print_commands(FILE *to)
             print_text(c->summary, 13, to);
         }
     }
-    (void)fputs("\nExample: credfresh check credfresh.yaml && credfresh run -c credfresh.yaml\n\n"
-                "`credfresh help COMMAND` explains a command. credfresh(1) and credfresh.yaml(5)\n"
-                "are the manual pages. Options come after the command.\n\n"
-                "Configuration: -c FILE, else $CREDFRESH_CONFIG, else\n" CFR_DEFAULT_CONFIG ", else the environment.\n"
-                "Exit status: 0 success, 1 failure, 2 usage, 3 configuration, 4 timeout,\n"
-                "5 no agent, 6 refused.\n",
-                to);
+    (void)fputs(program->footer, to);
 }
 
 void cfr_cli_unknown_command(const char *name)
 {
     struct cfr_cli_nearest nearest = {.word = name};
 
-    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++)
+    for (const struct cfr_cli_command *c = cfr_cli_program->commands; c->name != NULL; c++)
         cfr_cli_consider(&nearest, c->name);
     if (name[0] == '-')
-        cfr_cli_complain("\"%s\": options come after the command, as in `credfresh run -c FILE`", name);
+        cfr_cli_complain("\"%s\": options come after the command, as in `%s %s -h`", name, cfr_cli_program->name,
+                         cfr_cli_program->commands->name);
     else if (nearest.name != NULL)
-        cfr_cli_complain("unknown command \"%s\": did you mean \"%s\"? `credfresh help` lists the commands", name,
-                         nearest.name);
+        cfr_cli_complain("unknown command \"%s\": did you mean \"%s\"? `%s help` lists the commands", name,
+                         nearest.name, cfr_cli_program->name);
     else
-        cfr_cli_complain("unknown command \"%s\": `credfresh help` lists the commands", name);
+        cfr_cli_complain("unknown command \"%s\": `%s help` lists the commands", name, cfr_cli_program->name);
 }

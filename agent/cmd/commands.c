@@ -5,19 +5,18 @@
 #include "agent/daemon/daemon.h"
 #include "agent/doctor/doctor.h"
 #include "agent/hook/hook.h"
+#include "agent/loop/process.h"
 #include "agent/publish/targets.h"
 #include "agent/source/source.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A program whose name begins so is that command alone. */
 #define IMAGE_PROVIDER "credfresh-image-credential-provider"
 
 static const struct {
-    const char *name; /* of cfr_cli_commands */
+    const char *name; /* of cfr_cli_credfresh */
     int (*run)(const struct cfr_cli_options *o);
 } runners[] = {
     {"run", cfr_cmd_run},
@@ -35,7 +34,6 @@ static const struct {
     {"quit", cfr_cmd_quit},
     {"get", cfr_cmd_get},
     {"env", cfr_cmd_env},
-    {"oidc", cfr_cmd_oidc},
     {"inspect", cfr_cmd_inspect},
     {"reference", cfr_cmd_reference},
     {"completion", cfr_cmd_completion},
@@ -52,15 +50,24 @@ static int (*runner_of(const struct cfr_cli_command *c))(const struct cfr_cli_op
     return runners[i].run;
 }
 
+/* NAME is no command; one that was moved is told of as such. */
+static int refuse_command(const char *name)
+{
+    if (strcmp(name, "oidc") == 0)
+        cfr_cli_complain("oidc is a separate program now: run `credfresh-oidc` with the same arguments; "
+                         "`credfresh-oidc help` lists them");
+    else
+        cfr_cli_unknown_command(name);
+    return CFR_EXIT_USAGE;
+}
+
 int cfr_cmd_help(const struct cfr_cli_options *o)
 {
     const struct cfr_cli_command *one = o->arg_count != 0 ? cfr_cli_find(o->args[0]) : NULL;
     const struct cfr_cli_verb *verb = one != NULL && o->arg_count == 2 ? cfr_cli_find_verb(one, o->args[1]) : NULL;
 
-    if (o->arg_count != 0 && one == NULL) {
-        cfr_cli_unknown_command(o->args[0]);
-        return CFR_EXIT_USAGE;
-    }
+    if (o->arg_count != 0 && one == NULL)
+        return refuse_command(o->args[0]);
     if (o->arg_count == 2 && verb == NULL) {
         cfr_cli_complain("%s has no page for \"%s\": `credfresh help %s`", one->name, o->args[1], one->name);
         return CFR_EXIT_USAGE;
@@ -148,27 +155,17 @@ static int run(const struct cfr_cli_command *c, int argc, char **argv)
     return runner_of(c)(&o);
 }
 
-/* Opens closed standard descriptors: a file opened later would otherwise get such a number, and messages would be
- * written into it. They are closed on exec. */
-static void fill_standard_fds(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) < 0)
-            (void)open("/dev/null", O_RDWR | O_CLOEXEC);
-    }
-}
-
 int cfr_cmd_main(int argc, char **argv)
 {
     const struct cfr_cli_command *c = argc > 1 ? cfr_cli_find(argv[1]) : NULL;
 
-    fill_standard_fds();
+    cfr_process_fill_standard_fds();
     cfr_hook_register();
     cfr_publish_register();
     cfr_source_register();
     /* The command that exec runs keeps its own limits; the agent next to it sets these for itself. */
     if (c == NULL || runner_of(c) != cfr_cmd_exec)
-        cfr_daemon_harden();
+        cfr_process_harden();
     if (is_image_provider(argv[0]))
         return run(cfr_cli_find("image-credential-provider"), argc, argv);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
@@ -177,9 +174,8 @@ int cfr_cmd_main(int argc, char **argv)
         c = cfr_cli_find("version");
     if (c == NULL) {
         if (argc > 1)
-            cfr_cli_unknown_command(argv[1]);
-        else
-            cfr_cli_print_commands(stderr);
+            return refuse_command(argv[1]);
+        cfr_cli_print_commands(stderr);
         return CFR_EXIT_USAGE;
     }
     return run(c, argc - 1, argv + 1);

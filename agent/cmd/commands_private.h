@@ -25,7 +25,6 @@ int cfr_cmd_get(const struct cfr_cli_options *o);
 int cfr_cmd_env(const struct cfr_cli_options *o);
 int cfr_cmd_exec(const struct cfr_cli_options *o);
 int cfr_cmd_quit(const struct cfr_cli_options *o);
-int cfr_cmd_oidc(const struct cfr_cli_options *o);
 int cfr_cmd_inspect(const struct cfr_cli_options *o);
 int cfr_cmd_reference(const struct cfr_cli_options *o);
 int cfr_cmd_completion(const struct cfr_cli_options *o);

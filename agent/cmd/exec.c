@@ -5,6 +5,7 @@
 #include "agent/config/sdk_environment.h"
 #include "agent/daemon/daemon.h"
 #include "agent/loop/env.h"
+#include "agent/loop/process.h"
 #include "base/json.h"
 #include "serve/sdk/env.h"
 
@@ -215,7 +216,7 @@ static int be_agent(void *ctx, int ready_fd)
 
     options.ready_fd = ready_fd;
     options.gate = &l->names;
-    cfr_daemon_harden();
+    cfr_process_harden();
     return cfr_daemon_run(&options);
 }
 

@@ -32,7 +32,7 @@ struct template
     const char *name; /* of the credential */
     const char *file; /* where the configuration will be, and the objects of the cluster */
     const char *kubernetes_file;
-    uint64_t used; /* bit N: the N-th row of cfr_cli_option_table */
+    uint64_t used; /* bit N: the N-th row of the options of cfr_cli_program */
 };
 
 static void expand(struct template *t, struct cfr_view text, struct cfr_str *out);
@@ -54,11 +54,11 @@ static const char *given(const struct cfr_cli_options *options, const struct cfr
 /* The value of the option NAME, or NULL. It counts as used. */
 static const char *value_of(struct template *t, struct cfr_view name)
 {
-    for (size_t i = 0; cfr_cli_option_table[i].name != NULL; i++) {
-        if (!cfr_view_is(name, cfr_cli_option_table[i].name))
+    for (size_t i = 0; cfr_cli_program->options[i].name != NULL; i++) {
+        if (!cfr_view_is(name, cfr_cli_program->options[i].name))
             continue;
         t->used |= UINT64_C(1) << i;
-        return given(t->options, &cfr_cli_option_table[i]);
+        return given(t->options, &cfr_cli_program->options[i]);
     }
     return NULL;
 }
@@ -76,8 +76,8 @@ static bool all_used(const struct template *t)
 {
     const struct cfr_cli_command *c = cfr_cli_find("init");
 
-    for (size_t i = 0; cfr_cli_option_table[i].name != NULL; i++) {
-        const struct cfr_cli_option *o = &cfr_cli_option_table[i];
+    for (size_t i = 0; cfr_cli_program->options[i].name != NULL; i++) {
+        const struct cfr_cli_option *o = &cfr_cli_program->options[i];
         const char *value = given(t->options, o);
 
         if (cfr_cli_part_of(c, o) == NULL || value == NULL || value == t->options->output)

@@ -23,7 +23,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -33,16 +32,6 @@
 #define ONCE_HOOK_ATTEMPTS 3
 #define SAVE_MS            1000 /* for records that are being written when the agent ends */
 #define ANSWER_MS          1000 /* for clients that are connected when the listeners close to send and get an answer */
-
-void cfr_daemon_harden(void)
-{
-    struct rlimit none = {0, 0};
-
-    (void)setrlimit(RLIMIT_CORE, &none);
-    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    /* Modes are always set by name; this only makes parents of what we make predictable. */
-    (void)umask(022);
-}
 
 static int open_signals(struct cfr_err *err)
 {

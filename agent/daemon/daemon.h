@@ -18,9 +18,6 @@ struct cfr_daemon_options {
     const struct cfr_strings *gate;        /* the credentials that it waits for; NULL = all that are required */
 };
 
-/* For every subcommand, before anything else: secrets may pass through this memory, so no core dumps, and no reading by
- * other processes of the same user. */
-void cfr_daemon_harden(void);
 /* Runs until a signal or, with once, until everything is published or the time is up. Returns an exit status. */
 int cfr_daemon_run(const struct cfr_daemon_options *options);
 

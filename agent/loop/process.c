@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -457,6 +458,26 @@ void cfr_process_reap_orphans(void)
            find_own(info.si_pid) == own.count) {
         (void)waitpid(info.si_pid, NULL, WNOHANG);
         info.si_pid = 0;
+    }
+}
+
+/* ---- this process ---- */
+
+void cfr_process_harden(void)
+{
+    struct rlimit none = {0, 0};
+
+    (void)setrlimit(RLIMIT_CORE, &none);
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    /* Modes are always set by name; this only makes parents of what we make predictable. */
+    (void)umask(022);
+}
+
+void cfr_process_fill_standard_fds(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", O_RDWR | O_CLOEXEC);
     }
 }
 

@@ -30,6 +30,12 @@ int cfr_process_open_file(const char *pid_file, int *pidfd, struct cfr_err *err)
  * nor what we started. CFR_E_MISSING if there is none. */
 int cfr_process_open_name(const char *name, pid_t *pid, int *pidfd, struct cfr_err *err);
 
+/* For every program and subcommand, before anything else: secrets may pass through this memory, so no core dumps, and
+ * no reading by other processes of the same user. */
+void cfr_process_harden(void);
+/* Opens closed standard descriptors: a file opened later would otherwise get such a number, and messages would be
+ * written into it. They are closed on exec. */
+void cfr_process_fill_standard_fds(void);
 /* Lets this process have as many descriptors as it may, up to 16384. What is started afterwards has the limit that
  * there was before, on which programs that use select() rely. */
 void cfr_process_raise_files(void);

@@ -11,8 +11,9 @@ import subprocess
 
 import pytest
 
-from faults import CREDFRESH, needs, plain_binary, read_text
+from faults import needs, plain_binary, read_text
 from kills import calls_of, killed_at
+from processes import OIDC
 
 
 def steps_of_the_model():
@@ -26,7 +27,7 @@ def steps_of_the_model():
 
 
 class Issuer:
-    """`credfresh oidc`, and what the world sees of it."""
+    """`credfresh-oidc`, and what the world sees of it."""
 
     STEPS = [("beginning", "steady"), ("publishing", "published"), ("switching", "switched"), ("retiring", "steady")]
 
@@ -35,7 +36,7 @@ class Issuer:
         self.kids = {}
 
     def argv(self, *words):
-        return [CREDFRESH, "oidc", *words, "-d", str(self.dir)]
+        return [OIDC, *words, "-d", str(self.dir)]
 
     def run(self, *words):
         done = subprocess.run(self.argv(*words), capture_output=True, text=True, timeout=60)

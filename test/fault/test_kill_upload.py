@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 
-from faults import CREDFRESH, LocalCloud, injected, needs, plain_binary
+from faults import LocalCloud, injected, needs, plain_binary
 from kills import calls_of, restore
+from processes import OIDC
 
 BUCKET = {"store": "s3", "name": "b", "public": True, "writers": ["arn:aws:iam::123456789012:role/demo"]}
 JWKS, DISCOVERY = "s3/b/keys.json", "s3/b/.well-known/openid-configuration"
@@ -20,7 +21,7 @@ class Issuer:
         self.url = cloud.sts.rstrip("/") + "/objects/s3/b"
 
     def argv(self, *words):
-        return [CREDFRESH, "oidc", words[0], "-d", str(self.dir), *words[1:]]
+        return [OIDC, words[0], "-d", str(self.dir), *words[1:]]
 
     def run(self, *words):
         done = subprocess.run(self.argv(*words), capture_output=True, text=True, timeout=60)
@@ -92,7 +93,7 @@ def test_upload_killed_at_every_call(issuer, tmp_path, step):
             states.add(state)
             if step == "rotation" and not claimed:
                 refused = subprocess.run(issuer.argv("rotate"), capture_output=True, text=True, timeout=60)
-                assert refused.returncode == 6 and "credfresh oidc publish" in refused.stderr
+                assert refused.returncode == 6 and "credfresh-oidc publish" in refused.stderr
             issuer.run(*issuer.upload())
             assert issuer.journal()["uploaded"] == wanted
             assert {name: issuer.document(name) for name in (JWKS, DISCOVERY)} == issuer.store()

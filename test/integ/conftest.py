@@ -10,7 +10,7 @@ import tempfile
 
 import pytest
 
-from processes import (CREDFRESH, LIMIT_S, LOCALCLOUD, REPO, ROLE, WITNESS, Agent, LocalCloud, binary, eventually,  # noqa: F401
+from processes import (CREDFRESH, LIMIT_S, LOCALCLOUD, OIDC, REPO, ROLE, WITNESS, Agent, LocalCloud, binary, eventually,  # noqa: F401
                        keep_states_in_memory, read_text)
 
 FAILED = []

@@ -31,6 +31,9 @@ CREDFRESH = binary("CFR_CREDFRESH", str(REPO / "build/dev/agent/credfresh"))
 LOCALCLOUD = binary("CFR_LOCALCLOUD", str(REPO / "build/dev/test/localcloud/credfresh-localcloud"))
 WITNESS = binary("CFR_WITNESS", str(REPO / "build/dev/test/witness/credfresh-witness"))
 
+# Few tests need it: benchmarks and the soak do not build it.
+OIDC = os.environ.get("CFR_OIDC", str(REPO / "build/dev/oidc/credfresh-oidc"))
+
 
 def eventually(condition, what="the condition", limit_s=LIMIT_S, pause_s=None):
     """Returns what CONDITION returns once it is true; fails after LIMIT_S. WHAT may be a function, asked only then.

@@ -7,11 +7,15 @@ import subprocess
 
 import pytest
 
-from conftest import CREDFRESH
+from conftest import CREDFRESH, OIDC
 
 
-def run(*argv, **how):
-    return subprocess.run([CREDFRESH, *argv], capture_output=True, text=True, timeout=60, **how)
+def run(*argv, program=CREDFRESH, **how):
+    return subprocess.run([program, *argv], capture_output=True, text=True, timeout=60, **how)
+
+
+def run_oidc(*argv, **how):
+    return run(*argv, program=OIDC, **how)
 
 
 @pytest.mark.parametrize("argv", [["-V"], ["--version"], ["version"]])
@@ -48,12 +52,42 @@ def test_every_command_and_verb_has_a_page_with_an_example():
     commands = re.findall(r"^  ([a-z-]+)\b", run("help").stdout, re.M)
     assert len(commands) > 15
     pages = [[c] for c in commands] + [["get", v] for v in ("aws", "gcp", "kube", "token")]
-    pages += [["oidc", v] for v in ("init", "rotate", "status")]
     for page in pages:
         text = run("help", *page).stdout
         assert text.startswith("usage: credfresh " + " ".join(page)) and "\nExample:\n  " in text, page
         assert max(map(len, text.splitlines())) <= 80, page
-    assert run("oidc", "init", "--help").stdout == run("help", "oidc", "init").stdout
+    assert run("init", "aws", "--help").stdout == run("help", "init", "aws").stdout
+
+
+def test_every_command_of_oidc_has_a_page_with_an_example():
+    commands = re.findall(r"^  ([a-z-]+)\b", run_oidc("help").stdout, re.M)
+    assert {"init", "rotate", "publish", "manifests", "status"} <= set(commands)
+    for command in commands:
+        text = run_oidc("help", command).stdout
+        assert text.startswith(f"usage: credfresh-oidc {command}") and "\nExample:\n  credfresh-oidc " in text, command
+        assert max(map(len, text.splitlines())) <= 80, command
+        assert run_oidc(command, "--help").stdout == text
+    alone = run_oidc()
+    assert alone.returncode == 2 and alone.stdout == "" and alone.stderr == run_oidc("help").stdout
+    assert re.fullmatch(r"credfresh-oidc \d+\.\d+\.\d+\n", run_oidc("--version").stdout)
+
+
+@pytest.mark.parametrize("argv, says", [
+    (["statsu"], 'credfresh-oidc: unknown command "statsu": did you mean "status"? `credfresh-oidc help` lists the commands'),
+    (["status", "--replace"], 'unknown option "--replace" of status: `credfresh-oidc help status` lists its options'),
+    (["status"], "-d is missing: name the issuer's directory"),
+    (["rotate", "-d", "x", "--confirm", "--recount"], "--confirm, --continue and --recount exclude each other"),
+    (["manifests", "-d", "x"], "manifests needs --output")], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_a_typing_error_of_oidc(argv, says):
+    done = run_oidc(*argv)
+    assert done.returncode == 2 and says in done.stderr, done
+
+
+@pytest.mark.parametrize("argv", [["oidc"], ["oidc", "status", "-d", "x"], ["help", "oidc"]], ids=" ".join)
+def test_the_subcommand_oidc_names_its_program(argv):
+    done = run(*argv)
+    assert done.returncode == 2 and done.stdout == "", done
+    assert "oidc is a separate program now: run `credfresh-oidc`" in done.stderr, done
 
 
 def test_inspect_takes_a_pipe(shared_cloud):
@@ -68,10 +102,10 @@ def test_inspect_takes_a_pipe(shared_cloud):
 
 
 def test_oidc_takes_a_relative_directory(tmp_path):
-    made = run("oidc", "init", "-d", "issuer", "--issuer", "https://id.shop.example", "--token-life", "1h", cwd=tmp_path)
+    made = run_oidc("init", "-d", "issuer", "--issuer", "https://id.shop.example", "--token-life", "1h", cwd=tmp_path)
     assert made.returncode == 0, made
-    assert f"web root  {tmp_path}/issuer/web\n" in run("oidc", "status", "-d", "./issuer", cwd=tmp_path).stdout
-    assert f"web root  {tmp_path}/issuer/web\n" in run("oidc", "status", "-d", ".", cwd=tmp_path / "issuer").stdout
+    assert f"web root  {tmp_path}/issuer/web\n" in run_oidc("status", "-d", "./issuer", cwd=tmp_path).stdout
+    assert f"web root  {tmp_path}/issuer/web\n" in run_oidc("status", "-d", ".", cwd=tmp_path / "issuer").stdout
 
 
 def test_a_mistake_is_reported_once_by_exec(tmp_path):
@@ -143,9 +177,9 @@ def test_oidc_init_says_what_it_made(tmp_path, given):
     subprocess.run(["openssl", "rsa", "-in", tmp_path / "--signing-key", "-pubout", "-out", tmp_path / "--public-key"], check=True,
                    capture_output=True)
     key = [given, tmp_path / given] if given else []
-    made = run("oidc", "init", "-d", tmp_path / "issuer", "--issuer", "https://id.shop.example", "--token-life", "1h", *key)
+    made = run_oidc("init", "-d", tmp_path / "issuer", "--issuer", "https://id.shop.example", "--token-life", "1h", *key)
     assert made.returncode == 0 and made.stdout.startswith("created the issuer https://id.shop.example\n"), made
     named = re.findall(rf"^{tmp_path}/issuer/([a-z.]+): ", made.stdout, re.M)
     assert named == ["web", *(["signing.key"] if given != "--public-key" else []), "signing.pub"]
     assert all((tmp_path / "issuer" / name).exists() for name in named)
-    assert "credfresh oidc manifests" in made.stdout.splitlines()[-1]
+    assert "credfresh-oidc manifests" in made.stdout.splitlines()[-1]

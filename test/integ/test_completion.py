@@ -9,9 +9,8 @@ import subprocess
 
 import pytest
 
-from conftest import CREDFRESH, REPO, eventually
+from conftest import CREDFRESH, OIDC, REPO, eventually
 
-BASH, FISH = REPO / "completions/credfresh.bash", REPO / "completions/credfresh.fish"
 ZSH = REPO / "completions"
 CONFIG = """\
 version: 1
@@ -43,7 +42,9 @@ LINES = [
     ("credfresh inspect fil", {"file one"}),
     ("credfresh help qu", {"quit"}),
     ("credfresh completion f", {"fish"}),
-    ("credfresh oidc init -d bi", {"bin"}),
+    ("credfresh-oidc ro", {"rotate"}),
+    ("credfresh-oidc init -d bi", {"bin"}),
+    ("credfresh-oidc publish -c {} --name w", {"web"}),
 ]
 # Nothing is to be offered here.
 NOWHERE = ["credfresh nothing ", "credfresh get -c {} aws web ", "credfresh rotate --reason ", "credfresh version "]
@@ -55,6 +56,7 @@ def environment(where):
     if not folder.exists():
         folder.mkdir()
         (folder / "credfresh").symlink_to(CREDFRESH)
+        (folder / "credfresh-oidc").symlink_to(OIDC)
         (folder / "mandatory").write_text("#!/bin/sh\n")
         (folder / "mandatory").chmod(0o755)
     return {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(where), "TERM": "dumb", "LC_ALL": "C.UTF-8"}
@@ -78,15 +80,15 @@ def in_bash(where, line):
     words = [part for word in line.split(" ")
              for part in ([word.partition("=")[0], "=", word.partition("=")[2]] if word.startswith("--") and "=" in word
                           else [word])]
-    script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _credfresh credfresh; '
+    script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "_${1//-/_}" "$1"; '
               'printf "%s\\n" "${COMPREPLY[@]}"')
-    return set(run(where, "bash", "-c", script, "bash", str(BASH), *words).split("\n")) - {""}
+    return set(run(where, "bash", "-c", script, "bash", REPO / f"completions/{words[0]}.bash", *words).split("\n")) - {""}
 
 
 def in_fish(where, line):
     if shutil.which("fish") is None:
         pytest.skip("fish is not installed")
-    script = f"source {FISH}; complete -C $argv[1]"
+    script = f"source {REPO}/completions/{line.partition(' ')[0]}.fish; complete -C $argv[1]"
     lines = run(where, "fish", "--no-config", "-c", script, line).splitlines()
     answers = {answer.partition("\t")[0].replace("\\", "") for answer in lines}
     # Newer ones also print what only resembles the word, but show it to nobody when anything begins with the word.
@@ -152,16 +154,20 @@ def test_zsh(place):
                             (f"credfresh rotate -c {config} w", f"credfresh rotate -c {config} web"),
                             (f"credfresh get -c {config} aws reg", f"credfresh get -c {config} aws registry"),
                             ("credfresh get tok", "credfresh get token"),
-                            ("credfresh help qu", "credfresh help quit")]:
+                            ("credfresh help qu", "credfresh help quit"),
+                            ("credfresh-oidc rot", "credfresh-oidc rotate"),
+                            (f"credfresh-oidc publish -c {config} --name w", f"credfresh-oidc publish -c {config} --name web")]:
             assert zsh.complete(line) == whole
     finally:
         zsh.close()
 
 
-@pytest.mark.parametrize("shell, file", [("bash", BASH), ("zsh", ZSH / "_credfresh"), ("fish", FISH)])
-def test_syntax(shell, file):
+@pytest.mark.parametrize("program", ["credfresh", "credfresh-oidc"])
+@pytest.mark.parametrize("shell, name", [("bash", "{}.bash"), ("zsh", "_{}"), ("fish", "{}.fish")])
+def test_syntax(shell, name, program):
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
+    file = REPO / "completions" / name.format(program)
     done = subprocess.run([shell, "-n", file], capture_output=True, text=True, timeout=30)
     assert done.returncode == 0 and not done.stderr, done.stderr
 

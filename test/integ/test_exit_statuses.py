@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import AS_NOBODY, CREDFRESH, REPO, eventually, let_others_in
+from conftest import AS_NOBODY, CREDFRESH, OIDC, REPO, eventually, let_others_in
 
 PAGE = (REPO / "docs/errors.md").read_text()
 TABLE = {}  # status: its rows, each without the bars
@@ -190,9 +190,12 @@ def test_6(agent):
 
 def test_6_oidc(tmp_path):
     store = tmp_path / "issuer"
-    is_documented(run("oidc", "init", "-d", store, "--issuer", "https://oidc.example.net/c", "--token-life", "1h"), 0, "done")
-    is_documented(run("oidc", "rotate", "-d", store), 0, "done")
-    is_documented(run("oidc", "rotate", "-d", store), 6, "`oidc` refused a step")
+    def run(*argv):
+        return subprocess.run([OIDC, *map(str, argv)], capture_output=True, text=True, timeout=60)
+
+    is_documented(run("init", "-d", store, "--issuer", "https://oidc.example.net/c", "--token-life", "1h"), 0, "done")
+    is_documented(run("rotate", "-d", store), 0, "done")
+    is_documented(run("rotate", "-d", store), 6, "`credfresh-oidc` refused a step")
 
 
 def test_the_manual_has_the_same_statuses():

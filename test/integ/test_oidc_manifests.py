@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`credfresh oidc manifests`: the files for the cluster and the clouds, and the commands of their tools as they come out."""
+"""`credfresh-oidc manifests`: the files for the cluster and the clouds, and the commands of their tools as they come out."""
 import hashlib
 import json
 import os

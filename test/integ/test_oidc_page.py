@@ -11,7 +11,7 @@ import urllib.parse
 
 import pytest
 
-from conftest import CREDFRESH, REPO
+from conftest import OIDC, REPO
 from test_oidc import HOUR, b64, spki
 from test_oidc_publish import Published
 
@@ -57,10 +57,10 @@ class Cluster:
         (tmp_path / "issuer.yaml").write_text(config)
         (tmp_path / "bin/oc").write_text(OC)
         # A CA, and a store whose host says nothing, are what this cloud has and the page has not.
-        (tmp_path / "bin/credfresh").write_text(
-            f'#!/bin/sh\n[ "$2" != publish ] || set -- "$@" --ca-file {cloud.ca} --to s3@eu-west-1:{self.issuer.base}\n'
-            f'exec {os.path.abspath(CREDFRESH)} "$@"\n')
-        for tool in ("oc", "credfresh"):
+        (tmp_path / "bin/credfresh-oidc").write_text(
+            f'#!/bin/sh\n[ "$1" != publish ] || set -- "$@" --ca-file {cloud.ca} --to s3@eu-west-1:{self.issuer.base}\n'
+            f'exec {os.path.abspath(OIDC)} "$@"\n')
+        for tool in ("oc", "credfresh-oidc"):
             (tmp_path / "bin" / tool).chmod(0o755)
         self.signer = tmp_path / "pki/sa.key"
         self.used = []

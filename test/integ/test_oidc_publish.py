@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`credfresh oidc publish`: documents in S3, Blob Storage and Cloud Storage, in the safe order and through a cache."""
+"""`credfresh-oidc publish`: documents in S3, Blob Storage and Cloud Storage, in the safe order and through a cache."""
 import http.server
 import json
 import threading
@@ -125,11 +125,11 @@ def test_a_rotation_through_a_cache(make):
     issuer.published()
     assert "not uploaded" in issuer.good("rotate")
     issuer.pass_time(HOUR)
-    assert "run `credfresh oidc publish`" in issuer.refused("rotate")
+    assert "run `credfresh-oidc publish`" in issuer.refused("rotate")
     done = issuer.publish("--timeout", "4s")
     assert done.returncode == 4 and "shows another document" in done.stderr
     assert issuer.there(JWKS) == (issuer.web / JWKS).read_bytes()  # it is written, and not yet shown
-    assert "run `credfresh oidc publish`" in issuer.refused("rotate")
+    assert "run `credfresh-oidc publish`" in issuer.refused("rotate")
 
 
 def test_a_cache_that_is_waited_for(make):
@@ -185,7 +185,7 @@ def not_switched(issuer):
     assert issuer.status()["uploaded"] is False
     issuer.good("rotate", "--continue")
     assert issuer.status()["phase"] == "published"
-    assert "run `credfresh oidc publish`" in issuer.refused("rotate")
+    assert "run `credfresh-oidc publish`" in issuer.refused("rotate")
 
 
 @pytest.mark.parametrize("why", ["conflict", "denied", "discovery", "too large"])

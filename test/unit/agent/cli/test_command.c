@@ -34,10 +34,10 @@ static void lines_that_are_parsed(void **state)
     assert_true(o.config_given && o.json && !o.offline && o.config_option != NULL);
     assert_int_equal(o.arg_count, 2);
     assert_int_equal(o.timeout_ms, 120000);
-    assert_true(parse("oidc init -d /d --web-root /w --continue", &o));
-    assert_string_equal(o.oidc.directory, "/d");
-    assert_string_equal(o.oidc.web_root, "/w");
-    assert_true(o.oidc.only_continue && !o.oidc.confirm);
+    assert_true(parse("init aws --role-arn a --region b --node", &o));
+    assert_string_equal(o.init.role_arn, "a");
+    assert_string_equal(o.init.region, "b");
+    assert_true(o.init.node && !o.init.secret);
     assert_true(parse("exec --name a --name b env --json", &o)); /* --json is env's own */
     assert_int_equal(o.names.count, 2);
     assert_string_equal(o.names.items[1], "b");
@@ -45,7 +45,7 @@ static void lines_that_are_parsed(void **state)
     assert_int_equal(o.arg_count, 2);
     assert_true(parse("rotate --all", &o));
     assert_true(parse("rotate -c /hidden/from/the/usage a", &o));
-    assert_true(parse("oidc --help", &o));
+    assert_true(parse("init --help", &o));
     assert_true(o.help);
 }
 
@@ -65,7 +65,7 @@ static void lines_that_are_refused(void **state)
 
 static const struct cfr_cli_option *option_of(char letter)
 {
-    const struct cfr_cli_option *o = cfr_cli_option_table;
+    const struct cfr_cli_option *o = cfr_cli_program->options;
 
     while (o->name != NULL && o->letter != letter)
         o++;
@@ -75,16 +75,16 @@ static const struct cfr_cli_option *option_of(char letter)
 static void every_option_of_the_grammar_has_its_own_letter(void **state)
 {
     (void)state;
-    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+    for (const struct cfr_cli_option *o = cfr_cli_program->options; o->name != NULL; o++) {
         bool used = o->letter == 'h';
 
         assert_ptr_equal(option_of(o->letter), o);
         assert_true((o->value == NULL) == (o->type == CFR_CLI_SET));
-        for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++)
+        for (const struct cfr_cli_command *c = cfr_cli_program->commands; c->name != NULL; c++)
             used = used || cfr_cli_takes(c, o);
         assert_true(used);
     }
-    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
+    for (const struct cfr_cli_command *c = cfr_cli_program->commands; c->name != NULL; c++) {
         for (const struct cfr_cli_part *p = c->parts; p->option != 0 || p->word != NULL; p++)
             assert_true(p->option == 0 || option_of(p->option)->name != NULL);
     }
@@ -117,7 +117,7 @@ static void help_fits_into_80_columns(void **state)
     char *text = read_help(NULL, NULL);
 
     (void)state;
-    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
+    for (const struct cfr_cli_command *c = cfr_cli_program->commands; c->name != NULL; c++) {
         assert_contains(text, c->name);
         free(read_help(c, NULL));
     }
@@ -134,14 +134,14 @@ static void help_fits_into_80_columns(void **state)
 
 static void a_verb_has_a_page_of_its_own(void **state)
 {
-    const struct cfr_cli_command *oidc = cfr_cli_find("oidc");
-    char *text = read_help(oidc, cfr_cli_find_verb(oidc, "init"));
+    const struct cfr_cli_command *init = cfr_cli_find("init");
+    char *text = read_help(init, cfr_cli_find_verb(init, "azure"));
 
     (void)state;
-    assert_contains(text, "usage: credfresh oidc init -d DIR --issuer URL --token-life DURATION\n");
-    assert_null(strstr(text, "--continue"));
+    assert_contains(text, "usage: credfresh init azure [--sidecar | --node | --secret]");
+    assert_null(strstr(text, "--role-arn"));
     free(text);
-    for (const struct cfr_cli_verb *v = cfr_cli_verbs; v->name != NULL; v++) {
+    for (const struct cfr_cli_verb *v = cfr_cli_program->verbs; v->name != NULL; v++) {
         const struct cfr_cli_command *c = cfr_cli_find(v->command);
 
         assert_ptr_equal(cfr_cli_find_verb(c, v->name), v);
@@ -151,7 +151,7 @@ static void a_verb_has_a_page_of_its_own(void **state)
             assert_non_null(strchr(v->options, *letter));
         free(read_help(c, v));
     }
-    assert_null(cfr_cli_find_verb(oidc, "aws"));
+    assert_null(cfr_cli_find_verb(init, "aws2"));
 }
 
 static void a_typing_error_is_recognised(void **state)
@@ -164,7 +164,7 @@ static void a_typing_error_is_recognised(void **state)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         struct cfr_cli_nearest nearest = {.word = words[i][0]};
 
-        for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++)
+        for (const struct cfr_cli_command *c = cfr_cli_program->commands; c->name != NULL; c++)
             cfr_cli_consider(&nearest, c->name);
         if (words[i][1] == NULL)
             assert_null(nearest.name);

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Subcommand oidc: the key and the documents of a service-account issuer. */
-#include "agent/cmd/commands_private.h"
-#include "agent/cmd/oidc_private.h"
+/* The commands of an issuer's directory: init, rotate, publish, manifests, status. */
+#include "oidc/oidc_private.h"
 
-#include "agent/http/client.h"
 #include "agent/loop/clock.h"
-#include "agent/pki/oidc_store.h"
-#include "base/json.h"
 #include "base/time.h"
 #include "base/writer.h"
 #include "files/file.h"
@@ -26,7 +22,7 @@ static int64_t now_s(void)
     return cfr_clock_now().wall_ms / 1000;
 }
 
-static int complain(const struct cfr_err *err)
+int cfr_oidc_complain(const struct cfr_err *err)
 {
     cfr_cli_complain("%s", err->text);
     switch (err->code) {
@@ -53,22 +49,22 @@ static void print_next(const struct cfr_oidc_issuer *i)
     int64_t ready_s = cfr_oidc_issuer_ready_s(i);
 
     if (cfr_oidc_issuer_is_intent(i))
-        (void)printf("a step was begun and not ended: run credfresh oidc rotate --continue\n");
+        (void)printf("a step was begun and not ended: run credfresh-oidc rotate --continue\n");
     else if (i->phase == CFR_OIDC_ISSUER_STEADY && !cfr_oidc_issuer_is_uploaded(i))
-        (void)printf("one key; the documents are not uploaded: run credfresh oidc publish\n");
+        (void)printf("one key; the documents are not uploaded: run credfresh-oidc publish\n");
     else if (i->phase == CFR_OIDC_ISSUER_STEADY)
         (void)printf("one key: nothing to do until the next rotation\n");
     else if (i->phase == CFR_OIDC_ISSUER_PUBLISHED && ready_s < 0)
-        (void)printf("both keys are in the documents, which are not uploaded: run credfresh oidc publish\n");
+        (void)printf("both keys are in the documents, which are not uploaded: run credfresh-oidc publish\n");
     else if (i->phase == CFR_OIDC_ISSUER_PUBLISHED && i->cluster_key)
-        (void)printf("both keys are published: let the cluster sign with the new one not before %s, then run credfresh "
-                     "oidc rotate --confirm\n",
+        (void)printf("both keys are published: let the cluster sign with the new one not before %s, then run credfresh-oidc "
+                     "rotate --confirm\n",
                      shown(ready_s, when));
     else if (i->phase == CFR_OIDC_ISSUER_PUBLISHED)
         (void)printf("both keys are published: let API servers read signing.pub, and switch the signer not before %s\n",
                      shown(ready_s, when));
     else if (ready_s < 0)
-        (void)printf("the signing key's file is the new key: let every signer use it, then run credfresh oidc rotate "
+        (void)printf("the signing key's file is the new key: let every signer use it, then run credfresh-oidc rotate "
                      "--confirm\n");
     else
         (void)printf("the new key signs: the old one can be retired not before %s\n", shown(ready_s, when));
@@ -123,7 +119,7 @@ static int usage_of(const char *option, struct cfr_err *err)
     return err->code = CFR_E_USAGE;
 }
 
-static int check_init(const struct cfr_cli_oidc_options *o, struct cfr_err *err)
+static int check_init(const struct cfr_oidc_options *o, struct cfr_err *err)
 {
     if (o->issuer == NULL || o->token_life == NULL)
         return cfr_err_set(err, CFR_E_USAGE,
@@ -148,7 +144,7 @@ static int check_init(const struct cfr_cli_oidc_options *o, struct cfr_err *err)
     return 0;
 }
 
-static int settings(const struct cfr_cli_oidc_options *o, struct cfr_oidc_issuer *i, struct cfr_err *err)
+static int settings(const struct cfr_oidc_options *o, struct cfr_oidc_issuer *i, struct cfr_err *err)
 {
     char web_root[PATH_MAX];
     int rc = check_init(o, err);
@@ -198,7 +194,7 @@ static int import_key(const char *path, import_fn *import, struct cfr_oidc_issue
 }
 
 /* One that was begun and never came to be is begun again as it is wanted now; its key may be in files already. */
-static int begin(struct cfr_oidc_issuer *next, const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d,
+static int begin(struct cfr_oidc_issuer *next, const struct cfr_oidc_options *o, struct cfr_oidc_store *d,
                  struct cfr_err *err)
 {
     bool imported = o->signing_key != NULL || o->public_key != NULL;
@@ -227,17 +223,17 @@ static void print_made(const struct cfr_oidc_store *d)
     const struct cfr_oidc_issuer *i = &d->issuer;
 
     (void)printf("created the issuer %s\n", i->url);
-    (void)printf("%s: the documents; serve them at this URL, or upload them: credfresh oidc publish -d %s\n",
+    (void)printf("%s: the documents; serve them at this URL, or upload them: credfresh-oidc publish -d %s\n",
                  i->web_root, d->directory);
     if (!i->cluster_key)
         (void)printf("%s/signing.key: the private key for API servers (--service-account-signing-key-file)\n",
                      d->directory);
     (void)printf("%s/signing.pub: the public key for API servers (--service-account-key-file)\n", d->directory);
-    (void)printf("next, write what the cluster and the clouds must know: credfresh oidc manifests -d %s --output DIR\n",
+    (void)printf("next, write what the cluster and the clouds must know: credfresh-oidc manifests -d %s --output DIR\n",
                  d->directory);
 }
 
-static int init(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
+static int init(const struct cfr_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
 {
     struct cfr_oidc_issuer next = {.url = NULL};
     const char *key = o->signing_key != NULL ? o->signing_key : o->public_key;
@@ -254,7 +250,7 @@ static int init(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, 
     }
     rc = cfr_oidc_store_open(o->directory, d, err);
     if (rc == 0 && d->issuer.phase != CFR_OIDC_ISSUER_BEGINNING)
-        rc = cfr_err_set(err, CFR_E_CONFLICT, "%s is the issuer %.200s already; see credfresh oidc status",
+        rc = cfr_err_set(err, CFR_E_CONFLICT, "%s is the issuer %.200s already; see credfresh-oidc status",
                          o->directory, d->issuer.url);
     else if (rc == 0 || rc == CFR_E_MISSING)
         rc = begin(&next, o, d, err);
@@ -270,10 +266,10 @@ static int open_existing(const char *directory, struct cfr_oidc_store *d, struct
 
     return rc != CFR_E_MISSING
                ? rc
-               : cfr_err_set(err, rc, "%.200s holds no issuer: begin with credfresh oidc init", directory);
+               : cfr_err_set(err, rc, "%.200s holds no issuer: begin with credfresh-oidc init", directory);
 }
 
-static int step(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
+static int step(const struct cfr_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
 {
     bool changed;
     int rc;
@@ -291,7 +287,7 @@ static int step(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, 
 }
 
 /* No verifier can have read what was just written. */
-static int not_yet(const struct cfr_cli_oidc_options *o, struct cfr_err *err)
+static int not_yet(const struct cfr_oidc_options *o, struct cfr_err *err)
 {
     return cfr_err_set(
         err, CFR_E_CONFLICT,
@@ -310,7 +306,7 @@ static void warn_early(const struct cfr_oidc_issuer *i)
         return;
     if (ready_s < 0)
         cfr_cli_complain(
-            "the new key signs, and is not uploaded: verifiers refuse its tokens; run credfresh oidc publish "
+            "the new key signs, and is not uploaded: verifiers refuse its tokens; run credfresh-oidc publish "
             "now");
     else if (now_s() < ready_s)
         cfr_cli_complain("the new key signs earlier than %s: until then some verifiers may refuse its tokens",
@@ -328,7 +324,7 @@ static int confirm(struct cfr_oidc_store *d, struct cfr_err *err)
 }
 
 /* After the completion of an interrupted step. That step may have been about another key than the one that is given. */
-static int resume(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
+static int resume(const struct cfr_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
 {
     if (o->public_key == NULL)
         return 0;
@@ -346,7 +342,7 @@ static int recount(struct cfr_oidc_store *d, struct cfr_err *err)
     return cfr_oidc_store_save(d, err);
 }
 
-static int rotate(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
+static int rotate(const struct cfr_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
 {
     bool resumed;
     bool changed;
@@ -374,32 +370,6 @@ static int rotate(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d
     if (rc != 0)
         return rc;
     return resumed ? resume(o, d, err) : step(o, d, err);
-}
-
-/* ---- publish ---- */
-
-static int publish(const struct cfr_cli_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
-{
-    bool changed;
-    int rc = open_existing(o->oidc.directory, d, err);
-
-    if (rc == 0)
-        rc = cfr_oidc_issuer_check_clock(&d->issuer, now_s(), err);
-    if (rc == 0 && !o->oidc.replace)
-        rc = cfr_oidc_store_check(d, &d->issuer, err);
-    /* A step that was interrupted is completed first: its documents are those to upload. */
-    if (rc == 0)
-        rc = cfr_oidc_store_publish(d, now_s(), &changed, err);
-    return rc != 0 ? rc : cfr_cmd_oidc_publish(o, d, err);
-}
-
-/* ---- manifests ---- */
-
-static int manifests(const struct cfr_cli_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
-{
-    int rc = open_existing(o->oidc.directory, d, err);
-
-    return rc != 0 ? rc : cfr_cmd_oidc_manifests(o, &d->issuer, err);
 }
 
 /* ---- status ---- */
@@ -435,70 +405,7 @@ static void print_json(const struct cfr_oidc_issuer *i)
     cfr_str_free(&uri);
 }
 
-static int status(const struct cfr_cli_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
-{
-    const struct cfr_oidc_issuer *i = &d->issuer;
-    struct cfr_err clock = {0};
-    char when[CFR_TIME_RFC3339_MAX];
-    int rc = open_existing(o->oidc.directory, d, err);
-
-    if (rc != 0)
-        return rc;
-    if (o->json) {
-        print_json(i);
-        return 0;
-    }
-    (void)printf("issuer    %s\nweb root  %s\nphase     %s since %s\nsigning   %s\n", i->url, i->web_root,
-                 cfr_oidc_issuer_phase_name(i->phase), shown(i->since_s, when), i->signing.kid);
-    if (i->other.kid[0] != '\0')
-        (void)printf("%s %s\n", i->phase < CFR_OIDC_ISSUER_SWITCHING ? "next     " : "before   ", i->other.kid);
-    if (cfr_oidc_issuer_check_clock(i, now_s(), &clock) != 0)
-        (void)printf("%s\n", clock.text);
-    else
-        print_next(i);
-    return 0;
-}
-
-static int check_options(const struct cfr_cli_options *o, struct cfr_err *err)
-{
-    const struct cfr_cli_oidc_options *d = &o->oidc;
-    bool init = strcmp(o->args[0], "init") == 0;
-    bool rotates = strcmp(o->args[0], "rotate") == 0;
-    bool publishes = strcmp(o->args[0], "publish") == 0;
-    bool manifests_too = strcmp(o->args[0], "manifests") == 0;
-    int ways = d->confirm + d->only_continue + d->recount;
-    bool settled = d->issuer != NULL || d->web_root != NULL || d->key != NULL || d->token_life != NULL ||
-                   d->settle != NULL || d->signer_lag != NULL || d->signing_key != NULL || d->jwks_path != NULL ||
-                   d->claims || d->x5c || (d->public_key != NULL && !rotates);
-
-    if (!init && !rotates && !publishes && !manifests_too && strcmp(o->args[0], "status") != 0)
-        return cfr_err_set(err, CFR_E_USAGE, "oidc %.40s: write init, rotate, publish, manifests or status",
-                           o->args[0]);
-    if (!publishes && (d->to != NULL || (d->ca_file != NULL && !manifests_too) || o->names.count != 0 ||
-                       o->config_option != NULL || o->timeout_ms >= 0))
-        return cfr_err_set(err, CFR_E_USAGE, "--to, --name, --config, --ca-file and --timeout are only for publish");
-    if (d->replace && !init && !rotates && !publishes)
-        return cfr_err_set(err, CFR_E_USAGE, "--replace is only for init, rotate and publish");
-    if (!manifests_too && (o->output != NULL || d->service_accounts.count != 0 || o->audience != NULL || o->offline))
-        return cfr_err_set(err, CFR_E_USAGE,
-                           "--output, --service-account, --audience and --offline are only for manifests");
-    if (manifests_too && (o->output == NULL || o->output[0] != '/'))
-        return cfr_err_set(err, CFR_E_USAGE,
-                           "manifests needs --output with an absolute path, the directory to write to");
-    if (d->directory == NULL || d->directory[0] == '\0')
-        return cfr_err_set(err, CFR_E_USAGE, "oidc needs -d with the issuer's directory");
-    if (settled && !init)
-        return cfr_err_set(err, CFR_E_USAGE, "settings are only for init, and cannot be changed later");
-    if (ways > 1 || (ways == 1 && !rotates))
-        return cfr_err_set(err, CFR_E_USAGE,
-                           "--confirm, --continue and --recount are only for rotate, which takes one of them");
-    if (rotates && d->public_key != NULL && ways != 0)
-        return cfr_err_set(err, CFR_E_USAGE,
-                           "--public-key begins a rotation: leave out --confirm, --continue and --recount");
-    if (o->json && strcmp(o->args[0], "status") != 0)
-        return cfr_err_set(err, CFR_E_USAGE, "--json is only for status");
-    return 0;
-}
+/* ---- the commands ---- */
 
 /* The journal names places, which must not depend on where a command is run. */
 static int make_absolute(const char *directory, char out[PATH_MAX], struct cfr_err *err)
@@ -516,34 +423,134 @@ static int make_absolute(const char *directory, char out[PATH_MAX], struct cfr_e
     return 0;
 }
 
-int cfr_cmd_oidc(const struct cfr_cli_options *given)
-{
-    struct cfr_cli_options copy = *given;
-    const struct cfr_cli_options *o = &copy;
+/* An open directory, and the options with its absolute path. */
+struct opened {
+    struct cfr_oidc_options o;
     char directory[PATH_MAX];
-    struct cfr_oidc_store d = {.fd = -1, .lock_fd = -1};
+    struct cfr_oidc_store d;
+};
+
+static int begin_command(const struct cfr_oidc_options *o, struct opened *out, struct cfr_err *err)
+{
+    out->o = *o;
+    out->o.directory = out->directory;
+    out->d = (struct cfr_oidc_store){.fd = -1, .lock_fd = -1};
+    if (o->directory == NULL || o->directory[0] == '\0')
+        return cfr_err_set(err, CFR_E_USAGE, "-d is missing: name the issuer's directory");
+    return make_absolute(o->directory, out->directory, err);
+}
+
+static int end_command(struct opened *c, int rc, const struct cfr_err *err)
+{
+    cfr_oidc_store_close(&c->d);
+    return rc == 0 ? CFR_EXIT_OK : cfr_oidc_complain(err);
+}
+
+int cfr_oidc_init(const struct cfr_oidc_options *o)
+{
+    struct opened c;
     struct cfr_err err = {0};
-    bool asks = strcmp(o->args[0], "status") == 0;
-    bool steps = !asks && strcmp(o->args[0], "manifests") != 0;
-    int rc = check_options(o, &err);
+    int rc = begin_command(o, &c, &err);
 
     if (rc == 0)
-        rc = make_absolute(o->oidc.directory, directory, &err);
-    copy.oidc.directory = directory;
-    cfr_json_setup();
-    (void)cfr_http_crypto_wipe();
-    if (rc == 0 && asks)
-        rc = status(o, &d, &err);
-    else if (rc == 0 && strcmp(o->args[0], "manifests") == 0)
-        rc = manifests(o, &d, &err);
-    else if (rc == 0 && strcmp(o->args[0], "publish") == 0)
-        rc = publish(o, &d, &err);
+        rc = init(&c.o, &c.d, &err);
+    if (rc == 0)
+        print_made(&c.d);
+    return end_command(&c, rc, &err);
+}
+
+static int check_ways(const struct cfr_oidc_options *o, struct cfr_err *err)
+{
+    int ways = o->confirm + o->only_continue + o->recount;
+
+    if (ways > 1)
+        return cfr_err_set(err, CFR_E_USAGE, "--confirm, --continue and --recount exclude each other: give one");
+    if (o->public_key != NULL && ways != 0)
+        return cfr_err_set(err, CFR_E_USAGE,
+                           "--public-key begins a rotation: leave out --confirm, --continue and --recount");
+    return 0;
+}
+
+int cfr_oidc_rotate(const struct cfr_oidc_options *o)
+{
+    struct opened c;
+    struct cfr_err err = {0};
+    int rc = begin_command(o, &c, &err);
+
+    if (rc == 0)
+        rc = check_ways(o, &err);
+    if (rc == 0)
+        rc = rotate(&c.o, &c.d, &err);
+    if (rc == 0)
+        print_next(&c.d.issuer);
+    return end_command(&c, rc, &err);
+}
+
+int cfr_oidc_publish(const struct cfr_oidc_options *o)
+{
+    struct opened c;
+    struct cfr_err err = {0};
+    bool changed;
+    int rc = begin_command(o, &c, &err);
+
+    if (rc == 0)
+        rc = open_existing(c.directory, &c.d, &err);
+    if (rc == 0)
+        rc = cfr_oidc_issuer_check_clock(&c.d.issuer, now_s(), &err);
+    if (rc == 0 && !o->replace)
+        rc = cfr_oidc_store_check(&c.d, &c.d.issuer, &err);
+    /* A step that was interrupted is completed first: its documents are those to upload. */
+    if (rc == 0)
+        rc = cfr_oidc_store_publish(&c.d, now_s(), &changed, &err);
+    if (rc == 0)
+        rc = cfr_oidc_upload(&c.o, &c.d, &err);
+    if (rc == 0)
+        print_next(&c.d.issuer);
+    return end_command(&c, rc, &err);
+}
+
+int cfr_oidc_manifests(const struct cfr_oidc_options *o)
+{
+    struct opened c;
+    struct cfr_err err = {0};
+    int rc = begin_command(o, &c, &err);
+
+    if (rc == 0 && (o->cli.output == NULL || o->cli.output[0] != '/'))
+        rc = cfr_err_set(&err, CFR_E_USAGE,
+                         "manifests needs --output with an absolute path, the directory to write to");
+    if (rc == 0)
+        rc = open_existing(c.directory, &c.d, &err);
+    if (rc == 0)
+        rc = cfr_oidc_write_manifests(&c.o, &c.d.issuer, &err);
+    return end_command(&c, rc, &err);
+}
+
+static void print_status(const struct cfr_oidc_issuer *i)
+{
+    struct cfr_err clock = {0};
+    char when[CFR_TIME_RFC3339_MAX];
+
+    (void)printf("issuer    %s\nweb root  %s\nphase     %s since %s\nsigning   %s\n", i->url, i->web_root,
+                 cfr_oidc_issuer_phase_name(i->phase), shown(i->since_s, when), i->signing.kid);
+    if (i->other.kid[0] != '\0')
+        (void)printf("%s %s\n", i->phase < CFR_OIDC_ISSUER_SWITCHING ? "next     " : "before   ", i->other.kid);
+    if (cfr_oidc_issuer_check_clock(i, now_s(), &clock) != 0)
+        (void)printf("%s\n", clock.text);
+    else
+        print_next(i);
+}
+
+int cfr_oidc_status(const struct cfr_oidc_options *o)
+{
+    struct opened c;
+    struct cfr_err err = {0};
+    int rc = begin_command(o, &c, &err);
+
+    if (rc == 0)
+        rc = open_existing(c.directory, &c.d, &err);
+    if (rc == 0 && o->cli.json)
+        print_json(&c.d.issuer);
     else if (rc == 0)
-        rc = strcmp(o->args[0], "init") == 0 ? init(&o->oidc, &d, &err) : rotate(&o->oidc, &d, &err);
-    if (rc == 0 && strcmp(o->args[0], "init") == 0)
-        print_made(&d);
-    else if (rc == 0 && steps)
-        print_next(&d.issuer);
-    cfr_oidc_store_close(&d);
-    return rc == 0 ? CFR_EXIT_OK : complain(&err);
+        print_status(&c.d.issuer);
+    return end_command(&c, rc, &err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* OIDC issuer on disk: journal, keys and documents. */
-#include "agent/pki/oidc_store.h"
+#include "oidc/store_private.h"
 
 #include "files/file.h"
 #include "files/single.h"

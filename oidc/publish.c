@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Subcommand oidc publish: uploads the documents of an issuer in the safe order, reads them back, and waits until the
+/* Command publish: uploads the documents of an issuer in the safe order, reads them back, and waits until the
  * issuer's URL shows them. */
-#include "agent/cmd/oidc_private.h"
+#include "oidc/oidc_private.h"
 
 #include "agent/config/config.h"
 #include "agent/loop/env.h"
@@ -36,7 +36,7 @@ struct document {
 };
 
 struct publishing {
-    const struct cfr_cli_options *o;
+    const struct cfr_oidc_options *o;
     struct cfr_oidc_store *d;
     struct cfr_objects_store store;
     struct cfr_grant grant;
@@ -106,7 +106,7 @@ static int send_request(struct publishing *p, struct cfr_err *err)
     struct cfr_http_request r = {
         .method = p->request.method,
         .url = p->request.url,
-        .ca_file = p->o->oidc.ca_file != NULL ? p->o->oidc.ca_file : cfr_env_ca_file(&p->request),
+        .ca_file = p->o->ca_file != NULL ? p->o->ca_file : cfr_env_ca_file(&p->request),
         .headers = p->request.headers,
         .header_count = p->request.header_count,
         .body = p->writes ? &p->request.body : NULL,
@@ -245,7 +245,7 @@ static int look_at_store(struct publishing *p, struct cfr_err *err)
         else if (rc == CFR_E_LIMIT) /* larger than any of ours */
             drop_record_after_error(p);
     }
-    if (rc != 0 || p->o->oidc.replace)
+    if (rc != 0 || p->o->replace)
         return rc;
     rc = check_issuer(p, &p->documents[1], err);
     return rc != 0 ? rc : check_keys(p, &p->documents[0], err);
@@ -367,20 +367,20 @@ static int upload(struct publishing *p, struct cfr_err *err)
 
 static int get_grant(struct publishing *p, struct cfr_err *err)
 {
-    const struct cfr_cli_options *o = p->o;
+    const struct cfr_oidc_options *o = p->o;
     const struct cfr_config_credential *c;
     struct cfr_config *config = NULL;
     int rc;
 
-    if (o->names.count != 1)
+    if (o->cli.names.count != 1)
         return cfr_err_set(err, CFR_E_USAGE,
                            "publish needs --name NAME, a credential of the configuration that may write to the store");
     cfr_log_setup(CFR_LOG_ERROR, CFR_LOG_TEXT, false);
-    rc = cfr_config_load(o->config, cfr_env_get, &config, NULL, err);
+    rc = cfr_config_load(o->cli.config, cfr_env_get, &config, NULL, err);
     if (rc != 0)
         return rc;
-    c = cfr_config_find(config, o->names.items[0]);
-    rc = c == NULL ? cfr_err_set(err, CFR_E_CONFIG, "%.200s has no credential %.80s", o->config, o->names.items[0])
+    c = cfr_config_find(config, o->cli.names.items[0]);
+    rc = c == NULL ? cfr_err_set(err, CFR_E_CONFIG, "%.200s has no credential %.80s", o->cli.config, o->cli.names.items[0])
                    : cfr_source_sync_grant(c, p->end_boot_ms, &p->grant, err);
     if (c != NULL && rc != 0)
         (void)cfr_err_prefix(err, "%s", c->name);
@@ -392,10 +392,10 @@ static int get_grant(struct publishing *p, struct cfr_err *err)
 static int choose_store(struct publishing *p, struct cfr_err *err)
 {
     struct cfr_oidc_issuer *issuer = &p->d->issuer;
-    const char *to = p->o->oidc.to != NULL ? p->o->oidc.to : issuer->store != NULL ? issuer->store : issuer->url;
+    const char *to = p->o->to != NULL ? p->o->to : issuer->store != NULL ? issuer->store : issuer->url;
     int rc = cfr_objects_parse(to, &p->store, err);
 
-    if (rc != 0 && p->o->oidc.to == NULL && issuer->store == NULL)
+    if (rc != 0 && p->o->to == NULL && issuer->store == NULL)
         return cfr_err_set(err, CFR_E_USAGE,
                            "publish needs --to [s3@REGION:|blob:|gcs:]URL, the bucket or container of the documents");
     if (rc != 0) {
@@ -405,12 +405,12 @@ static int choose_store(struct publishing *p, struct cfr_err *err)
     return cfr_oidc_issuer_set_store(issuer, to, err);
 }
 
-int cfr_cmd_oidc_publish(const struct cfr_cli_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
+int cfr_oidc_upload(const struct cfr_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
 {
     struct publishing p = {
         .o = o,
         .d = d,
-        .end_boot_ms = cfr_clock_now().boot_ms + (o->timeout_ms >= 0 ? o->timeout_ms : TIMEOUT_MS),
+        .end_boot_ms = cfr_clock_now().boot_ms + (o->cli.timeout_ms >= 0 ? o->cli.timeout_ms : TIMEOUT_MS),
         .documents = {{.name = cfr_oidc_issuer_jwks_path(&d->issuer), .want = {.limit = CFR_OIDC_ISSUER_DOCUMENT_MAX}},
                       {.name = CFR_OIDC_ISSUER_DISCOVERY, .want = {.limit = CFR_OIDC_ISSUER_DOCUMENT_MAX}}},
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Subcommand oidc manifests: writes what the cluster and the clouds must know about an issuer. */
-#include "agent/cmd/oidc_private.h"
+/* Command manifests: writes what the cluster and the clouds must know about an issuer. */
+#include "oidc/oidc_private.h"
 
 #include "agent/http/client.h"
 #include "agent/http/probe.h"
@@ -14,9 +14,9 @@
 #define PROBE_MS 15000
 
 /* IAM takes a provider without a thumbprint, and finds it itself: that it cannot be read is no failure. */
-static bool read_thumbprint(const struct cfr_cli_options *o, const char *url, char out[CFR_OIDC_THUMBPRINT_MAX])
+static bool read_thumbprint(const struct cfr_oidc_options *o, const char *url, char out[CFR_OIDC_THUMBPRINT_MAX])
 {
-    const struct cfr_http_probe_request request = {.url = url, .ca_file = o->oidc.ca_file, .timeout_ms = PROBE_MS};
+    const struct cfr_http_probe_request request = {.url = url, .ca_file = o->ca_file, .timeout_ms = PROBE_MS};
     struct cfr_str pem = {.limit = CFR_OIDC_MANIFEST_MAX};
     struct cfr_http *http = NULL;
     struct cfr_err err = {0};
@@ -46,21 +46,21 @@ static int write_one(const char *directory, const char *name, unsigned mode, str
     return cfr_single_publish(path, &file, false, NULL, changed, err);
 }
 
-int cfr_cmd_oidc_manifests(const struct cfr_cli_options *o, const struct cfr_oidc_issuer *issuer, struct cfr_err *err)
+int cfr_oidc_write_manifests(const struct cfr_oidc_options *o, const struct cfr_oidc_issuer *issuer, struct cfr_err *err)
 {
     char thumbprint[CFR_OIDC_THUMBPRINT_MAX];
     struct cfr_oidc_manifest_input in = {
         .issuer = issuer,
-        .audience = o->audience,
-        .service_accounts = o->oidc.service_accounts.items,
-        .service_account_count = o->oidc.service_accounts.count,
+        .audience = o->cli.audience,
+        .service_accounts = o->cli.service_accounts.items,
+        .service_account_count = o->cli.service_accounts.count,
     };
     int rc = cfr_oidc_manifest_check(&in, err);
     bool more = true;
 
     if (rc != 0)
         return err->code = CFR_E_USAGE;
-    if (!o->offline && read_thumbprint(o, issuer->url, thumbprint))
+    if (!o->cli.offline && read_thumbprint(o, issuer->url, thumbprint))
         in.thumbprint = thumbprint;
     for (size_t n = 0; rc == 0 && more; n++) {
         struct cfr_str text = {.limit = CFR_OIDC_MANIFEST_MAX};
@@ -70,9 +70,9 @@ int cfr_cmd_oidc_manifests(const struct cfr_cli_options *o, const struct cfr_oid
 
         more = cfr_oidc_manifest_write(&in, n, name, &text, &mode, &rc, err);
         if (more && rc == 0)
-            rc = write_one(o->output, name, mode, cfr_str_view(&text), &changed, err);
+            rc = write_one(o->cli.output, name, mode, cfr_str_view(&text), &changed, err);
         if (changed)
-            (void)printf("%s/%s\n", o->output, name);
+            (void)printf("%s/%s\n", o->cli.output, name);
         cfr_str_free(&text);
     }
     return rc;

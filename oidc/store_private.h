@@ -4,8 +4,8 @@
  * Everything blocks on disk. A struct cfr_oidc_store owns its descriptors and the issuer; the directory's name is
  * borrowed. No callbacks. Errors are those of files/ and pki/oidc_issuer.h, with the path. One process at a time has
  * the directory, by a lock. */
-#ifndef CFR_AGENT_PKI_OIDC_STORE_H
-#define CFR_AGENT_PKI_OIDC_STORE_H
+#ifndef CFR_OIDC_STORE_PRIVATE_H
+#define CFR_OIDC_STORE_PRIVATE_H
 
 #include "pki/oidc_issuer.h"
 
