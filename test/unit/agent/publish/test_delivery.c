@@ -98,7 +98,8 @@ static void answer(const char *version)
 
     assert_non_null(done);
     (void)snprintf(body, sizeof body,
-                   "{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"type\":\"Opaque\",\"metadata\":{\"name\":\"creds\",\"namespace\":\"apps\","
+                   "{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"type\":\"Opaque\",\"metadata\":{\"name\":\"creds\","
+                   "\"namespace\":\"apps\","
                    "\"resourceVersion\":\"%s\",\"labels\":{\"app.kubernetes.io/managed-by\":\"credfresh\"},"
                    "\"annotations\":{\"credfresh.io/credential\":\"demo\","
                    "\"credfresh.io/generation\":\"3\"},\"managedFields\":[{\"manager\":\"credfresh\","
