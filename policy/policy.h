@@ -18,7 +18,6 @@ struct cfr_policy_token {
     struct cfr_view sub;
     const struct cfr_view *aud;
     size_t aud_count;
-    const struct cfr_json *claims; /* all of them */
 };
 
 /* Says what has to be configured on the cloud's side for TOKEN to be exchanged as CONFIG of PROVIDER wants

@@ -92,7 +92,7 @@ bool cfr_doctor_read_claims(struct cfr_doctor_case *c, struct cfr_err *err)
     if (c->token_text.len == 0 || cfr_claims_read(cfr_secret_view(&c->token_text), &c->claims, err) != 0)
         return false;
     c->has_claims = true;
-    c->trusted = (struct cfr_policy_token){.iss = c->claims.iss, .sub = c->claims.sub, .claims = c->claims.payload};
+    c->trusted = (struct cfr_policy_token){.iss = c->claims.iss, .sub = c->claims.sub};
     while (c->trusted.aud_count < CFR_DOCTOR_AUDIENCES_MAX &&
            c->trusted.aud_count < cfr_claims_audience_count(&c->claims)) {
         c->audiences[c->trusted.aud_count] = cfr_claims_audience(&c->claims, c->trusted.aud_count);

@@ -60,32 +60,23 @@ static int forget(void **state)
     return 0;
 }
 
-static struct cfr_policy_token token_of(struct cfr_view *aud, const struct cfr_json *claims)
+static struct cfr_policy_token token_of(struct cfr_view *aud)
 {
-    return (struct cfr_policy_token){cfr_view_of(ISS), cfr_view_of(SUB), aud, 1, claims};
+    return (struct cfr_policy_token){cfr_view_of(ISS), cfr_view_of(SUB), aud, 1};
 }
 
 /* ---- AWS ---- */
 
-static const char *amr; /* of the token; NULL = none */
-
 static void policy(const char *statements)
 {
     struct cfr_view aud = cfr_view_of("sts.amazonaws.com");
-    struct cfr_json *claims = NULL;
-    struct cfr_policy_token t;
+    struct cfr_policy_token t = token_of(&aud);
     struct cfr_str doc = {.limit = 65536};
 
     (void)forget(NULL);
-    cfr_str_addf(&doc, "{\"amr\":%s}", amr != NULL ? amr : "null");
-    assert_int_equal(cfr_json_parse(cfr_str_view(&doc), &claims, NULL), 0);
-    cfr_str_free(&doc);
-    doc = (struct cfr_str){.limit = 65536};
-    t = token_of(&aud, claims);
     cfr_str_addf(&doc, "{\"Version\":\"2012-10-17\",\"Statement\":%s}", statements);
     cfr_policy_aws(cfr_str_view(&doc), ROLE, &t, &sink);
     cfr_str_free(&doc);
-    cfr_json_free(claims);
 }
 
 static void condition(const char *c)
@@ -106,29 +97,11 @@ static void conditions_that_hold(void **state)
         "{}",
         "{\"StringEquals\":{\"" KEY "sub\":\"" SUB "\",\"" KEY "aud\":[\"x\",\"sts.amazonaws.com\"]}}",
         "{\"StringLike\":{\"" KEY "sub\":\"system:serviceaccount:ns-?:*\"}}",
-        "{\"StringEqualsIgnoreCase\":{\"" KEY "sub\":\"SYSTEM:serviceaccount:ns-a:sa-b\"}}",
-        "{\"StringNotEquals\":{\"" KEY "sub\":\"other\"}}",
-        "{\"StringNotLike\":{\"" KEY "sub\":[\"a*\",\"b*\"]}}",
-        "{\"ForAnyValue:StringEquals\":{\"" KEY "aud\":\"sts.amazonaws.com\"}}",
-        "{\"ForAllValues:StringLike\":{\"" KEY "aud\":\"sts.*\"}}",
-        "{\"ForAllValues:StringEquals\":{\"" KEY "amr\":\"x\"}}",
-        "{\"StringEqualsIfExists\":{\"" KEY "amr\":\"x\"}}",
-        "{\"Null\":{\"" KEY "amr\":\"true\",\"" KEY "sub\":\"false\"}}",
-        "{\"StringEqualsIfExists\":{\"other.example:sub\":\"x\"}}",
-        "{\"Null\":{\"" KEY "amr\":true,\"" KEY "sub\":[\"false\"],\"other.example:sub\":\"true\"}}",
-        "{\"ForAllValues:StringEquals\":{\"other.example:aud\":\"x\"}}",
-        "{\"StringNotEquals\":{\"other.example:sub\":\"x\"}}",
-        "{\"ForAnyValue:StringNotEquals\":{\"" KEY "aud\":\"x\"}}",
         "{\"stringlike\":{\"OIDC.example.net/id/1:SUB\":[\"${x}\",\"system:*\"]}}",
-        "{\"ForAnyValue:StringNotEquals\":{\"" KEY "amr\":[\"a\"]}}",
     };
 
     (void)state;
-    amr = "[\"a\",\"b\"]";
-    condition(good[sizeof good / sizeof good[0] - 1]);
-    says("ok trust.policy");
-    amr = NULL;
-    for (size_t i = 0; i + 1 < sizeof good / sizeof good[0]; i++) {
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         condition(good[i]);
         says("ok trust.policy: statement 1 of the trust policy lets this token in");
         is_silent_on("wrong");
@@ -145,16 +118,9 @@ static void conditions_that_do_not(void **state)
         {"{\"StringEquals\":{\"" KEY "sub\":\"" SUB " \"}}", "white space"},
         {"{\"StringEquals\":{\"" KEY "aud\":[]}}", "expects the audience"},
         {"{\"StringLike\":{\"" KEY "sub\":\"system:serviceaccount:ns-?\"}}", "expects the subject"},
-        {"{\"StringNotEquals\":{\"" KEY "aud\":\"sts.amazonaws.com\"}}", "expects the audience not"},
-        {"{\"ForAllValues:StringEquals\":{\"" KEY "aud\":\"x\"}}", "expects the audience"},
-        {"{\"StringEquals\":{\"" KEY "amr\":\"mfa\"}}", "expects the claim \"mfa\""},
         {"{\"StringEquals\":{\"" ISS ":sub\":\"" SUB "\"}}", "asks for the key"},
         {"{\"StringEquals\":{\"oidc.example.net/id:sub\":\"" SUB "\"}}", "asks for the key"},
         {"{\"StringEquals\":{\"other.example:SUB\":\"" SUB "\"}}", "asks for the key"},
-        {"{\"ForAnyValue:StringNotLike\":{\"" KEY "amr\":\"x\"}}", "expects the claim not \"x\""},
-        {"{\"ForAnyValue:StringNotEquals\":{\"" KEY "aud\":\"sts.amazonaws.com\"}}", "expects the audience not"},
-        {"{\"Null\":{\"" KEY "sub\":\"true\"}}", "a token without the key \"" KEY "sub\", and yours has it"},
-        {"{\"Null\":{\"" KEY "amr\":false}}", "a token with the key \"" KEY "amr\", and yours has none"},
     };
 
     (void)state;
@@ -178,9 +144,13 @@ static void what_cannot_be_known(void **state)
     says("has a condition on \"ec2:SubnetID\"");
     condition("{\"StringEquals\":{\"" KEY "sub\":\"${aws:PrincipalTag/sub}\"}}");
     says("warning trust.policy: statement 1 of the trust policy compares \"" KEY "sub\" with a policy variable");
-    condition("{\"StringNotLike\":{\"" KEY "sub\":\"${aws:PrincipalTag/sub}\"}}");
-    says("with a policy variable");
     is_silent_on("ok ");
+    /* The other operators are for AWS's policy simulator. */
+    condition("{\"StringNotEquals\":{\"" KEY "sub\":\"x\"}}");
+    says("warning trust.policy: statement 1 of the trust policy has a condition StringNotEquals");
+    condition("{\"ForAnyValue:StringLike\":{\"" KEY "aud\":\"sts.*\"}}");
+    says("has a condition ForAnyValue:StringLike");
+    is_silent_on("wrong");
     /* What is certainly wrong is wrong whatever the rest. */
     condition("{\"IpAddress\":{\"aws:SourceIp\":\"10.0.0.0/8\"},\"StringEquals\":{\"" KEY "sub\":\"x\"}}");
     says("wrong trust.policy");
@@ -233,8 +203,7 @@ static void statements_together(void **state)
     is_silent_on("IpAddress");
     is_silent_on("ok ");
     /* A Deny whose condition does not hold denies nothing. */
-    policy(
-        "[" WHEN("Deny", THIS, "{\"StringNotLike\":{\"" KEY "sub\":\"system:*\"}}") "," WHEN("Allow", THIS, "{}") "]");
+    policy("[" WHEN("Deny", THIS, "{\"StringLike\":{\"" KEY "sub\":\"user:*\"}}") "," WHEN("Allow", THIS, "{}") "]");
     says("ok trust.policy: statement 2");
     is_silent_on("statement 1");
     policy("[" WHEN("Allow", THIS, "{}") "," WHEN("Deny", "\"NotAction\":\"sts:TagSession\"", "{}") "]");
@@ -257,7 +226,7 @@ static void documents(void **state)
     static const char *const none[] = {"", "{}", "[]", "no json", "{\"Role\":{\"AssumeRolePolicyDocument\":\"%zz\"}}",
                                        "1"};
     struct cfr_view aud = cfr_view_of("sts.amazonaws.com");
-    struct cfr_policy_token t = token_of(&aud, NULL);
+    struct cfr_policy_token t = token_of(&aud);
 
     (void)state;
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
@@ -306,7 +275,7 @@ static void patterns(void **state)
 static void azure(const char *doc)
 {
     struct cfr_view aud = cfr_view_of("api://AzureADTokenExchange");
-    struct cfr_policy_token t = token_of(&aud, NULL);
+    struct cfr_policy_token t = token_of(&aud);
 
     (void)forget(NULL);
     cfr_policy_azure(cfr_view_of(doc), &t, &sink);
@@ -350,17 +319,13 @@ static void federated_credentials(void **state)
 static void pool(const char *rest, const char *aud_text)
 {
     struct cfr_view aud = cfr_view_of(aud_text);
-    struct cfr_json *claims = NULL;
-    struct cfr_policy_token t;
+    struct cfr_policy_token t = token_of(&aud);
     struct cfr_str doc = {.limit = 65536};
 
     (void)forget(NULL);
-    assert_int_equal(cfr_json_parse(cfr_view_of("{\"sub\":\"" SUB "\"}"), &claims, NULL), 0);
-    t = token_of(&aud, claims);
     cfr_str_addf(&doc, "{\"name\":\"" NAME "\",%s}", rest);
     cfr_policy_gcp(cfr_str_view(&doc), "//iam.googleapis.com/" NAME, &t, &sink);
     cfr_str_free(&doc);
-    cfr_json_free(claims);
 }
 
 #define MAPPED "\"attributeMapping\":{\"google.subject\":\"assertion.sub\"}"
@@ -369,7 +334,7 @@ static void pool_of_subject(const char *subject)
 {
     static const char doc[] = "{\"name\":\"" NAME "\",\"oidc\":{\"issuerUri\":\"" ISS "\"}," MAPPED "}";
     struct cfr_view aud = cfr_view_of("//iam.googleapis.com/" NAME);
-    struct cfr_policy_token t = token_of(&aud, NULL);
+    struct cfr_policy_token t = token_of(&aud);
 
     (void)forget(NULL);
     t.sub = cfr_view_of(subject);
@@ -437,7 +402,7 @@ static void pool_providers(void **state)
 static void needed(void **state)
 {
     struct cfr_view aud = cfr_view_of("sts.amazonaws.com");
-    struct cfr_policy_token t = token_of(&aud, NULL);
+    struct cfr_policy_token t = token_of(&aud);
     char role[] = ROLE;
     char audience[] = "//iam.googleapis.com/" NAME;
     char account[] = "a@b.iam.gserviceaccount.com";
@@ -488,7 +453,7 @@ static void needed(void **state)
 static void refused(void **state)
 {
     struct cfr_view aud = cfr_view_of("api://x");
-    struct cfr_policy_token t = token_of(&aud, NULL);
+    struct cfr_policy_token t = token_of(&aud);
 
     (void)state;
     cfr_policy_refused(&cfr_azure_provider,
