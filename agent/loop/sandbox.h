@@ -18,7 +18,7 @@ int cfr_sandbox_no_new_privs(struct cfr_err *err);
 int cfr_sandbox_capabilities(uint64_t keep, struct cfr_err *err);
 /* The effective capabilities; 0 if they cannot be read. */
 uint64_t cfr_sandbox_capabilities_now(void);
-/* Leaves the system calls of a list (sandbox_calls.c), which has none to run a program, to trace one or to change
+/* Leaves the system calls of a list (sandbox_calls.txt), which has none to run a program, to trace one or to change
  * mounts; any other fails with ENOSYS, and sockets of other families than Unix, IP and netlink with EAFNOSUPPORT. Needs
  * no_new_privs or CAP_SYS_ADMIN. CFR_E_MISSING where the kernel or this build has no such filter. */
 int cfr_sandbox_seccomp(struct cfr_err *err);
