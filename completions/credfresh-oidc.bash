@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # bash completion of credfresh-oidc: made by credfresh-gen from the grammar of the command line.
 
-_credfresh_oidc_commands='init rotate publish manifests status version help'
+_credfresh_oidc_commands='init rotate publish manifests status verify version help'
 
 # _credfresh_oidc_command COMMAND: its options, and what its arguments are.
 _credfresh_oidc_command()
@@ -27,13 +27,17 @@ _credfresh_oidc_command()
         options='--directory --json --help'
         arguments=''
         ;;
+    verify)
+        options='--issuer --ca-file --timeout --jwks --at --audience --help'
+        arguments='FILE'
+        ;;
     version)
         options='--help'
         arguments=''
         ;;
     help)
         options='--help'
-        arguments='init|rotate|publish|manifests|status|version|help'
+        arguments='init|rotate|publish|manifests|status|verify|version|help'
         ;;
     *) return 1 ;;
     esac
@@ -58,6 +62,8 @@ _credfresh_oidc_value()
     *' -c' | *' --config') value=FILE ;;
     *' --ca-file') value=FILE ;;
     *' --timeout') value=DURATION ;;
+    *' --jwks') value=FILE ;;
+    *' --at') value=TIME ;;
     *' -o' | *' --output') value=DIR ;;
     *' --service-account') value=NAMESPACE/NAME ;;
     *' --audience') value=TEXT ;;

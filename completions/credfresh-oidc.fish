@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # fish completion of credfresh-oidc: made by credfresh-gen from the grammar of the command line.
 
-set -g __credfresh_oidc_with_value -d --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --to --name -c --config --ca-file --timeout -o --output --service-account --audience
+set -g __credfresh_oidc_with_value -d --directory --issuer --key --token-life --settle --signer-lag --web-root --signing-key --public-key --jwks-path --to --name -c --config --ca-file --timeout --jwks --at -o --output --service-account --audience
 
 # Whether the line's command is one of those given.
 function __credfresh_oidc_is
@@ -94,9 +94,19 @@ complete -c credfresh-oidc -n '__credfresh_oidc_is status' -s d -l directory -x 
 complete -c credfresh-oidc -n '__credfresh_oidc_is status' -l json -d 'print JSON'
 complete -c credfresh-oidc -n '__credfresh_oidc_is status' -s h -l help -d 'print this command\'s usage'
 
+complete -c credfresh-oidc -n '__credfresh_oidc_at 0' -a verify -d 'check a token\'s signature, issuer, audience and times as a cloud does'
+complete -c credfresh-oidc -n '__credfresh_oidc_is verify' -l issuer -x -d 'the issuer to expect, whose published keys are read'
+complete -c credfresh-oidc -n '__credfresh_oidc_is verify' -l ca-file -r -F -d 'certificates (PEM) to trust instead of the system\'s, for the issuer\'s URL'
+complete -c credfresh-oidc -n '__credfresh_oidc_is verify' -l timeout -x -d 'the longest time to take, such as 90s; default: 30s'
+complete -c credfresh-oidc -n '__credfresh_oidc_is verify' -l jwks -r -F -d 'the keys, a JSON Web Key Set; nothing is read from a server'
+complete -c credfresh-oidc -n '__credfresh_oidc_is verify' -l at -x -d 'the time to check for, as 2026-01-02T03:04:05Z or Unix seconds; default: now'
+complete -c credfresh-oidc -n '__credfresh_oidc_is verify' -l audience -x -d 'the audience that the token must have'
+complete -c credfresh-oidc -n '__credfresh_oidc_is verify' -s h -l help -d 'print this command\'s usage'
+complete -c credfresh-oidc -n '__credfresh_oidc_is verify; and __credfresh_oidc_at 1' -r -F
+
 complete -c credfresh-oidc -n '__credfresh_oidc_at 0' -a version -d 'print the version'
 complete -c credfresh-oidc -n '__credfresh_oidc_is version' -s h -l help -d 'print this command\'s usage'
 
 complete -c credfresh-oidc -n '__credfresh_oidc_at 0' -a help -d 'list the commands, or explain one'
 complete -c credfresh-oidc -n '__credfresh_oidc_is help' -s h -l help -d 'print this command\'s usage'
-complete -c credfresh-oidc -n '__credfresh_oidc_is help; and __credfresh_oidc_at 1' -x -a 'init rotate publish manifests status version help'
+complete -c credfresh-oidc -n '__credfresh_oidc_is help; and __credfresh_oidc_at 1' -x -a 'init rotate publish manifests status verify version help'

@@ -32,6 +32,13 @@ static const struct cfr_cli_command commands[] = {
      CFR_CLI_AGENT, "credfresh-oidc manifests -d /var/lib/issuer --output /tmp/tell"},
     {"status", "show the keys and the next step of a rotation", PARTS(DIRECTORY, OPTION('j')), CFR_CLI_AGENT,
      "credfresh-oidc status -d /var/lib/issuer"},
+    {"verify", "check a token's signature, issuer, audience and times as a cloud does",
+     PARTS(ARGUMENT("FILE", CFR_CLI_FILE, CFR_CLI_REQUIRED),
+           {.option = 'i', .flags = CFR_CLI_OR, .summary = "the issuer to expect, whose published keys are read"},
+           OPTION('S'), OPTION('u'),
+           OPTION('a'), OPTION_FOR('G', "certificates (PEM) to trust instead of the system's, for the issuer's URL"),
+           TIMEOUT("30s")),
+     CFR_CLI_DIAGNOSIS, "credfresh-oidc verify /run/token --issuer https://id.shop.example --audience shop"},
     {"version", "print the version", PARTS(OPTION('h')), CFR_CLI_TOOLS, "credfresh-oidc version"},
     {"help", "list the commands, or explain one", PARTS(ARGUMENT("COMMAND", CFR_CLI_SUBCOMMAND, 0)), CFR_CLI_TOOLS,
      "credfresh-oidc help rotate"},
@@ -82,6 +89,9 @@ static const struct cfr_cli_option options[] = {
      "replace keys that are not known here, or documents of another issuer"},
     {"timeout", 't', false, "DURATION", CFR_CLI_TEXT, DURATION(cli.timeout_ms),
      "the longest time to take, such as 90s"},
+    {"jwks", 'S', false, "FILE", CFR_CLI_FILE, STRING(jwks), "the keys, a JSON Web Key Set; nothing is read from a server"},
+    {"at", 'a', false, "TIME", CFR_CLI_TEXT, STRING(at),
+     "the time to check for, as 2026-01-02T03:04:05Z or Unix seconds; default: now"},
     {"output", 'o', true, "DIR", CFR_CLI_DIRECTORY, STRING(cli.output), "directory of the files for the clouds"},
     {"service-account", 'B', false, "NAMESPACE/NAME", CFR_CLI_TEXT, STRINGS(cli.service_accounts),
      "a service account that a cloud trusts; can be repeated"},
@@ -98,7 +108,7 @@ const struct cfr_cli_program cfr_oidc_program = {
     .commands = commands,
     .verbs = verbs,
     .options = options,
-    .titles = {"The issuer", NULL, NULL, "Tools"},
+    .titles = {"The issuer", "Diagnosis", NULL, "Tools"},
     .footer = "\nExample: credfresh-oidc status -d /var/lib/issuer\n\n"
               "`credfresh-oidc help COMMAND` explains a command. credfresh-oidc(1) is the\n"
               "manual page. Options come after the command.\n\n"

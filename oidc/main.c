@@ -40,7 +40,7 @@ static const struct {
     int (*run)(const struct cfr_oidc_options *o);
 } runners[] = {
     {"init", cfr_oidc_init},           {"rotate", cfr_oidc_rotate}, {"publish", cfr_oidc_publish},
-    {"manifests", cfr_oidc_manifests}, {"status", cfr_oidc_status}, {"version", print_version},
+    {"manifests", cfr_oidc_manifests}, {"status", cfr_oidc_status}, {"verify", cfr_oidc_verify}, {"version", print_version},
     {"help", help},
 };
 

@@ -22,6 +22,8 @@ struct cfr_oidc_options {
     const char *jwks_path;
     const char *to;
     const char *ca_file;
+    const char *jwks; /* of verify: the file of the keys, and the time */
+    const char *at;
     bool replace;
     bool claims;
     bool x5c;
@@ -35,6 +37,7 @@ int cfr_oidc_rotate(const struct cfr_oidc_options *o);
 int cfr_oidc_publish(const struct cfr_oidc_options *o);
 int cfr_oidc_manifests(const struct cfr_oidc_options *o);
 int cfr_oidc_status(const struct cfr_oidc_options *o);
+int cfr_oidc_verify(const struct cfr_oidc_options *o);
 
 /* Prints ERR; the exit status for it. */
 int cfr_oidc_complain(const struct cfr_err *err);

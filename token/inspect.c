@@ -250,7 +250,7 @@ unsigned cfr_inspect_write(const struct cfr_inspect_subject *subject, struct cfr
     struct report r = {.out = out};
 
     show_claims(&r, subject);
-    cfr_str_addz(out, "What an STS would say (the signature is not checked here)\n");
+    cfr_str_addz(out, "What an STS would say (not its signature: `credfresh-oidc verify` checks that)\n");
     cfr_inspect_check(subject, &(struct cfr_finding_sink){write_finding, &r});
     return r.problems;
 }

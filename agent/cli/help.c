@@ -113,9 +113,11 @@ static void print_verbs(const struct cfr_cli_command *c, FILE *to)
 
 void cfr_cli_print_usage(const struct cfr_cli_command *c, const struct cfr_cli_verb *v, bool long_help, FILE *to)
 {
-    int column = fprintf(to, "usage: %s %s%s", cfr_cli_program->name, c->name, strlen(c->name) < 20 ? " " : "");
-    int indent = column <= INDENT_MAX ? column : 7;
+    int column = fprintf(to, "usage: %s %s", cfr_cli_program->name, c->name);
+    int indent = column < INDENT_MAX ? column + 1 : 7;
 
+    if (column < indent)
+        column += fprintf(to, " ");
     for (const struct cfr_cli_part *p = c->parts; !cfr_cli_is_end(p); p++) {
         char word[WORD_MAX_];
 

@@ -2,21 +2,14 @@
 /* Subcommand inspect: explains a token. */
 #include "agent/cmd/commands_private.h"
 
+#include "agent/cli/token_input.h"
 #include "agent/loop/clock.h"
 #include "base/json.h"
-#include "files/file.h"
 #include "sts/providers.h"
 #include "token/claims.h"
 #include "token/inspect.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#define CHUNK_BYTES 4096
 
 static int explain(const struct cfr_cli_options *o, struct cfr_view file)
 {
@@ -43,49 +36,6 @@ static int explain(const struct cfr_cli_options *o, struct cfr_view file)
     return problems == 0 ? CFR_EXIT_OK : CFR_EXIT_FAILED;
 }
 
-/* Up to one byte more than is allowed, so that a longer text is noticed. Blocks until the writer ends. */
-static int read_stream(int fd, struct cfr_secret *out, struct cfr_err *err)
-{
-    for (;;) {
-        size_t room = out->limit - out->len < CHUNK_BYTES ? out->limit - out->len : CHUNK_BYTES;
-        char *to = room != 0 ? cfr_secret_reserve(out, room, err) : NULL;
-        ssize_t n;
-
-        if (room == 0)
-            return cfr_err_set(err, CFR_E_LIMIT, "it is longer than the %d bytes of a token", CFR_TOKEN_MAX);
-        if (to == NULL)
-            return CFR_E_NOMEM;
-        n = read(fd, to, room);
-        if (n < 0 && errno != EINTR)
-            return cfr_err_sys(err, errno, "cannot read it");
-        if (n == 0)
-            return 0;
-        if (n > 0)
-            cfr_secret_grown(out, (size_t)n);
-    }
-}
-
-/* A file, a pipe such as that of <(COMMAND), or "-", which is standard input. */
-static int read_token(const char *path, struct cfr_secret *out, struct cfr_err *err)
-{
-    bool standard = strcmp(path, "-") == 0;
-    struct stat st;
-    int fd;
-    int rc;
-
-    if (!standard && (stat(path, &st) != 0 || !S_ISFIFO(st.st_mode)))
-        return cfr_file_read(path, out, err);
-    fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return cfr_err_sys(err, errno, "cannot open %s", path);
-    rc = read_stream(fd, out, err);
-    if (rc != 0)
-        (void)cfr_err_prefix(err, "%s", standard ? "standard input" : path);
-    if (!standard)
-        (void)close(fd);
-    return rc;
-}
-
 int cfr_cmd_inspect(const struct cfr_cli_options *o)
 {
     struct cfr_secret raw;
@@ -94,7 +44,7 @@ int cfr_cmd_inspect(const struct cfr_cli_options *o)
 
     cfr_json_setup();
     cfr_secret_init(&raw, CFR_TOKEN_MAX + 1);
-    if (read_token(o->args[0], &raw, &err) != 0)
+    if (cfr_cli_read_token(o->args[0], false, &raw, &err) != 0)
         cfr_cli_complain("%s", err.text);
     else
         status = explain(o, cfr_secret_view(&raw));
