@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The fixtures of the integration tests, and helpers that need pytest; the rest of what they share is in processes.py."""
 import atexit
+import collections
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -139,7 +141,19 @@ def agent_factory(tmp_path):
         assert status in (None, 0), f"the agent ended with {status}:\n{agent.log}"
         ended = agent.process.returncode if agent.process is not None else 0
         assert ended >= 0 or ended == -signal.SIGKILL, f"the agent was ended by signal {-ended}:\n{agent.log}"
+        assert storms(agent.log) == {}, f"the same is done again and again:\n{agent.log}"
         shutil.rmtree(agent.state, ignore_errors=True)
+
+
+# No test makes an agent do more of one credential in a second than this.
+STORM = 12
+STEP = re.compile(r"^(\S+T[0-9:]+)\S* \w+ +(\S+) \[\w+\]: (published (?:first )?generation|granted:)", re.MULTILINE)
+
+
+def storms(log):
+    """The seconds in which one credential was published or exchanged more than STORM times."""
+    seen = collections.Counter(STEP.findall(log))
+    return {key: count for key, count in seen.items() if count > STORM}
 
 
 @pytest.fixture

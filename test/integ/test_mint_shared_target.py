@@ -95,7 +95,8 @@ def test_each_key_is_written_once(pair, kube, cloud):
     # The old values go with the old key.
     eventually(lambda: "aws_access_key_id.old" not in kube.data(OUT), lambda: f"{writes.numbers}")
     assert set(writes.numbers[2:]) <= {"2"}
-    assert not [agent for agent in pair if "published again" in agent.log or " warn " in agent.log.split("rotation asked")[-1]]
+    for agent in pair:
+        assert "published again" not in agent.log and " warn " not in agent.log.split("rotation asked")[-1], agent.log
 
 
 def test_one_restart_and_one_event_for_each_key(pair, kube, cloud):
