@@ -104,7 +104,7 @@ static void make_room(char *message, size_t taken)
     if (room < 4)
         message[0] = '\0';
     else
-        memcpy(message + room - 4, "...", 4);
+        (void)cfr_view_show(cfr_view_of(message), message, room);
 }
 
 static int set(const struct cfr_error_table *r, int result, const char *hint, struct cfr_err *err)

@@ -2,6 +2,8 @@
 /* Redaction of messages that may repeat a secret. */
 #include "base/redact.h"
 
+#include "base/view_private.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -18,6 +20,12 @@
 static bool word_char(char c)
 {
     return c > 0x20 && c < 0x7f;
+}
+
+/* Length of the character that TEXT begins with, or 0 if it is a blank or cannot be shown. */
+static size_t letter_len(struct cfr_view text)
+{
+    return text.n != 0 && text.p[0] == ' ' ? 0 : cfr_view_shown_len(text);
 }
 
 /* `{"` in base64url, which is how the first two parts of every token begin. */
@@ -216,9 +224,29 @@ static size_t find_end(struct scan *s, size_t i, size_t n, char before)
     return end;
 }
 
+/* Tokens and keys are ASCII, so words of other scripts may have any length. */
+static bool is_long(struct cfr_view word)
+{
+    size_t run = 0;
+
+    for (size_t i = 0; i < word.n && run <= WORD_MAX; i++)
+        run = word_char(word.p[i]) ? run + 1 : 0;
+    return run > WORD_MAX;
+}
+
 static bool unfit(struct cfr_view word)
 {
-    return like_token(word) || (word.n > WORD_MAX && !may_be_long(word));
+    return like_token(word) || (is_long(word) && !may_be_long(word));
+}
+
+/* How many bytes of WORD fit in ROOM, cut at a character. */
+static size_t fit(struct cfr_view word, size_t room)
+{
+    if (word.n <= room)
+        return word.n;
+    while (room != 0 && (word.p[room] & 0xc0) == 0x80)
+        room--;
+    return room;
 }
 
 const char *cfr_redact(struct cfr_view text, const struct cfr_view *secrets, size_t count, char out[CFR_REDACT_MAX])
@@ -233,10 +261,10 @@ const char *cfr_redact(struct cfr_view text, const struct cfr_view *secrets, siz
         struct cfr_view word = {t.p + i, 0};
         bool repeated;
         size_t found;
-        size_t room;
+        size_t n = letter_len((struct cfr_view){t.p + i, t.n - i});
 
-        while (i + word.n < t.n && word_char(word.p[word.n]))
-            word.n++;
+        for (; n != 0; n = letter_len((struct cfr_view){word.p + word.n, t.n - i - word.n}))
+            word.n += n;
         found = find_end(&scan, i, word.n != 0 ? word.n : 1, i != 0 ? t.p[i - 1] : ' ');
         end = found > end ? found : end;
         repeated = end > i;
@@ -247,10 +275,10 @@ const char *cfr_redact(struct cfr_view text, const struct cfr_view *secrets, siz
             word = cfr_view_of("[removed]");
         if (len != 0)
             out[len++] = ' ';
-        room = KEEP - len;
-        memcpy(out + len, word.p, word.n < room ? word.n : room);
-        len += word.n < room ? word.n : room;
-        if (word.n > room || (len >= KEEP - 1 && i < t.n)) {
+        n = fit(word, KEEP - len);
+        memcpy(out + len, word.p, n);
+        len += n;
+        if (n < word.n || (len >= KEEP - 1 && i < t.n)) {
             memcpy(out + len, "...", 4);
             return out;
         }

@@ -163,8 +163,7 @@ size_t cfr_view_char(struct cfr_view a, uint32_t *c)
     return n;
 }
 
-/* How many bytes the character that TEXT begins with has if it can be shown, else 0. */
-static size_t shown_len(struct cfr_view text)
+size_t cfr_view_shown_len(struct cfr_view text)
 {
     uint32_t c;
     size_t n = cfr_view_char(text, &c);
@@ -177,7 +176,7 @@ bool cfr_view_is_text(struct cfr_view a)
     size_t k;
 
     for (; a.n != 0; a = (struct cfr_view){a.p + k, a.n - k}) {
-        k = shown_len(a);
+        k = cfr_view_shown_len(a);
         if (k == 0)
             return false;
     }
@@ -190,7 +189,7 @@ char *cfr_view_show(struct cfr_view text, char *out, size_t size)
     size_t i = 0;
 
     while (i < text.n) {
-        size_t n = shown_len((struct cfr_view){text.p + i, text.n - i});
+        size_t n = cfr_view_shown_len((struct cfr_view){text.p + i, text.n - i});
 
         if (i + (n != 0 ? n : 1) > most)
             break;

@@ -29,8 +29,47 @@ static void plain(void **state)
     gives("Rate exceeded", "Rate exceeded");
     gives("  a \n\t b\x01"
           "c \xc3\xa9 d  ",
-          "a b c d");
+          "a b c \xc3\xa9 d");
     gives("cab abc", "cab abc");
+}
+
+/* Letters of any script are shown; what is no letter there becomes a blank, as in ASCII. */
+static void other_scripts(void **state)
+{
+    char text[400] = "";
+    char out[CFR_REDACT_MAX];
+
+    (void)state;
+    gives("subject CN=Z\xc3\xbcrich \xc3\x9cnit, O=\xc3\x86ther",
+          "subject CN=Z\xc3\xbcrich \xc3\x9cnit, O=\xc3\x86ther");
+    gives("half \xc3 bad\xff\xe2\x80\xaetext \xc2\x85 end", "half bad text end");
+    gives("Z\xc3\xbcrich:" SECRET, "[removed]");
+    gives("\xe2\x80\x9epass/w0rd\xe2\x80\x9c", "[removed]");
+    gives("\xc3\xbc"
+          "eyJhbGciOi.eyJ.sig",
+          "[removed]");
+    gives("\xc3\xbc"
+          "0123456789012345678901234567890123456789012345678901234567890123456789",
+          "[removed]");
+    for (size_t i = 0; i < 120; i++)
+        (void)strcat(text, "\xe2\x82\xac");
+    gives("\xe2\x82\xac", "\xe2\x82\xac");
+    /* Cut at a character. */
+    assert_string_equal(cfr_redact(cfr_view_of(text), NULL, 0, out) + 66 * 3, "...");
+    assert_true(cfr_view_is_text(cfr_view_of(out)));
+}
+
+/* A secret may have letters of any script. */
+static void a_secret_in_another_script(void **state)
+{
+    const struct cfr_view secret[] = {{"\xc3\x9c\xc3\xbc\xc3\xb6\xc3\xa4", 8}, {"gr\xc3\xbcn-licht", 11}};
+    char out[CFR_REDACT_MAX];
+
+    (void)state;
+    assert_string_equal(
+        cfr_redact(cfr_view_of("is \xc3\x9c\xc3\xbc\xc3\xb6\xc3\xa4, \xc3\xbc gr\xc3\xbcn-licht gr\xc3\xbcn"), secret,
+                   2, out),
+        "is [removed] \xc3\xbc [removed] gr\xc3\xbcn");
 }
 
 static void secrets(void **state)
@@ -168,10 +207,11 @@ static void a_text_that_ends_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain),       cmocka_unit_test(secrets),
-        cmocka_unit_test(tokens),      cmocka_unit_test(long_words),
-        cmocka_unit_test(cut),         cmocka_unit_test(our_own_words),
-        cmocka_unit_test(a_long_text), cmocka_unit_test(a_text_that_ends_anywhere),
+        cmocka_unit_test(other_scripts), cmocka_unit_test(a_secret_in_another_script),
+        cmocka_unit_test(plain),         cmocka_unit_test(secrets),
+        cmocka_unit_test(tokens),        cmocka_unit_test(long_words),
+        cmocka_unit_test(cut),           cmocka_unit_test(our_own_words),
+        cmocka_unit_test(a_long_text),   cmocka_unit_test(a_text_that_ends_anywhere),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
