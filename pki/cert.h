@@ -34,6 +34,9 @@ void cfr_cert_free(struct cfr_cert *c);
 int cfr_cert_verify(const struct cfr_cert *c, const struct cfr_cert *issuer, struct cfr_err *err);
 /* CFR_E_CONFIG if the private KEY is not that of C, or is damaged: signs a text to try it. */
 int cfr_cert_check_key(const struct cfr_cert *c, struct cfr_view key, struct cfr_err *err);
+/* The subject and the issuer of the first certificate of PEM, each into SIZE bytes, as they may be shown
+ * (cfr_view_show). CFR_E_CONFIG. */
+int cfr_cert_names(struct cfr_view pem, char *subject, char *issuer, size_t size, struct cfr_err *err);
 /* CFR_E_CONFIG if TEXT is not a DNS name, with or without a wildcard as its first label; or not an address of IPv4 or
  * IPv6. */
 int cfr_cert_check_dns_name(const char *text, struct cfr_err *err);

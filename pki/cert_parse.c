@@ -156,30 +156,55 @@ int cfr_cert_check_key(const struct cfr_cert *c, struct cfr_view key, struct cfr
     return rc;
 }
 
-/* The first common name in UTF-8, or the whole subject in one line where it has none. Of OpenSSL's memory; may be
- * NULL. */
-static char *subject_text(const X509_NAME *name)
+/* Writes NAME into OUT as UTF-8, whatever its values are encoded in. A comma in a value gets a backslash before it. */
+static void show_name(const X509_NAME *name, char *out, size_t size)
 {
-    int at = X509_NAME_get_index_by_NID(name, NID_commonName, -1);
-    unsigned char *text = NULL;
+    BIO *bio = BIO_new(BIO_s_mem());
+    char *text = NULL;
+    long n = 0;
 
-    if (at >= 0 && ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at))) > 0)
-        return (char *)text;
-    OPENSSL_free(text);
-    return X509_NAME_oneline(name, NULL, 0);
+    if (bio != NULL &&
+        X509_NAME_print_ex(bio, name, 0, XN_FLAG_SEP_CPLUS_SPC | ASN1_STRFLGS_ESC_2253 | ASN1_STRFLGS_UTF8_CONVERT) >=
+            0)
+        n = BIO_get_mem_data(bio, &text);
+    (void)cfr_view_show((struct cfr_view){text, (size_t)n}, out, size);
+    BIO_free(bio);
+    ERR_clear_error();
+}
+
+int cfr_cert_names(struct cfr_view pem, char *subject, char *issuer, size_t size, struct cfr_err *err)
+{
+    X509 *x;
+    int rc = cfr_decode_certificate(pem, &x, err);
+
+    if (rc != 0)
+        return rc;
+    show_name(X509_get_subject_name(x), subject, size);
+    show_name(X509_get_issuer_name(x), issuer, size);
+    X509_free(x);
+    return 0;
 }
 
 int cfr_cert_subject(const struct cfr_cert *c, char *out, size_t size, struct cfr_err *err)
 {
+    const X509_NAME *name;
+    unsigned char *text = NULL;
     X509 *x;
-    char *text;
+    int at;
+    int n = -1;
     int rc = cfr_decode_certificate(cfr_view_of(c->pem), &x, err);
 
     out[0] = '\0';
     if (rc != 0)
         return rc;
-    text = subject_text(X509_get_subject_name(x));
-    (void)cfr_view_show(cfr_view_of(text != NULL ? text : ""), out, size);
+    name = X509_get_subject_name(x);
+    at = X509_NAME_get_index_by_NID(name, NID_commonName, -1);
+    if (at >= 0)
+        n = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at)));
+    if (n > 0)
+        (void)cfr_view_show((struct cfr_view){(char *)text, (size_t)n}, out, size);
+    else
+        show_name(name, out, size);
     OPENSSL_free(text);
     ERR_clear_error();
     X509_free(x);

@@ -5,6 +5,7 @@
 #include "agent/loop/clock.h"
 #include "agent/http/transfer_private.h"
 #include "base/str.h"
+#include "pki/cert.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <strings.h>
 
 #define ANSWER_MAX 65536
+#define CERT       "Cert:" /* before libcurl's PEM text of a certificate */
 
 /* One connection of a probe. */
 struct probe {
@@ -156,15 +158,21 @@ static void copy_value(const char *line, const char *key, char *to, size_t size)
     (void)cfr_view_show(cfr_view_of(line + n), to, size);
 }
 
+/* libcurl shows names in the encoding of the certificate, which may be UTF-16: those that can be read replace them. */
 static void read_certificate(const struct curl_slist *lines, struct cfr_http_probe_cert *c)
 {
+    const char *pem = "";
+
     for (; lines != NULL; lines = lines->next) {
         copy_value(lines->data, "Subject:", c->subject, sizeof c->subject);
         copy_value(lines->data, "Issuer:", c->issuer, sizeof c->issuer);
         copy_value(lines->data, "Start date:", c->from, sizeof c->from);
         copy_value(lines->data, "Expire date:", c->until, sizeof c->until);
         copy_value(lines->data, "X509v3 Subject Alternative Name:", c->names, sizeof c->names);
+        pem = strncmp(lines->data, CERT, sizeof CERT - 1) == 0 ? lines->data + sizeof CERT - 1 : pem;
     }
+    _Static_assert(sizeof c->subject == sizeof c->issuer, "one size");
+    (void)cfr_cert_names(cfr_view_of(pem), c->subject, c->issuer, sizeof c->subject, NULL);
 }
 
 /* Connects without verification, only to read the certificates; nothing is sent. */
@@ -210,7 +218,6 @@ void cfr_http_probe(const struct cfr_http_probe_request *request, struct cfr_htt
 
 int cfr_http_probe_chain_end(const struct cfr_http_probe_request *request, struct cfr_str *pem, struct cfr_err *err)
 {
-    static const char key[] = "Cert:";
     struct curl_certinfo *info = NULL;
     const char *found = NULL;
     struct probe l;
@@ -225,7 +232,7 @@ int cfr_http_probe_chain_end(const struct cfr_http_probe_request *request, struc
     }
     if (rc == 0 && info != NULL && info->num_of_certs > 0) {
         for (const struct curl_slist *line = info->certinfo[info->num_of_certs - 1]; line != NULL; line = line->next)
-            found = strncmp(line->data, key, sizeof key - 1) == 0 ? line->data + sizeof key - 1 : found;
+            found = strncmp(line->data, CERT, sizeof CERT - 1) == 0 ? line->data + sizeof CERT - 1 : found;
     }
     if (rc == 0 && found == NULL)
         rc = cfr_err_set(err, CFR_E_MISSING, "%s: the server presents no certificate", request->url);

@@ -7,7 +7,9 @@ import os
 import pathlib
 import re
 import socket
+import ssl
 import subprocess
+import threading
 import time
 from email.utils import formatdate
 
@@ -388,6 +390,30 @@ def test_wrong_ca(sick):
     found = report.one("net.tls", "wrong", "not signed by a CA in", sick.cloud.other_ca)
     assert "ca_file" in found["remedy"]
     report.one("net.certificate", "note", "certificate 1 of", "issued by")
+
+
+def test_a_certificate_whose_names_are_in_utf_16(sick, tmp_path):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-utf8", "-subj",
+                    "/CN=Zürich Ünit/O=Æther", "-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "crt"), "-config",
+                    "/dev/stdin"], input=b"[req]\ndistinguished_name=dn\nstring_mask=MASK:0x800\n[dn]\n", check=True,
+                   capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "crt", tmp_path / "key")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    taken = listener.accept()[0]
+                    with taken, contextlib.suppress(OSError):
+                        context.wrap_socket(taken, server_side=True).close()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        sick.configure(sick.credential(exchange=aws(sick, endpoint=f"https://127.0.0.1:{listener.getsockname()[1]}")))
+        report = doctor(sick)
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
+    report.one("net.certificate", "note", ": CN=Zürich Ünit, O=Æther, issued by CN=Zürich Ünit, O=Æther, ")
 
 
 def test_expired_certificate_and_wrong_name(sick):

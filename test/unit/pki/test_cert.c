@@ -248,6 +248,83 @@ static void nothing_around_a_certificate_remains(void **state)
     cfr_ca_free(&b);
 }
 
+/* The certificate PEM with PARTS, each a type and a value in the encoding KIND, as its subject and issuer. */
+static char *rename_to(const char *pem, const char *const parts[2][2], int kind)
+{
+    X509 *x = first(pem);
+    X509_NAME *name = X509_NAME_new();
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    BIO *out = BIO_new(BIO_s_mem());
+    char *text;
+    char *copy;
+    long n;
+
+    for (size_t i = 0; i < 2 && parts[i][0] != NULL; i++)
+        assert_int_equal(X509_NAME_add_entry_by_txt(name, parts[i][0], kind, (const unsigned char *)parts[i][1],
+                                                    (int)strlen(parts[i][1]), -1, 0),
+                         1);
+    assert_int_equal(X509_set_subject_name(x, name), 1);
+    assert_int_equal(X509_set_issuer_name(x, name), 1);
+    assert_true(X509_sign(x, key, EVP_sha256()) > 0);
+    assert_int_equal(PEM_write_bio_X509(out, x), 1);
+    n = BIO_get_mem_data(out, &text);
+    copy = cfr_str_dup((struct cfr_view){text, (size_t)n});
+    X509_NAME_free(name);
+    EVP_PKEY_free(key);
+    X509_free(x);
+    BIO_free(out);
+    return copy;
+}
+
+/* Letters are shown in every encoding. Control characters are replaced, and a comma in a value is marked. */
+static void names_are_shown_as_text(void **state)
+{
+    static const struct {
+        const char *parts[2][2];
+        int kind; /* V_ASN1_: encoded as it is; MBSTRING_: OpenSSL selects the encoding */
+        const char *whole;
+        const char *common;
+    } cases[] = {
+        {{{"CN", "Z\xc3\xbcrich \xc3\x9cnit"}, {"O", "\xc3\x86ther"}},
+         V_ASN1_UTF8STRING,
+         "CN=Z\xc3\xbcrich \xc3\x9cnit, O=\xc3\x86ther",
+         "Z\xc3\xbcrich \xc3\x9cnit"},
+        {{{"CN", "Z\xfcrich"}, {"O", "\xc6ther"}},
+         V_ASN1_T61STRING,
+         "CN=Z\xc3\xbcrich, O=\xc3\x86ther",
+         "Z\xc3\xbcrich"},
+        {{{"CN", "\x20\xac\x01\x7f"}}, V_ASN1_BMPSTRING, "CN=\xe2\x82\xac\xc5\xbf", "\xe2\x82\xac\xc5\xbf"},
+        {{{"O", "Z\xc3\xbcrich"}, {"OU", "\xc3\x9c"}},
+         MBSTRING_UTF8,
+         "O=Z\xc3\xbcrich, OU=\xc3\x9c",
+         "O=Z\xc3\xbcrich, OU=\xc3\x9c"},
+        {{{"CN", "two\nlines\x1b[m"}, {"O", "a, CN=b"}},
+         V_ASN1_UTF8STRING,
+         "CN=two?lines?[m, O=a\\, CN=b",
+         "two?lines?[m"},
+        {{{"CN", "right\xe2\x80\xaeleft"}}, V_ASN1_UTF8STRING, "CN=right???left", "right???left"},
+        {{{NULL, NULL}}, V_ASN1_UTF8STRING, "", ""},
+    };
+    struct cfr_ca a = {.number = 0};
+
+    (void)state;
+    rotate(&a, &usual, BEGIN);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cfr_cert c = {.pem = rename_to(a.generations[0].root.pem, cases[i].parts, cases[i].kind)};
+        char subject[100];
+        char issuer[100];
+        struct cfr_err err = {0};
+
+        assert_int_equal(cfr_cert_names(cfr_view_of(c.pem), subject, issuer, sizeof subject, &err), 0);
+        assert_string_equal(subject, cases[i].whole);
+        assert_string_equal(issuer, cases[i].whole);
+        assert_int_equal(cfr_cert_subject(&c, subject, sizeof subject, &err), 0);
+        assert_string_equal(subject, cases[i].common);
+        cfr_cert_free(&c);
+    }
+    cfr_ca_free(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +336,7 @@ int main(void)
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test(what_is_no_certificate_is_refused),
         cmocka_unit_test(nothing_around_a_certificate_remains),
+        cmocka_unit_test(names_are_shown_as_text),
     };
 
     cfr_json_setup();
