@@ -111,7 +111,9 @@ struct cfr_field {
     const char *const *choices;                  /* ENUM: NULL-terminated */
     const struct cfr_table *table;               /* MAP, LIST, ONE_OR_LIST */
     struct cfr_variant (*variant)(size_t index); /* ONE_OF, ANY_OF: the registry; .key NULL after the last row */
-    const char *doc;                             /* CFR_DOC: one or two sentences */
+    const char *variables; /* of the environment, from which the key is made where there is no file, by precedence:
+                            * "AWS_REGION AWS_DEFAULT_REGION"; NULL = none */
+    const char *doc;       /* CFR_DOC: one or two sentences */
 };
 
 /* A key that an earlier version had. The parser refuses it with INSTEAD, which says why and what to do. */

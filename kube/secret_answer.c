@@ -80,11 +80,12 @@ static int check_owner(const struct cfr_k8s_secret_object *o, const struct cfr_j
                            o->kind->name, o->namespace_name, o->name, SHOWN_MAX, cfr_redact(ca, NULL, 0, shown));
     if (credential.n == 0 || adopt || cfr_view_is(credential, o->credential))
         return 0;
-    return cfr_err_set(err, CFR_E_CONFLICT,
-                       "the %s %s/%s holds the credential \"%.*s\", not %s: publish under another name. If no agent "
-                       "publishes that one any more, remove the annotation credfresh.io/credential, or set adopt: true",
-                       o->kind->name, o->namespace_name, o->name, SHOWN_MAX, cfr_redact(credential, NULL, 0, shown),
-                       o->credential);
+    return cfr_err_set(
+        err, CFR_E_CONFLICT,
+        "the %s %s/%s holds the credential \"%.*s\", not %s: publish under another name. If no agent "
+        "publishes that one any more, remove the annotation credfresh.io/credential, or set `adopt: true` in `%s`",
+        o->kind->name, o->namespace_name, o->name, SHOWN_MAX, cfr_redact(credential, NULL, 0, shown), o->credential,
+        o->kind->key);
 }
 
 static int check_state(const struct cfr_k8s_secret_object *o, const struct cfr_json *doc, bool adopt,
@@ -104,8 +105,8 @@ static int check_state(const struct cfr_k8s_secret_object *o, const struct cfr_j
     if (!is_managed_by_us(metadata) && !adopt)
         return cfr_err_set(err, CFR_E_CONFLICT,
                            "the %s %s/%s was not made by credfresh: publish under another name, or set "
-                           "adopt: true",
-                           o->kind->name, o->namespace_name, o->name);
+                           "`adopt: true` in `%s`",
+                           o->kind->name, o->namespace_name, o->name, o->kind->key);
     if (check_owner(o, metadata, adopt, err) != 0)
         return CFR_E_CONFLICT;
     if (!o->kind->is_public && !cfr_view_is(type, o->type))
@@ -369,6 +370,7 @@ int cfr_k8s_secret_apply_conflict(const struct cfr_k8s_secret_object *o, struct 
         return cfr_k8s_refusal(409, body, &asked, &retry_after_s, err);
     return cfr_err_set(err, CFR_E_CONFLICT,
                        "the %s %.63s/%.100s: %s%s: remove the fields there, publish under another name, or set "
-                       "adopt: true",
-                       o->kind->name, o->namespace_name, o->name, owners, count > NAMED_MAX ? " and more" : "");
+                       "`adopt: true` in `%s`",
+                       o->kind->name, o->namespace_name, o->name, owners, count > NAMED_MAX ? " and more" : "",
+                       o->kind->key);
 }

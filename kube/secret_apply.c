@@ -15,8 +15,9 @@
 
 #define TYPE_MAX 253
 
-const struct cfr_k8s_kind cfr_k8s_kind_secret = {.name = "Secret", .resource = "secrets"};
-const struct cfr_k8s_kind cfr_k8s_kind_configmap = {.name = "ConfigMap", .resource = "configmaps", .is_public = true};
+const struct cfr_k8s_kind cfr_k8s_kind_secret = {.name = "Secret", .resource = "secrets", .key = "publish.secret"};
+const struct cfr_k8s_kind cfr_k8s_kind_configmap = {
+    .name = "ConfigMap", .resource = "configmaps", .key = "publish.configmap", .is_public = true};
 
 bool cfr_k8s_secret_apply_path(const struct cfr_k8s_kind *kind, const char *namespace_name, const char *name,
                                enum cfr_k8s_secret_path purpose, char out[CFR_K8S_SECRET_PATH_MAX])

@@ -24,6 +24,7 @@
 struct cfr_k8s_kind {
     const char *name;     /* "Secret" */
     const char *resource; /* "secrets", as in paths and rules */
+    const char *key;      /* "publish.secret", in the configuration */
     bool is_public;       /* everyone may read it: it has no type, and `data` is UTF-8 text instead of base64 */
 };
 

@@ -3,6 +3,7 @@
 #include "agent/config/config_private.h"
 
 #include "agent/bind/bind.h"
+#include "agent/bind/variables.h"
 #include "agent/config/crosscheck_private.h"
 #include "agent/config/schema_private.h"
 #include "agent/config/digest_private.h"
@@ -196,6 +197,16 @@ static void locate_problems(struct cfr_view text, struct cfr_config_diagnostics 
     cfr_yaml_free(doc);
 }
 
+/* Nobody sees the lines of a configuration that was made from the environment. */
+static void name_variables(const char *(*env)(const char *), struct cfr_config_diagnostics *ps)
+{
+    for (size_t i = 0; i < ps->count && i < CFR_CONFIG_DIAGNOSTICS_MAX; i++) {
+        ps->items[i].line = 0;
+        cfr_config_diagnostics_name_variables(env, NULL, ps->items[i].text, sizeof ps->items[i].text);
+    }
+}
+
+/* PATH is NULL for a configuration that was made from the environment. */
 static int parse(const char *path, struct cfr_view text, const char *(*env)(const char *), bool look_at_files,
                  struct cfr_config **out, struct cfr_str *all, struct cfr_err *err)
 {
@@ -213,15 +224,19 @@ static int parse(const char *path, struct cfr_view text, const char *(*env)(cons
         cfr_config_check_files(config, ps);
     if (look_at_files && !ps->nomem)
         cfr_config_resolve_ids(config, ps);
-    if (!ps->nomem && ps->count != 0)
+    if (!ps->nomem && ps->count != 0 && path != NULL)
         locate_problems(text, ps);
-    rc = cfr_config_diagnostics_report(ps, path, all, err);
+    else if (path == NULL)
+        name_variables(env, ps);
+    rc = cfr_config_diagnostics_report(ps, path != NULL ? path : "environment", all, err);
     free(ps);
     if (rc != 0) {
         cfr_config_free(config);
         return rc;
     }
     set_digests(config);
+    for (size_t i = 0; i < config->credentials.count; i++)
+        cfr_config_at(config, i)->from_environment = path == NULL;
     *out = config;
     return 0;
 }
@@ -262,7 +277,7 @@ static int load_environment(const char *(*env)(const char *), struct cfr_config 
     struct cfr_str text = {.limit = CFR_CONFIG_FILE_MAX};
     int rc = cfr_config_environment_yaml(env, &text, err);
 
-    rc = rc != 0 ? refuse(all, err) : parse("environment", cfr_str_view(&text), env, true, out, all, err);
+    rc = rc != 0 ? refuse(all, err) : parse(NULL, cfr_str_view(&text), env, true, out, all, err);
     cfr_str_free(&text);
     return rc;
 }

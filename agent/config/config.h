@@ -235,6 +235,7 @@ struct cfr_config_credential {
     struct cfr_config_allow *allow;       /* NULL: only root and the agent's own user */
     bool admin;                           /* a mint's `with` names it; follows from the whole file */
     bool admin_only;                      /* and nothing else needs it */
+    bool from_environment;                /* there is no file: errors name variables in place of keys */
     bool served;                          /* an endpoint or ALLOW wants it in memory; follows from the whole file */
     uint64_t digest;          /* of what hooks and consumers hang on: without required, keep_previous, allow */
     uint64_t digest_material; /* of what decides the published bytes: without reload, acknowledge, required,

@@ -144,12 +144,13 @@ static void report_mistakes(struct cfr_doctor *d, const struct cfr_str *all, con
 
     while (cfr_view_line(&rest, &line)) {
         line = read_place(d, line);
-        cfr_doctor_report(d, CFR_FINDING_WRONG, "config",
-                          err->code == CFR_E_MISSING || err->code == CFR_E_PATH
-                              ? "name the configuration's file with -c"
-                          : err->code == CFR_E_PERM ? "run doctor as root, or as the agent's user"
-                                                    : "`credfresh reference` describes every key",
-                          "%.*s", (int)line.n, line.p);
+        cfr_doctor_report(
+            d, CFR_FINDING_WRONG, "config",
+            d->config_path == NULL ? "correct the variable, or write a configuration file and name it with -c"
+            : err->code == CFR_E_MISSING || err->code == CFR_E_PATH ? "name the configuration's file with -c"
+            : err->code == CFR_E_PERM                               ? "run doctor as root, or as the agent's user"
+                                                                    : "`credfresh reference` describes every key",
+            "%.*s", (int)line.n, line.p);
     }
 }
 

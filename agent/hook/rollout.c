@@ -209,10 +209,8 @@ static int start_rollout(struct cfr_hook_run *run, struct cfr_now now, struct cf
     w->ends_boot_ms = now.boot_ms + run->timeout_ms;
     run->deadline_ms = now.boot_ms + POLL_MS;
     if (space == NULL)
-        space = cfr_kube_namespace(run->kube, &where, err);
-    if (space == NULL)
-        rc = cfr_err_set(err, CFR_E_CONFIG, "the namespace is unknown; write `namespace`");
-    else
+        rc = cfr_kube_find_namespace(run->kube, &where, "rollout", &space, err);
+    if (rc == 0)
         (void)snprintf(w->namespace_name, sizeof w->namespace_name, "%s", space);
     if (rc == 0)
         rc = send(w, false, err);

@@ -63,6 +63,20 @@ const char *cfr_kube_namespace(struct cfr_kube *k, const struct cfr_kube_where *
     return k->namespace_name;
 }
 
+int cfr_kube_find_namespace(struct cfr_kube *k, const struct cfr_kube_where *where, const char *key, const char **out,
+                            struct cfr_err *err)
+{
+    struct cfr_err why = {0};
+
+    *out = cfr_kube_namespace(k, where, &why);
+    if (*out != NULL)
+        return 0;
+    if (why.code != 0)
+        return cfr_err_set(err, why.code, "the namespace is unknown: %s", why.text);
+    return cfr_err_set(err, CFR_E_CONFIG, "the namespace is unknown: %.200s has none; write `namespace` in `%s`",
+                       where->kubeconfig != NULL ? where->kubeconfig : "the pod's service account", key);
+}
+
 int cfr_kube_server(struct cfr_kube *k, const struct cfr_kube_where *where, const char **url, struct cfr_view *ca,
                     struct cfr_err *err)
 {

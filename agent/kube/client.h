@@ -82,6 +82,10 @@ int cfr_kube_run(struct cfr_kube *k, const bool *done, int64_t end_boot_ms, stru
 /* The namespace of WHERE (the pod's own, or the context's), or NULL if it names none. Borrowed until the next
  * call. */
 const char *cfr_kube_namespace(struct cfr_kube *k, const struct cfr_kube_where *where, struct cfr_err *err);
+/* As cfr_kube_namespace, for an object that needs one and has none: CFR_E_CONFIG, which says why it is unknown and that
+ * `namespace` of the mapping KEY has it, or the error of what was to be read. */
+int cfr_kube_find_namespace(struct cfr_kube *k, const struct cfr_kube_where *where, const char *key, const char **out,
+                            struct cfr_err *err);
 /* What clients need to reach WHERE: the API server's URL, and the certificates (PEM) that it is verified by, empty for
  * the system's. Borrowed until the next call. */
 int cfr_kube_server(struct cfr_kube *k, const struct cfr_kube_where *where, const char **url, struct cfr_view *ca,

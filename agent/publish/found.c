@@ -195,14 +195,15 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
 static int ask_for(struct cfr_publish_search *s, const struct cfr_config_secret *secret, struct cfr_err *err)
 {
     const struct cfr_kube_where where = {secret->kubeconfig, secret->context};
-    const char *space =
-        secret->namespace_name != NULL ? secret->namespace_name : cfr_kube_namespace(s->kube, &where, err);
+    const char *space = secret->namespace_name;
     char path[CFR_K8S_SECRET_PATH_MAX];
     const struct cfr_kube_request request = {.method = "GET", .path = path, .answer_max = CFR_K8S_SECRET_ANSWER_MAX};
+    int rc = space == NULL ? cfr_kube_find_namespace(s->kube, &where, "publish.secret", &space, err) : 0;
 
-    if (space == NULL ||
-        !cfr_k8s_secret_apply_path(&cfr_k8s_kind_secret, space, secret->name, CFR_K8S_SECRET_READ, path))
-        return cfr_err_set(err, CFR_E_CONFIG, "the Secret %s has no namespace; write `namespace`", secret->name);
+    if (rc != 0)
+        return rc;
+    if (!cfr_k8s_secret_apply_path(&cfr_k8s_kind_secret, space, secret->name, CFR_K8S_SECRET_READ, path))
+        return cfr_err_set(err, CFR_E_CONFIG, "%.63s/%.253s cannot be the name of a Secret", space, secret->name);
     s->secret = secret;
     return cfr_kube_start(s->kube, &where, &request, on_answer, s, &s->call, err);
 }

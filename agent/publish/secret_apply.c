@@ -474,12 +474,13 @@ static int find_namespace(struct cfr_delivery_object *t, struct cfr_err *err)
 {
     struct cfr_kube_where where = {t->config->kubeconfig, t->config->context};
     const char *name;
+    int rc;
 
     if (t->namespace_name[0] != '\0')
         return 0;
-    name = cfr_kube_namespace(t->all->kube, &where, err);
-    if (name == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: the namespace is unknown; write `namespace`", t->name);
+    rc = cfr_kube_find_namespace(t->all->kube, &where, t->kind->key, &name, err);
+    if (rc != 0)
+        return cfr_err_prefix(err, "%s", t->name);
     (void)snprintf(t->namespace_name, sizeof t->namespace_name, "%s", name);
     cfr_publish_delivery_name(t->config, t->namespace_name, t->name);
     return 0;

@@ -39,10 +39,8 @@ static int find_namespace(struct cfr_rotator_shared *s, struct cfr_err *err)
 
     if (s->namespace_name[0] != '\0')
         return 0;
-    if (name == NULL)
-        name = cfr_kube_namespace(s->m->context.kube, &where, err);
-    if (name == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "mint.state: the namespace is unknown; write `namespace`");
+    if (name == NULL && cfr_kube_find_namespace(s->m->context.kube, &where, "mint.state", &name, err) != 0)
+        return cfr_err_prefix(err, "mint.state");
     (void)snprintf(s->namespace_name, sizeof s->namespace_name, "%s", name);
     return 0;
 }

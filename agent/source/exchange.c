@@ -5,6 +5,7 @@
 #include "agent/loop/env.h"
 #include "agent/source/source.h"
 #include "agent/source/token_request_private.h"
+#include "agent/source/inputs_private.h"
 #include "base/redact.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -217,6 +218,8 @@ static void finish(struct cfr_exchange *e, struct cfr_source_exchange_result *re
 {
     e->handle = NULL;
     hide_secrets(e, result);
+    if (result->rc < 0)
+        cfr_source_name_origin(e->credential, &e->m, &result->err);
     result->grant = &e->x.grant;
     result->provider = e->x.provider;
     result->config = e->x.config;
@@ -349,6 +352,8 @@ int cfr_source_exchange_rehearse(const struct cfr_config_credential *credential,
         rc = build(&e, err);
     cfr_sts_exchange_free(&e.x);
     cfr_wire_request_free(&e.request);
+    if (rc < 0 && err != NULL)
+        cfr_source_name_origin(credential, m, err);
     return rc < 0 ? rc : 0;
 }
 
@@ -375,10 +380,13 @@ int cfr_source_exchange_start(struct cfr_http *http, struct cfr_kube *kube,
         return 0;
     }
     *out = NULL;
-    if (rc == 0)
+    if (rc == 0) {
         finish(e, &(struct cfr_source_exchange_result){.retry_after_s = -1});
-    else
-        destroy(e);
+        return 0;
+    }
+    if (err != NULL)
+        cfr_source_name_origin(credential, &e->m, err);
+    destroy(e);
     return rc;
 }
 

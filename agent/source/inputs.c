@@ -2,14 +2,34 @@
 /* Inputs of an exchange, read through a credential's source. */
 #include "agent/source/inputs_private.h"
 
+#include "agent/bind/variables.h"
+#include "agent/loop/env.h"
+#include "sts/core/config.h"
+
 #include <stdlib.h>
 
 int cfr_source_read(const struct cfr_source_env *env, const struct cfr_config_credential *c,
                     struct cfr_source_inputs *out, int64_t *wait_ms, struct cfr_err *err)
 {
+    int rc;
+
     *wait_ms = -1;
     *out = (struct cfr_source_inputs){.source = cfr_source_of(c)};
-    return out->source->read(env, c, out, wait_ms, err);
+    rc = out->source->read(env, c, out, wait_ms, err);
+    if (rc < 0 && err != NULL && c->from_environment)
+        cfr_config_diagnostics_name_variables(cfr_env_get, c->name, err->text, sizeof err->text);
+    return rc;
+}
+
+void cfr_source_name_origin(const struct cfr_config_credential *c, const struct cfr_source_inputs *m,
+                            struct cfr_err *err)
+{
+    if (m->mounted.provider != NULL)
+        cfr_mounted_name_keys(&m->mounted, err);
+    else if (m->provider != NULL)
+        cfr_sts_config_name_origin(m->provider, m->config, err->text, sizeof err->text);
+    if (c->from_environment)
+        cfr_config_diagnostics_name_variables(cfr_env_get, c->name, err->text, sizeof err->text);
 }
 
 int cfr_source_inputs_read(const struct cfr_config_credential *c, int64_t now_ms, bool trust,

@@ -40,6 +40,10 @@ int cfr_source_token_file_read(const struct cfr_config_token *config, const char
                                const struct cfr_source_time *now, struct cfr_source_token_file *out, int64_t *wait_ms,
                                struct cfr_err *err);
 
+/* Names in ERR, an error of the exchange of M, where values came from that the configuration of C does not have. */
+void cfr_source_name_origin(const struct cfr_config_credential *c, const struct cfr_source_inputs *m,
+                            struct cfr_err *err);
+
 /* PATH may be NULL. */
 void cfr_source_watch_path(struct cfr_source_watching *w, const char *path);
 /* Watches the files that the configuration of C's provider names. */

@@ -19,8 +19,11 @@ static int find_kind(const struct cfr_config_credential *c, struct cfr_source_in
     for (size_t i = 0; i < m->volume->count; i++)
         keys[i] = (struct cfr_mounted_key){m->volume->names[i], cfr_secret_view(&m->volume->values[i])};
     rc = cfr_mounted_read(keys, m->volume->count, &options, &m->mounted, err);
-    if (rc == 0 && m->mounted.provider != NULL && m->mounted.provider->check != NULL)
+    if (rc == 0 && m->mounted.provider != NULL && m->mounted.provider->check != NULL) {
         rc = m->mounted.provider->check(m->mounted.config, cfr_env_get, err);
+        if (rc != 0)
+            cfr_mounted_name_keys(&m->mounted, err);
+    }
     if (rc != 0)
         return cfr_err_prefix(err, "the Secret in %s", c->secret->directory);
     m->provider = m->mounted.provider;

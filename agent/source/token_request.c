@@ -58,13 +58,10 @@ static int resolve_namespace(struct cfr_source_token_request *a, struct cfr_kube
     const struct cfr_config_request *r = a->config->request;
     struct cfr_kube_where where = {r->kubeconfig, r->context};
     const char *name = r->namespace_name;
-    struct cfr_err why = {0};
+    int rc = name == NULL ? cfr_kube_find_namespace(kube, &where, "token.request", &name, err) : 0;
 
-    if (name == NULL)
-        name = cfr_kube_namespace(kube, &where, &why);
-    if (name == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "the token request has no namespace%s%s",
-                           why.text[0] != '\0' ? ": " : "; write `namespace`", why.text);
+    if (rc != 0)
+        return rc;
     (void)snprintf(a->namespace_name, sizeof a->namespace_name, "%s", name);
     return 0;
 }

@@ -184,6 +184,7 @@ const struct cfr_table cfr_aws_step_table = {
 
 static const struct cfr_field aws_fields[] = {
     {.key = "role_arn",
+     .variables = "AWS_ROLE_ARN ROLEARN",
      .type = CFR_FIELD_STRING,
      .offset = AWS(role_arn),
      .min = 1,
@@ -217,6 +218,7 @@ static const struct cfr_field aws_fields[] = {
      .max = 64,
      .doc = CFR_DOC("Profile of `credentials_file` with the keys. Default: `default`.")},
     {.key = "region",
+     .variables = "AWS_REGION AWS_DEFAULT_REGION",
      .type = CFR_FIELD_STRING,
      .offset = AWS(region),
      .min = 1,
@@ -225,6 +227,7 @@ static const struct cfr_field aws_fields[] = {
                     "`AWS_REGION`, then `AWS_DEFAULT_REGION`. Required, unless `endpoint` is set and no "
                     "request is signed (`then_assume`, `verify` and keys need signatures).")},
     {.key = "session_name",
+     .variables = "AWS_ROLE_SESSION_NAME",
      .type = CFR_FIELD_STRING,
      .offset = AWS(session_name),
      .min = 2,
@@ -291,6 +294,7 @@ static const struct cfr_field aws_fields[] = {
                     "a gateway in the cluster. Anyone who can read that network reads the token and the granted keys; "
                     "`credfresh check` warns.")},
     {.key = "ca_file",
+     .variables = "AWS_CA_BUNDLE SSL_CERT_FILE",
      .type = CFR_FIELD_STRING,
      .offset = AWS(ca_file),
      .flags = CFR_FIELD_PATH,

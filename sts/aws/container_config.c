@@ -15,6 +15,7 @@ static const char *const authorizations[] = {"token", "none", NULL};
 
 static const struct cfr_field fields[] = {
     {.key = "endpoint",
+     .variables = "AWS_CONTAINER_CREDENTIALS_FULL_URI",
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(endpoint),
      .min = 1,
@@ -38,6 +39,7 @@ static const struct cfr_field fields[] = {
      .max = 2048,
      .doc = CFR_DOC("ARN of the expected role: keys of another role are refused. Needs `verify`.")},
     {.key = "region",
+     .variables = "AWS_REGION AWS_DEFAULT_REGION",
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(region),
      .min = 1,

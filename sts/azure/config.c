@@ -15,6 +15,7 @@ static const char *const cloud_names[] = {"environment", "public", "usgov",  "ch
 
 static const struct cfr_field azure_fields[] = {
     {.key = "tenant_id",
+     .variables = "AZURE_TENANT_ID TENANTID",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(tenant_id),
      .min = 4,
@@ -23,6 +24,7 @@ static const struct cfr_field azure_fields[] = {
                     "your own. "
                     "Default: `AZURE_TENANT_ID`. One of both is required.")},
     {.key = "client_id",
+     .variables = "AZURE_CLIENT_ID CLIENTID",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(client_id),
      .min = 1,
@@ -46,6 +48,7 @@ static const struct cfr_field azure_fields[] = {
                     "`AZURE_AUTHORITY_HOST`, else the public cloud. Not together with an `authority_host` of another "
                     "cloud.")},
     {.key = "authority_host",
+     .variables = "AZURE_AUTHORITY_HOST",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(authority_host),
      .min = 1,
@@ -54,12 +57,14 @@ static const struct cfr_field azure_fields[] = {
                     "127.0.0.0/8, "
                     "[::1] or localhost. Default: that of `cloud`.")},
     {.key = "client_secret_file",
+     .variables = "AZURE_CLIENT_SECRET",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(client_secret_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("File with a client secret (its value, not its ID) to use instead of a token. A new one is used as "
                     "soon as it is written there.")},
     {.key = "certificate_file",
+     .variables = "AZURE_CLIENT_CERTIFICATE_PATH",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(certificate_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
@@ -93,6 +98,7 @@ static const struct cfr_field azure_fields[] = {
      .doc = CFR_DOC("URL to call instead of `https://REGISTRY` for every registry of `acr`: a gateway, or a "
                     "compatible server. In `image_credentials` it is called whatever the host of the image is.")},
     {.key = "ca_file",
+     .variables = "SSL_CERT_FILE",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(ca_file),
      .flags = CFR_FIELD_PATH,

@@ -2,6 +2,7 @@
 /* Configurations of exchanges that are built in code. */
 #include "sts/core/config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const struct cfr_field *find_text(const struct cfr_sts_provider *provider, const char *key)
@@ -65,4 +66,28 @@ int cfr_sts_config_add_content(const struct cfr_sts_provider *provider, void *co
     if (rc == 0)
         contents[(*count)++] = (struct cfr_sts_content){key, bytes};
     return rc;
+}
+
+/* What an error is about. */
+struct place {
+    const struct cfr_sts_provider *provider;
+    const void *config;
+};
+
+static const char *find_origin(const void *ctx, struct cfr_view key, char buf[CFR_STS_ORIGIN_MAX])
+{
+    const struct place *place = ctx;
+    char name[64];
+
+    (void)snprintf(name, sizeof name, "%.*s", (int)(key.n < sizeof name ? key.n : sizeof name - 1), key.p);
+    return cfr_sts_config_has(place->provider, place->config, name) ? NULL
+                                                                    : place->provider->origin(place->config, key, buf);
+}
+
+void cfr_sts_config_name_origin(const struct cfr_sts_provider *provider, const void *config, char *text, size_t size)
+{
+    const struct place place = {provider, config};
+
+    if (provider->origin != NULL)
+        cfr_sts_name_origin(text, size, find_origin, &place);
 }

@@ -21,6 +21,9 @@ int cfr_sts_config_new(const struct cfr_sts_provider *provider, const void *from
 void cfr_sts_config_free(const struct cfr_sts_provider *provider, void *config);
 /* True if KEY is a text of the configuration and has a value. */
 bool cfr_sts_config_has(const struct cfr_sts_provider *provider, const void *config, const char *key);
+/* Names in TEXT, an error about CONFIG in a buffer of SIZE bytes, where the values of keys come from that it does not
+ * have (provider->origin). */
+void cfr_sts_config_name_origin(const struct cfr_sts_provider *provider, const void *config, char *text, size_t size);
 /* Stores VALUE under KEY by the rules of the table. An error of the value names the key. */
 int cfr_sts_config_set(const struct cfr_sts_provider *provider, void *config, const char *key, struct cfr_view value,
                        struct cfr_err *err);

@@ -6,6 +6,7 @@
 #include "base/field.h"
 #include "base/grant.h"
 #include "base/token_rules.h"
+#include "sts/core/origin.h"
 #include "sts/core/trust.h"
 #include "wire/request.h"
 
@@ -72,6 +73,9 @@ struct cfr_sts_provider {
      * error code: x->grant is then unspecified but valid. */
     int (*parse)(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_wire_reply *reply,
                  struct cfr_err *err);
+    /* Where the value of KEY, which CONFIG does not have, comes from instead: an element of another file. NULL: it is
+     * not set. No function: always. */
+    cfr_sts_origin_fn *origin;
     /* Says what must be configured at the cloud for the token of T to be exchanged: CFR_STS_TRUST_NEEDED. NULL:
      * nothing.
      */

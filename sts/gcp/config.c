@@ -74,6 +74,7 @@ static const struct cfr_field gcp_fields[] = {
      .offset = GCP(include_email),
      .doc = CFR_DOC("Whether the ID token of an impersonated account has its email address. Default: false.")},
     {.key = "universe_domain",
+     .variables = "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
      .type = CFR_FIELD_STRING,
      .offset = GCP(universe_domain),
      .min = 1,
@@ -94,6 +95,7 @@ static const struct cfr_field gcp_fields[] = {
      .doc = CFR_DOC("Call the hosts that require a client certificate (sts.mtls.googleapis.com). Needs "
                     "`certificate_file`; implied when the certificate is the credential. Default: false.")},
     {.key = "sts_endpoint",
+     .variables = "CLOUDSDK_API_ENDPOINT_OVERRIDES_STS CLOUDSDK_AUTH_TOKEN_HOST",
      .type = CFR_FIELD_STRING,
      .offset = GCP(sts_endpoint),
      .min = 1,
@@ -102,6 +104,7 @@ static const struct cfr_field gcp_fields[] = {
                     "names a host that is not Google's. Default path: `/v1/token`, for a key `/token`. https, or http "
                     "to 127.0.0.0/8, [::1] or localhost.")},
     {.key = "iam_endpoint",
+     .variables = "CLOUDSDK_API_ENDPOINT_OVERRIDES_IAMCREDENTIALS",
      .type = CFR_FIELD_STRING,
      .offset = GCP(iam_endpoint),
      .min = 1,
@@ -140,6 +143,7 @@ static const struct cfr_field gcp_fields[] = {
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("Private key (PEM) of `certificate_file`. It is read before each exchange.")},
     {.key = "credentials_file",
+     .variables = "GOOGLE_APPLICATION_CREDENTIALS",
      .type = CFR_FIELD_STRING,
      .offset = GCP(credentials_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
@@ -168,6 +172,7 @@ static const struct cfr_field gcp_fields[] = {
          "`europe-docker.pkg.dev` or `gcr.io`: for the format docker-config. In `image_credentials` the default is "
          "the host of the image, which must then be below pkg.dev or gcr.io.")},
     {.key = "ca_file",
+     .variables = "SSL_CERT_FILE",
      .type = CFR_FIELD_STRING,
      .offset = GCP(ca_file),
      .flags = CFR_FIELD_PATH,

@@ -224,6 +224,31 @@ static const char *const algorithms[] = {"RS256", "ES256", NULL};
 static const struct cfr_token_rules token_rules = {
     .algorithms = algorithms, .only = "Google accepts only RS256 and ES256", .accepts = "the cloud"};
 
+/* The members of a credentials file, next to which none of these keys may stand. */
+static const char *origin(const void *ctx, struct cfr_view key, char buf[CFR_STS_ORIGIN_MAX])
+{
+    static const struct {
+        const char *key;
+        const char *member;
+    } members[] = {
+        {"audience", "audience in credentials_file"},
+        {"subject_token_type", "subject_token_type in credentials_file"},
+        {"user_project", "workforce_pool_user_project in credentials_file"},
+        {"client_id", "client_id in credentials_file"},
+        {"client_secret_file", "client_secret in credentials_file"},
+    };
+    const struct cfr_gcp *c = ctx;
+
+    (void)buf;
+    for (size_t i = 0; c->credentials_file != NULL && i < sizeof members / sizeof members[0]; i++) {
+        if (cfr_view_is(key, members[i].key))
+            return members[i].member;
+    }
+    if (c->credentials_file != NULL && c->service_account == NULL && cfr_view_is(key, "service_account"))
+        return "service_account_impersonation_url in credentials_file";
+    return NULL;
+}
+
 const struct cfr_sts_provider cfr_gcp_provider = {
     .name = "gcp",
     .table = &cfr_gcp_table,
@@ -238,6 +263,7 @@ const struct cfr_sts_provider cfr_gcp_provider = {
     .parse = parse,
     .add_registry = add_registry,
     .registries = "artifact_registry",
+    .origin = origin,
     .trust_needed = cfr_gcp_trust_needed,
     .trust_refused = cfr_gcp_trust_refused,
 };

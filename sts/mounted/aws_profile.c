@@ -120,8 +120,8 @@ int cfr_mounted_profile_read(const struct cfr_mounted_case *c, struct cfr_view n
     }
     if (rc == 0 && out->role_arn.n != 0 && !c->options->pass_on && !cfr_view_starts(out->role_arn, "arn:"))
         rc = cfr_err_set(c->err, CFR_E_CONFIG,
-                         "role_arn: it must be the ARN of a role, such as \"arn:aws:iam::123456789012:role/NAME\"; "
-                         "credentials has another text");
+                         "role_arn in credentials: it must be the ARN of a role, such as "
+                         "\"arn:aws:iam::123456789012:role/NAME\"");
     return rc;
 }
 

@@ -150,3 +150,73 @@ int cfr_mounted_facts(const struct cfr_mounted_case *c)
     }
     return rc;
 }
+
+/* True if KEY is among the words of what was taken; a file's content is there without "_file". */
+static bool is_taken(const struct cfr_mounted *m, struct cfr_view key)
+{
+    static const char suffix[] = "_file";
+    const size_t n = sizeof suffix - 1;
+    struct cfr_view rest = cfr_view_of(m->taken);
+
+    if (key.n > n && memcmp(key.p + key.n - n, suffix, n) == 0)
+        key.n -= n;
+    while (rest.n != 0) {
+        const char *end = memchr(rest.p, ',', rest.n);
+        struct cfr_view word = {rest.p, end != NULL ? (size_t)(end - rest.p) : rest.n};
+
+        if (cfr_view_eq(word, key))
+            return true;
+        rest = (struct cfr_view){word.p + word.n, rest.n - word.n};
+        while (rest.n != 0 && (rest.p[0] == ',' || rest.p[0] == ' '))
+            rest = (struct cfr_view){rest.p + 1, rest.n - 1};
+    }
+    return false;
+}
+
+/* Keys whose names in the Secret are others. */
+static const struct {
+    enum cfr_mounted_kind kind;
+    const char *key;
+    const char *name;
+} names[] = {
+    {CFR_MOUNTED_AWS, "session_name", "role_session_name in credentials"},
+    {CFR_MOUNTED_AWS, "duration", "duration_seconds in credentials"},
+    {CFR_MOUNTED_AWS, "access_key_id_file", "aws_access_key_id"},
+    {CFR_MOUNTED_AWS, "secret_access_key_file", "aws_secret_access_key"},
+    {CFR_MOUNTED_AWS, "role_arn", "role_arn in credentials"},
+    {CFR_MOUNTED_AWS, "external_id", "external_id in credentials"},
+    {CFR_MOUNTED_AWS, "region", "region in credentials"},
+    {CFR_MOUNTED_AZURE, "client_id", "azure_client_id"},
+    {CFR_MOUNTED_AZURE, "tenant_id", "azure_tenant_id"},
+    {CFR_MOUNTED_AZURE, "client_secret_file", "azure_client_secret"},
+    {CFR_MOUNTED_GCP, "credentials_file", "service_account.json"},
+    {CFR_MOUNTED_OPENSTACK, "application_credential_secret_file", "application_credential_secret in clouds.yaml"},
+    {CFR_MOUNTED_OPENSTACK, "password_file", "password in clouds.yaml"},
+    {CFR_MOUNTED_OPENSTACK, "ca_file", "cacert"},
+};
+
+static const char *find_name(const void *ctx, struct cfr_view key, char buf[CFR_STS_ORIGIN_MAX])
+{
+    const struct cfr_mounted *m = ctx;
+
+    (void)snprintf(buf, CFR_STS_ORIGIN_MAX, "%.*s", (int)(key.n < 100 ? key.n : 100), key.p);
+    if (!is_taken(m, key) && cfr_sts_config_has(m->provider, m->config, buf))
+        return NULL;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (names[i].kind == m->kind && cfr_view_is(key, names[i].key))
+            return names[i].name;
+    }
+    /* Most keys of clouds.yaml are those of the configuration. */
+    if (m->kind != CFR_MOUNTED_OPENSTACK || cfr_field_find(m->provider->table, key) == NULL)
+        return NULL;
+    (void)snprintf(buf, CFR_STS_ORIGIN_MAX, "%.*s in clouds.yaml", (int)(key.n < 100 ? key.n : 100), key.p);
+    return buf;
+}
+
+void cfr_mounted_name_keys(const struct cfr_mounted *m, struct cfr_err *err)
+{
+    if (m->provider == NULL || m->config == NULL)
+        return;
+    cfr_sts_config_name_origin(m->provider, m->config, err->text, sizeof err->text);
+    cfr_sts_name_origin(err->text, sizeof err->text, find_name, m);
+}

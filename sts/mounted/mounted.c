@@ -142,6 +142,16 @@ static void drop_exchange(struct cfr_mounted *m)
     m->token_field = NULL;
 }
 
+/* The rules of an exchange name its keys: "KEY: ...". */
+static int refuse_value(const struct cfr_mounted_case *c, int rc)
+{
+    const char *end = c->err != NULL ? strstr(c->err->text, ": ") : NULL;
+
+    if (end != NULL && strcspn(c->err->text, " ") == (size_t)(end - c->err->text) + 1)
+        cfr_mounted_name_keys(c->out, c->err);
+    return rc;
+}
+
 int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const struct cfr_mounted_options *options,
                      struct cfr_mounted *out, struct cfr_err *err)
 {
@@ -153,15 +163,16 @@ int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const str
     if (rc == 0 && out->kind != CFR_MOUNTED_UNKNOWN)
         rc = readers[out->kind](&c);
     if (rc != 0)
-        return rc;
+        return refuse_value(&c, rc);
     if (options->pass_on)
         drop_exchange(out);
     else if (options->provider != NULL && out->provider == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "a Secret of kind %s is passed on, but `exchange:` is for %s; remove `exchange`",
                            cfr_mounted_kinds[out->kind], options->provider->name);
-    return out->provider != NULL && out->provider->table->check != NULL ? out->provider->table->check(out->config, err)
-                                                                        : 0;
+    if (out->provider != NULL && out->provider->table->check != NULL)
+        rc = out->provider->table->check(out->config, err);
+    return rc != 0 ? refuse_value(&c, rc) : 0;
 }
 
 void cfr_mounted_free(struct cfr_mounted *m)

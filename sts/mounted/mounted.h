@@ -89,5 +89,8 @@ struct cfr_mounted {
 int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const struct cfr_mounted_options *options,
                      struct cfr_mounted *out, struct cfr_err *err);
 void cfr_mounted_free(struct cfr_mounted *m);
+/* Replaces the keys in ERR, an error of the exchange that M configures, by the Secret's where the value is the
+ * Secret's, or is missing there. */
+void cfr_mounted_name_keys(const struct cfr_mounted *m, struct cfr_err *err);
 
 #endif

@@ -18,26 +18,33 @@ static const char *const systems[] = {"none", "all", NULL};
 #define PATH(member) .key = #member, .type = CFR_FIELD_STRING, .offset = offsetof(struct cfr_openstack, member)
 
 static const struct cfr_field fields[] = {
-    {TEXT(auth_url, CFR_URL_MAX), .doc = CFR_DOC("URL of Keystone, with or without its last part `/v3`, such as "
-                                                 "`https://keystone.example.com:5000/v3`. "
-                                                 "https, or http to 127.0.0.0/8, [::1] or localhost. Required, "
-                                                 "except with a `secret` that has it.")},
-    {TEXT(application_credential_id, ID_MAX), .doc = CFR_DOC("Id of the application credential to authenticate with. "
-                                                             "It is bound to one user and project, so no other "
-                                                             "key names them.")},
-    {TEXT(application_credential_name, NAME_MAX),
+    {TEXT(auth_url, CFR_URL_MAX), .variables = "OS_AUTH_URL",
+     .doc = CFR_DOC("URL of Keystone, with or without its last part `/v3`, such as "
+                    "`https://keystone.example.com:5000/v3`. "
+                    "https, or http to 127.0.0.0/8, [::1] or localhost. Required, "
+                    "except with a `secret` that has it.")},
+    {TEXT(application_credential_id, ID_MAX), .variables = "OS_APPLICATION_CREDENTIAL_ID",
+     .doc = CFR_DOC("Id of the application credential to authenticate with. "
+                    "It is bound to one user and project, so no other "
+                    "key names them.")},
+    {TEXT(application_credential_name, NAME_MAX), .variables = "OS_APPLICATION_CREDENTIAL_NAME",
      .doc = CFR_DOC("Name of the application credential, if its id is unknown. Needs its owner: "
                     "`user_id`, or `username` with the user's domain.")},
-    {PATH(application_credential_secret_file), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+    {PATH(application_credential_secret_file), .variables = "OS_APPLICATION_CREDENTIAL_SECRET",
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("File with the secret of the application credential. It is read before every "
                     "exchange.")},
-    {TEXT(user_id, ID_MAX), .doc = CFR_DOC("Id of the user that logs in with a password, or that owns the application "
-                                           "credential that is given by name.")},
-    {TEXT(username, NAME_MAX), .doc = CFR_DOC("Name of the user, instead of `user_id`. Needs `user_domain_id` or "
-                                              "`user_domain_name`.")},
-    {TEXT(user_domain_id, ID_MAX), .doc = CFR_DOC("Id of the domain that `username` belongs to, often `default`.")},
-    {TEXT(user_domain_name, ID_MAX), .doc = CFR_DOC("Name of the domain that `username` belongs to, often `Default`.")},
-    {PATH(password_file), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+    {TEXT(user_id, ID_MAX), .variables = "OS_USER_ID",
+     .doc = CFR_DOC("Id of the user that logs in with a password, or that owns the application "
+                    "credential that is given by name.")},
+    {TEXT(username, NAME_MAX), .variables = "OS_USERNAME",
+     .doc = CFR_DOC("Name of the user, instead of `user_id`. Needs `user_domain_id` or "
+                    "`user_domain_name`.")},
+    {TEXT(user_domain_id, ID_MAX), .variables = "OS_USER_DOMAIN_ID OS_DEFAULT_DOMAIN_ID",
+     .doc = CFR_DOC("Id of the domain that `username` belongs to, often `default`.")},
+    {TEXT(user_domain_name, ID_MAX), .variables = "OS_USER_DOMAIN_NAME OS_DEFAULT_DOMAIN_NAME",
+     .doc = CFR_DOC("Name of the domain that `username` belongs to, often `Default`.")},
+    {PATH(password_file), .variables = "OS_PASSWORD", .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("File with the user's password. It is read before every exchange. Prefer an "
                     "application credential: it can be limited, and revoked separately.")},
     {TEXT(identity_provider, ID_MAX),
@@ -45,34 +52,38 @@ static const struct cfr_field fields[] = {
                     "credential's `token:`. The token is exchanged as by `v3oidcaccesstoken`.")},
     {TEXT(protocol, ID_MAX),
      .doc = CFR_DOC("Id of the federation protocol of `identity_provider`, often `openid` or `mapped`.")},
-    {TEXT(project_id, ID_MAX),
+    {TEXT(project_id, ID_MAX), .variables = "OS_PROJECT_ID",
      .doc = CFR_DOC("Id of the project that the token is for. Not with an application credential, "
                     "which has its own.")},
-    {TEXT(project_name, ID_MAX),
+    {TEXT(project_name, ID_MAX), .variables = "OS_PROJECT_NAME",
      .doc = CFR_DOC("Name of the project that the token is for. Needs `project_domain_id` or "
                     "`project_domain_name`.")},
-    {TEXT(project_domain_id, ID_MAX),
+    {TEXT(project_domain_id, ID_MAX), .variables = "OS_PROJECT_DOMAIN_ID OS_DEFAULT_DOMAIN_ID",
      .doc = CFR_DOC("Id of the domain that `project_name` belongs to, often `default`.")},
-    {TEXT(project_domain_name, ID_MAX),
+    {TEXT(project_domain_name, ID_MAX), .variables = "OS_PROJECT_DOMAIN_NAME OS_DEFAULT_DOMAIN_NAME",
      .doc = CFR_DOC("Name of the domain that `project_name` belongs to, often `Default`.")},
-    {TEXT(domain_id, ID_MAX), .doc = CFR_DOC("Id of the domain that the token is for, instead of a project.")},
-    {TEXT(domain_name, ID_MAX), .doc = CFR_DOC("Name of the domain that the token is for, instead of a project.")},
+    {TEXT(domain_id, ID_MAX), .variables = "OS_DOMAIN_ID",
+     .doc = CFR_DOC("Id of the domain that the token is for, instead of a project.")},
+    {TEXT(domain_name, ID_MAX), .variables = "OS_DOMAIN_NAME",
+     .doc = CFR_DOC("Name of the domain that the token is for, instead of a project.")},
     {.key = "system_scope",
+     .variables = "OS_SYSTEM_SCOPE",
      .type = CFR_FIELD_ENUM,
      .offset = offsetof(struct cfr_openstack, system_scope),
      .fallback = "none",
      .choices = systems,
      .doc = CFR_DOC("`all` requests a token for the deployment itself, instead of a project.")},
-    {TEXT(region_name, NAME_MAX),
+    {TEXT(region_name, NAME_MAX), .variables = "OS_REGION_NAME",
      .doc = CFR_DOC("Region whose services the consumer uses; written by the formats clouds-yaml and clouds-conf.")},
     {.key = "interface",
+     .variables = "OS_INTERFACE OS_ENDPOINT_TYPE",
      .type = CFR_FIELD_ENUM,
      .offset = offsetof(struct cfr_openstack, interface),
      .fallback = "public",
      .choices = cfr_openstack_interfaces,
      .doc = CFR_DOC("Interface of the services' endpoints that the consumer uses; written by the formats "
                     "clouds-yaml and clouds-conf.")},
-    {PATH(ca_file), .flags = CFR_FIELD_PATH,
+    {PATH(ca_file), .variables = "OS_CACERT", .flags = CFR_FIELD_PATH,
      .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's. The formats "
                     "clouds-yaml and clouds-conf also name this file, unless they set `cacert`.")},
     {.key = "catalog",

@@ -440,7 +440,7 @@ static void many_conflicts(void **state)
     strcat(body, "]}}");
     assert_int_equal(cfr_k8s_secret_apply_conflict(&o, cfr_view_of(body), &err), CFR_E_CONFLICT);
     assert_contains(err.text, " and more: remove the fields there, publish under another name, or set "
-                              "adopt: true");
+                              "`adopt: true` in `publish.secret`");
 }
 
 static void values_are_read(void **state)

@@ -5,12 +5,14 @@
 
 #include "unit.h"
 
+#include "agent/bind/variables.h"
 #include "agent/config/config.h"
 #include "agent/config/from_environment.h"
 #include "base/json.h"
 #include "sts/aws/aws.h"
 #include "sts/aws/container.h"
 #include "sts/azure/azure.h"
+#include "sts/core/config.h"
 #include "sts/gcp/gcp.h"
 #include "sts/openstack/openstack.h"
 
@@ -391,6 +393,141 @@ static void values_are_only_values(void **state)
     forget();
 }
 
+/* Without a file nobody wrote a key: errors name the variable that a value came from, or that is to be set. */
+static void errors_name_variables(void **state)
+{
+#define AWS      "AWS_WEB_IDENTITY_TOKEN_FILE", "/t", "AWS_REGION", "eu-west-1"
+#define PASSWORD KEYSTONE, "OS_PASSWORD", "x", "OS_USERNAME", "robot"
+    static const struct {
+        const char *text;
+        const char *vars[14];
+    } cases[] = {
+        {"AWS_ROLE_ARN: it must be the ARN", {"AWS_ROLE_ARN", "x", AWS}},
+        {"ROLEARN: it must be the ARN", {"ROLEARN", "x", AWS}},
+        {"AWS_ROLE_SESSION_NAME: character 2", {"AWS_ROLE_ARN", ROLE, "AWS_ROLE_SESSION_NAME", "a b", AWS}},
+        {"AWS_REGION: a region has only",
+         {"AWS_ROLE_ARN", ROLE, "AWS_WEB_IDENTITY_TOKEN_FILE", "/t", "AWS_REGION", "A"}},
+        {"AWS_DEFAULT_REGION: a region has only",
+         {"AWS_ROLE_ARN", ROLE, "AWS_WEB_IDENTITY_TOKEN_FILE", "/t", "AWS_DEFAULT_REGION", "A"}},
+        {"AWS_REGION: is missing; ", {"AWS_ROLE_ARN", ROLE, "AWS_WEB_IDENTITY_TOKEN_FILE", "/t"}},
+        {"AWS_WEB_IDENTITY_TOKEN_FILE: must be an absolute path",
+         {"AWS_ROLE_ARN", ROLE, "AWS_WEB_IDENTITY_TOKEN_FILE", "t", "AWS_REGION", "eu-west-1"}},
+        {"AWS_ENDPOINT_URL_STS: it must be a URL", {"AWS_ROLE_ARN", ROLE, "AWS_ENDPOINT_URL_STS", "x", AWS}},
+        {"AWS_CONTAINER_CREDENTIALS_FULL_URI: ",
+         {"AWS_CONTAINER_CREDENTIALS_FULL_URI", "x", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "/t"}},
+        {"https:// (with AWS_CA_BUNDLE for a private CA)",
+         {"AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://192.0.2.1/", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "/t"}},
+        {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: must be an absolute path",
+         {"AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://169.254.170.23/v1/credentials",
+          "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "t", "AWS_REGION", "eu-west-1"}},
+        {"AZURE_TENANT_ID: is shorter",
+         {"AZURE_CLIENT_ID", CLIENT, "AZURE_TENANT_ID", "x", "AZURE_FEDERATED_TOKEN_FILE", "/t"}},
+        {"AZURE_CLIENT_ID: ", {"AZURE_CLIENT_ID", "x", "AZURE_TENANT_ID", TENANT, "AZURE_FEDERATED_TOKEN_FILE", "/t"}},
+        {"CLIENTID: ", {"CLIENTID", "x", "TENANTID", TENANT}},
+        {"TENANTID: ", {"CLIENTID", CLIENT, "TENANTID", "x"}},
+        {"AZURE_AUTHORITY_HOST: it must be a URL",
+         {"AZURE_CLIENT_ID", CLIENT, "AZURE_TENANT_ID", TENANT, "AZURE_FEDERATED_TOKEN_FILE", "/t",
+          "AZURE_AUTHORITY_HOST", "x"}},
+        {"AZURE_CLIENT_CERTIFICATE_PATH: must be an absolute path",
+         {"AZURE_CLIENT_ID", CLIENT, "AZURE_TENANT_ID", TENANT, "AZURE_CLIENT_CERTIFICATE_PATH", "c"}},
+        {"AZURE_FEDERATED_TOKEN_FILE: must be an absolute path",
+         {"AZURE_CLIENT_ID", CLIENT, "AZURE_TENANT_ID", TENANT, "AZURE_FEDERATED_TOKEN_FILE", "t"}},
+        {"OS_AUTH_URL: it must be a URL",
+         {"OS_AUTH_URL", "x", "OS_APPLICATION_CREDENTIAL_ID", "a", "OS_APPLICATION_CREDENTIAL_SECRET", "s"}},
+        {"OS_APPLICATION_CREDENTIAL_NAME: names are unique for a user only; add OS_USER_ID, or username with "
+         "OS_USER_DOMAIN_NAME",
+         {KEYSTONE, "OS_APPLICATION_CREDENTIAL_NAME", "n", "OS_APPLICATION_CREDENTIAL_SECRET", "s"}},
+        {"OS_USERNAME: names are unique in a domain only; add OS_USER_DOMAIN_ID or OS_USER_DOMAIN_NAME, or write "
+         "OS_USER_ID instead",
+         {PASSWORD}},
+        {"OS_PROJECT_NAME: names are unique in a domain only; add OS_PROJECT_DOMAIN_ID or OS_PROJECT_DOMAIN_NAME, or "
+         "write OS_PROJECT_ID instead",
+         {PASSWORD, "OS_USER_DOMAIN_ID", "d", "OS_PROJECT_NAME", "p"}},
+        {"OS_PROJECT_ID: it is missing; a token that is for nothing is good for nothing: write OS_PROJECT_ID, "
+         "OS_PROJECT_NAME with its domain, OS_DOMAIN_ID, OS_DOMAIN_NAME or `OS_SYSTEM_SCOPE=all`",
+         {PASSWORD, "OS_USER_DOMAIN_ID", "d"}},
+        {"OS_ENDPOINT_TYPE: x is not a valid value",
+         {PASSWORD, "OS_USER_DOMAIN_ID", "d", "OS_PROJECT_ID", "p", "OS_ENDPOINT_TYPE", "x"}},
+        {"OS_INTERFACE: x is not a valid value",
+         {PASSWORD, "OS_USER_DOMAIN_ID", "d", "OS_PROJECT_ID", "p", "OS_INTERFACE", "x"}},
+        {"OS_CACERT: cannot be used: cannot open /none/ca.pem",
+         {PASSWORD, "OS_USER_DOMAIN_ID", "d", "OS_PROJECT_ID", "p", "OS_CACERT", "/none/ca.pem"}},
+        {"OS_SYSTEM_SCOPE: x is not a valid value", {PASSWORD, "OS_USER_DOMAIN_ID", "d", "OS_SYSTEM_SCOPE", "x"}},
+        {"CREDFRESH_DIRECTORY: must be an absolute path", {"CREDFRESH_DIRECTORY", "x", "AWS_ROLE_ARN", ROLE, AWS}},
+        {"CREDFRESH_STATE_DIR: must be an absolute path", {"CREDFRESH_STATE_DIR", "x", "AWS_ROLE_ARN", ROLE, AWS}},
+        {"CREDFRESH_LISTEN: x is not an address", {"CREDFRESH_LISTEN", "x", "AWS_ROLE_ARN", ROLE, AWS}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cfr_str all = {.limit = 65536};
+
+        assert_int_equal(draft(cases[i].vars), 0);
+        assert_int_equal(cfr_config_load(NULL, env, &config, &all, &err), CFR_E_CONFIG);
+        assert_contains(all.p, cases[i].text);
+        if (strncmp(cases[i].text, "https", 5) != 0 &&
+            strncmp(all.p + strlen("environment: "), cases[i].text, strlen(cases[i].text)) != 0)
+            fail_msg("expected \"%s\", got \"%s\"", cases[i].text, all.p);
+        assert_null(strstr(all.p, "exchange."));
+        cfr_str_free(&all);
+    }
+}
+
+/* The same for errors of a running agent; a server's own words remain. */
+static void later_errors_name_variables(void **state)
+{
+    static const struct {
+        const char *credential;
+        const char *text;
+        const char *expected;
+    } cases[] = {
+        {"azure", "certificate_file: cannot open /c: No such file or directory",
+         "AZURE_CLIENT_CERTIFICATE_PATH: cannot open /c: No such file or directory"},
+        {"azure",
+         "invalid_client: a client_id of `client_id` (HTTP 401): write the right one to `client_secret_file`; it is "
+         "used "
+         "at once",
+         "invalid_client: a client_id of `client_id` (HTTP 401): write the right one to `AZURE_CLIENT_SECRET`; restart "
+         "credfresh"},
+        {"azure", "no such application (HTTP 400): check `client_id`, `tenant_id` and `scopes`",
+         "no such application (HTTP 400): check `CLIENTID`, `TENANTID` and `scopes`"},
+        {"aws", "STS is not active (HTTP 403): activate it there, or set another `region`",
+         "STS is not active (HTTP 403): activate it there, or set another `AWS_REGION`"},
+        {"gcp", "unknown key (HTTP 400): give a new one in credentials_file",
+         "unknown key (HTTP 400): give a new one in GOOGLE_APPLICATION_CREDENTIALS"},
+        {"openstack", "password_file: the file is empty", "OS_PASSWORD: the file is empty"},
+        {"aws", "waiting for the token file /var/role_arn/token", "waiting for the token file /var/role_arn/token"},
+        {"other", "client_id: it is missing", "client_id: it is missing"},
+    };
+    char text[CFR_ERR_TEXT_MAX];
+
+    (void)state;
+    (void)draft(LIST("CLIENTID", CLIENT, "TENANTID", TENANT));
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        (void)snprintf(text, sizeof text, "%s", cases[i].text);
+        cfr_config_diagnostics_name_variables(env, cases[i].credential, text, sizeof text);
+        assert_string_equal(text, cases[i].expected);
+    }
+}
+
+/* What a credentials file has is named as its member. */
+static void errors_name_members_of_a_credentials_file(void **state)
+{
+    struct cfr_gcp c = {.credentials_file = (char *)(uintptr_t) "/f.json"};
+    char text[CFR_ERR_TEXT_MAX] = "unknown (HTTP 400): correct `audience`: or check `client_id` and the secret in "
+                                  "`client_secret_file`, `service_account`, `scopes`";
+
+    (void)state;
+    cfr_sts_config_name_origin(&cfr_gcp_provider, &c, text, sizeof text);
+    assert_string_equal(text, "unknown (HTTP 400): correct audience in credentials_file: or check client_id in "
+                              "credentials_file and the secret in client_secret in credentials_file, "
+                              "service_account_impersonation_url in credentials_file, `scopes`");
+    c = (struct cfr_gcp){.audience = (char *)(uintptr_t) "a"};
+    (void)strcpy(text, "unknown (HTTP 400): correct `audience`");
+    cfr_sts_config_name_origin(&cfr_gcp_provider, &c, text, sizeof text);
+    assert_string_equal(text, "unknown (HTTP 400): correct `audience`");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +541,9 @@ int main(void)
         cmocka_unit_test(openstack_passwords),
         cmocka_unit_test(several_at_once),
         cmocka_unit_test(values_are_only_values),
+        cmocka_unit_test(errors_name_variables),
+        cmocka_unit_test(later_errors_name_variables),
+        cmocka_unit_test(errors_name_members_of_a_credentials_file),
     };
     int failed;
 

@@ -249,6 +249,7 @@ static void test_kubeconfigs_that_cannot_be_used(void **state)
     struct setup s = open_kube();
     char path[160];
     struct cfr_kube_where where = {path, "other"};
+    const char *name;
     struct cfr_err err;
 
     (void)state;
@@ -271,6 +272,19 @@ static void test_kubeconfigs_that_cannot_be_used(void **state)
     assert_has(err.text, "none has the name \"other\"; there are: c");
     assert_null(cfr_kube_namespace(s.kube, &where, &err));
     assert_int_equal(err.code, CFR_E_CONFIG);
+    /* Not "write `namespace`", which is not what is wrong. */
+    assert_int_equal(cfr_kube_find_namespace(s.kube, &where, "mint.state", &name, &err), CFR_E_CONFIG);
+    assert_has(err.text, "the namespace is unknown: ");
+    assert_has(err.text, "none has the name \"other\"; there are: c");
+    put("none",
+        "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\nclusters: [{name: k, cluster: "
+        "{server: \"https://127.0.0.1:1\"}}]\nusers: [{name: u, user: {token: t}}]\n");
+    (void)snprintf(path, sizeof path, "%s", in_dir("none"));
+    where.context = NULL;
+    assert_int_equal(cfr_kube_find_namespace(s.kube, &where, "mint.state", &name, &err), CFR_E_CONFIG);
+    assert_has(err.text, "the namespace is unknown: ");
+    assert_has(err.text, "/none has none; write `namespace` in `mint.state`");
+    (void)snprintf(path, sizeof path, "%s", in_dir("bad"));
     put_config("bad", srv.good, "    proxy-url: socks5://127.0.0.1:1\n", "    token: SESAME-1\n");
     assert_has(refused(&s, path).text, "proxy-url");
     put_config("bad", srv.good, "    tls-server-name: a/b\n", "    token: SESAME-1\n");

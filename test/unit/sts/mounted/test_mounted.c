@@ -184,6 +184,49 @@ static void nothing_at_all(void **state)
     cfr_mounted_free(&m);
 }
 
+/* Nobody wrote the keys of the exchange: errors name those of the Secret. */
+static void errors_name_keys_of_the_secret(void **state)
+{
+    static const struct {
+        const char *folder;
+        const char *options;
+        const char *text;
+        const char *expected;
+    } cases[] = {
+        {"aws-sts", "-", "region: is missing; write `region: eu-west-1`, or set AWS_REGION",
+         "region in credentials: is missing; write `region: eu-west-1`, or set AWS_REGION"},
+        {"aws-sts", "-", "no (HTTP 403): give a `role_arn`", "no (HTTP 403): give a role_arn in credentials"},
+        {"aws-keys", "-", "secret_access_key_file: it is odd", "aws_secret_access_key: it is odd"},
+        {"azure-passthrough", "-",
+         "no (HTTP 401): check `client_id`, `tenant_id` and the secret in `client_secret_file`",
+         "no (HTTP 401): check `azure_client_id`, `azure_tenant_id` and the secret in `azure_client_secret`"},
+        {"azure-passthrough", "exchange=azure;client_id=66666666-7777-8888-9999-aaaaaaaaaaaa",
+         "no (HTTP 400): check `client_id`, `tenant_id`", "no (HTTP 400): check `client_id`, `azure_tenant_id`"},
+        {"gcp-external", "-", "no (HTTP 400): correct `audience`",
+         "no (HTTP 400): correct audience in service_account.json"},
+        {"openstack-password", "-", "region_name: there is none", "region_name in clouds.yaml: there is none"},
+        {"openstack-password", "-", "no (HTTP 401): check `username` and `password_file`",
+         "no (HTTP 401): check username in clouds.yaml and password in clouds.yaml"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct mounted_sample s = {.count = 0};
+        struct cfr_mounted m;
+        struct cfr_err err = {0};
+
+        mounted_load(&s, cases[i].folder);
+        mounted_options(&s, cfr_view_of(cases[i].options));
+        if (cfr_mounted_read(s.keys, s.count, &s.options, &m, &err) != 0)
+            fail_msg("%s: %s", cases[i].folder, err.text);
+        (void)snprintf(err.text, sizeof err.text, "%s", cases[i].text);
+        cfr_mounted_name_keys(&m, &err);
+        assert_string_equal(err.text, cases[i].expected);
+        cfr_mounted_free(&m);
+        mounted_free(&s);
+    }
+}
+
 /* The certificates alone are handed on, without what is around them, and only those that the Secret brings. */
 static void certificates_of_a_secret(void **state)
 {
@@ -262,6 +305,7 @@ int main(void)
         cmocka_unit_test(kinds_are_those_of_the_enum),
         cmocka_unit_test(nothing_at_all),
         cmocka_unit_test(certificates_of_a_secret),
+        cmocka_unit_test(errors_name_keys_of_the_secret),
         cmocka_unit_test(a_role_after_the_token_s),
         cmocka_unit_test(a_directory_that_is_too_long),
     };
