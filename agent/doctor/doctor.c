@@ -39,6 +39,7 @@ static const struct cfr_doctor_check checks[] = {
     {"source", 0, CFR_DOCTOR_SELECTED, cfr_doctor_source},
     {"volume", 0, CFR_DOCTOR_SELECTED, cfr_doctor_volume},
     {"token", 0, CFR_DOCTOR_SELECTED_WITH_NOTES, cfr_doctor_token},
+    {"token.signature", CFR_DOCTOR_NETWORK, CFR_DOCTOR_SELECTED, cfr_doctor_signature},
     {"publish.format", CFR_DOCTOR_OWN, CFR_DOCTOR_SELECTED_WITH_NOTES, cfr_doctor_publish},
     {"net", CFR_DOCTOR_CLOUD | CFR_DOCTOR_NETWORK, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_network},
     {"cloud.exchange", CFR_DOCTOR_CLOUD, CFR_DOCTOR_SELECTED_WITH_OK, cfr_doctor_exchange},

@@ -50,6 +50,14 @@ struct cfr_doctor_document {
     bool used;          /* it was read, or tried, for a credential of that cloud */
 };
 
+/* The keys that an issuer of tokens publishes: of the last token that was verified. */
+struct cfr_doctor_issuer {
+    char *url; /* heap; NULL = none */
+    int rc;    /* why they cannot be read; 0 = they were */
+    struct cfr_err err;
+    struct cfr_secret keys;
+};
+
 /* Whether `credfresh check` runs it, and what it prints of it besides warnings and errors: what is well, notes. */
 enum cfr_doctor_selected {
     CFR_DOCTOR_NOT_SELECTED,
@@ -82,6 +90,7 @@ struct cfr_doctor {
     bool ca_refused;                   /* the store could be another user's */
     const struct cfr_json *agent_next; /* where the search there begins: both lists have one order */
     struct cfr_doctor_document documents[CFR_DOCTOR_DOCUMENTS];
+    struct cfr_doctor_issuer issuer;
     /* The place of the next finding; borrowed. */
     const char *credential;
     const char *file;
@@ -198,10 +207,12 @@ void cfr_doctor_publish(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_hooks(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* An image credential. */
 void cfr_doctor_image(struct cfr_doctor *d, struct cfr_doctor_case *c);
-/* Reads the inputs of the exchange; the token's file and its volume; the token's claims and the inputs. */
+/* Reads the inputs of the exchange; the token's file and its volume; the token's claims and the inputs; its signature.
+ */
 void cfr_doctor_source(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_volume(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_token(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_signature(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* The servers of the exchange; the exchange; the clocks, once a server has answered. */
 void cfr_doctor_network(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c);
@@ -225,6 +236,8 @@ void cfr_doctor_add_judge(const struct cfr_doctor *d, struct cfr_str *out);
 void cfr_doctor_form(struct cfr_doctor *d, const struct cfr_doctor_case *c, const struct cfr_config_file *file);
 /* What the agent's status CREDENTIAL reports about a rotation. */
 void cfr_doctor_mint_agent(struct cfr_doctor *d, const struct cfr_json *credential);
+/* Frees the keys of the last issuer. */
+void cfr_doctor_forget_issuer(struct cfr_doctor *d);
 /* The API server of a Secret that is published. */
 struct cfr_kube_where;
 void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_kube_where *where);

@@ -64,6 +64,7 @@ void cfr_doctor_close(struct cfr_doctor *d)
     d->config = NULL;
     cfr_cli_answer_free(&d->agent);
     cfr_ca_free(&d->ca);
+    cfr_doctor_forget_issuer(d);
     for (int i = 0; i < CFR_DOCTOR_DOCUMENTS; i++)
         cfr_str_free(&d->documents[i].text);
 }

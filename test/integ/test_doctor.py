@@ -181,6 +181,79 @@ def test_expired_token(sick):
     assert report.wrong() == ["cloud.exchange", "token.expired"]
 
 
+# ---- the token's signature ----
+
+def signature(agent, token, *argv, trusted=True):
+    """What doctor reports about the signature of TOKEN; the system trusts the local cloud's CA only where TRUSTED."""
+    path = agent.dir / "token"
+    path.write_text(token)
+    agent.configure(agent.credential(token={"file": str(path)}))
+    return doctor(agent, *argv, env={"SSL_CERT_FILE": agent.cloud.ca} if trusted else {})
+
+
+def changed(token, number, change):
+    """TOKEN with another header (0) or payload (1)."""
+    parts = token.split(".")
+    old = json.loads(base64.urlsafe_b64decode(parts[number] + "=="))
+    parts[number] = base64.urlsafe_b64encode(json.dumps({**old, **change}).encode()).rstrip(b"=").decode()
+    return ".".join(parts)
+
+
+def test_the_signature_is_verified(sick):
+    report = signature(sick, sick.cloud.token())
+    report.one("token.signature", "ok", "the signature matches the key kid=")
+    assert not report.wrong()
+
+
+def test_a_signature_that_does_not_match(sick):
+    token = changed(sick.cloud.token(), 1, {"sub": "system:serviceaccount:default:admin"})
+    found = signature(sick, token).one("token.signature", "wrong", "the signature does not match the key kid=")
+    assert "another key signed it" in found["remedy"] and token not in json.dumps(found)
+
+
+def test_a_key_that_is_not_published(sick):
+    token = changed(sick.cloud.token(), 0, {"kid": "gone"})
+    report = signature(sick, token)
+    found = report.one("token.signature", "warning", "no key with kid gone is among the 1 keys")
+    assert "publish the key set" in found["remedy"] and found["line"] > 1
+
+
+def test_an_issuer_that_cannot_be_read(sick):
+    report = signature(sick, sick.cloud.token(), trusted=False)
+    report.one("token.signature", "note", "the issuer's keys cannot be read from here")
+    assert not report.wrong()
+
+
+def test_an_issuer_that_does_not_answer_in_time(sick):
+    sick.cloud.fault(kind="delay", ms=20000, count=1, match={"action": "OpenIDConfiguration"})
+    started = time.monotonic()
+    report = signature(sick, sick.cloud.token(), "--timeout", "1s")
+    sick.cloud.clear_faults()
+    report.one("token.signature", "note", "the issuer's keys cannot be read from here")
+    assert time.monotonic() - started < 15
+
+
+def test_no_signature_is_verified_offline(sick):
+    assert not signature(sick, sick.cloud.token(), "--offline").all("token.signature")
+
+
+def test_the_keys_of_an_issuer_are_read_once(sick):
+    sick.configure(*(sick.credential(name, token=token_file(sick)) for name in ("demo", "other", "third")))
+    before = len(sick.cloud.exchanges("JWKS"))
+    report = doctor(sick, env={"SSL_CERT_FILE": sick.cloud.ca})
+    assert len(report.all("token.signature", "ok")) == 3
+    assert len(sick.cloud.exchanges("JWKS")) - before == 1
+
+
+def test_check_verifies_the_signature_with_online_only(sick):
+    token = changed(sick.cloud.token(), 0, {"kid": "gone"})
+    signature(sick, token, "--offline")
+    env = {**os.environ, "SSL_CERT_FILE": sick.cloud.ca}
+    found = {how: subprocess.run([CREDFRESH, "check", *how, str(sick.config_path)], text=True, capture_output=True, timeout=60, env=env).stdout
+             for how in ((), ("--online",))}
+    assert "no key with kid gone" in found["--online",] and "kid gone" not in found[()], found
+
+
 def test_wrong_audience(sick):
     token = {**token_file(sick, audience=["elsewhere"]), "audience": "sts.amazonaws.com"}
     sick.configure(sick.credential(token=token))
