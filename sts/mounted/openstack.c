@@ -7,6 +7,7 @@
 #include "sts/openstack/openstack.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* The text at KEY of a mapping, or an empty view. */
 static struct cfr_view text_at(const struct cfr_yaml_node *map, const char *key)
@@ -46,8 +47,8 @@ struct named {
 static int fill_domain(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth, const struct named *n,
                        const struct named *other)
 {
-    const char *const places[] = {n->domain_id,  n->domain_name,   "domain_id",
-                                  "domain_name", other->domain_id, other->domain_name};
+    const char *const places[] = {n->domain_id,     n->domain_name,     "domain_id",         "domain_name",
+                                  other->domain_id, other->domain_name, "default_domain_id", "default_domain_name"};
 
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         struct cfr_view domain = text_at(auth, places[i]);
@@ -191,6 +192,76 @@ static bool is_known_login(struct cfr_view type)
            cfr_view_is(type, "v3applicationcredential");
 }
 
+static bool is_word(struct cfr_view text, const char *const *words)
+{
+    for (; *words != NULL; words++) {
+        if (cfr_view_is_nocase(text, *words))
+            return true;
+    }
+    return false;
+}
+
+/* YAML and openstacksdk have several words for each. */
+static bool turns_verification_off(const struct cfr_yaml_node *cloud)
+{
+    static const char *const off[] = {"false", "no", "off", "0", NULL};
+    static const char *const on[] = {"true", "yes", "on", "1", NULL};
+
+    return is_word(text_at(cloud, "verify"), off) || is_word(text_at(cloud, "insecure"), on);
+}
+
+/* Keys that decide where or how to log in, and that credfresh does not follow. Those of other services have no effect
+ * on that, and are not mentioned. */
+static int refuse_keys(const struct cfr_mounted_case *c, const struct cfr_yaml_node *cloud,
+                       const struct cfr_yaml_node *auth)
+{
+    static const struct {
+        const char *key;
+        const char *why;
+    } refused[] = {
+        {"trust_id", "is not supported: the session would not be limited to the trust"},
+        {"passcode", "is not supported: an unattended agent has no device"},
+    };
+    const struct cfr_openstack *o = c->options->config;
+    bool has_vendor = cfr_yaml_get(cloud, "profile", NULL) != NULL || cfr_yaml_get(cloud, "cloud", NULL) != NULL;
+
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        if (text_at(auth, refused[i].key).n != 0)
+            return cfr_err_set(c->err, CFR_E_CONFIG, "%s in clouds.yaml %s", refused[i].key, refused[i].why);
+    }
+    if (text_at(auth, "system_scope").n != 0 && (o == NULL || o->system_scope == CFR_OPENSTACK_SYSTEM_NONE))
+        return cfr_err_set(c->err, CFR_E_CONFIG,
+                           "system_scope in clouds.yaml is not followed: set `system_scope` in "
+                           "`exchange: {openstack: ...}`");
+    if (cfr_view_starts(text_at(cloud, "identity_api_version"), "2"))
+        return cfr_err_set(c->err, CFR_E_CONFIG, "identity_api_version in clouds.yaml must be 3");
+    if (has_vendor && text_at(auth, "auth_url").n == 0 && (o == NULL || o->auth_url == NULL))
+        return cfr_err_set(c->err, CFR_E_CONFIG,
+                           "profile in clouds.yaml names a vendor's settings, which credfresh does not have: write "
+                           "auth_url below `auth:`");
+    return 0;
+}
+
+static void note_ignored(const struct cfr_mounted_case *c, const struct cfr_yaml_node *cloud)
+{
+    static const char *const ignored[] = {"profile", "cloud", "cert", "key", "regions"};
+    char list[64] = "";
+    char note[128];
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) {
+        bool replaced = strcmp(ignored[i], "regions") == 0 && text_at(cloud, "region_name").n != 0;
+
+        if (cfr_yaml_get(cloud, ignored[i], NULL) == NULL || replaced)
+            continue;
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n != 0 ? ", " : "", ignored[i]);
+    }
+    if (n == 0)
+        return;
+    (void)snprintf(note, sizeof note, "ignoring %s in clouds.yaml", list);
+    cfr_mounted_note(c, note);
+}
+
 static int configure_cloud(const struct cfr_mounted_case *c, const struct cfr_yaml_node *cloud)
 {
     const struct cfr_yaml_node *auth = cfr_yaml_get(cloud, "auth", NULL);
@@ -200,13 +271,16 @@ static int configure_cloud(const struct cfr_mounted_case *c, const struct cfr_ya
         return cfr_err_set(c->err, CFR_E_CONFIG, "the cloud in clouds.yaml has no `auth:`");
     if (c->options->pass_on)
         return 0;
-    if (cfr_view_is_nocase(text_at(cloud, "verify"), "false") || cfr_view_is_nocase(text_at(cloud, "insecure"), "true"))
+    if (turns_verification_off(cloud))
         return cfr_err_set(c->err, CFR_E_CONFIG,
                            "clouds.yaml turns the verification of certificates off; name the CA with `cacert` instead");
     if (!is_known_login(text_at(cloud, "auth_type")))
         return cfr_err_set(c->err, CFR_E_CONFIG,
                            "auth_type in clouds.yaml must be password, v3password or v3applicationcredential");
-    rc = cfr_mounted_exchange(c, &cfr_openstack_provider);
+    rc = refuse_keys(c, cloud, auth);
+    if (rc == 0)
+        rc = cfr_mounted_exchange(c, &cfr_openstack_provider);
+    note_ignored(c, cloud);
     if (rc == 0)
         rc = cfr_mounted_fill(c, "region_name", text_at(cloud, "region_name"));
     if (rc == 0)
