@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define CHUNK_BYTES 4096
+#define TOKEN_MIN   32 /* characters */
 
 /* Up to one byte more than is allowed, so that a longer text is noticed. Blocks until the writer ends. */
 static int read_stream(int fd, struct cfr_secret *out, struct cfr_err *err)
@@ -35,13 +36,14 @@ static int read_stream(int fd, struct cfr_secret *out, struct cfr_err *err)
     }
 }
 
-/* What begins as the header of a token does, `{"`, is no file. */
+/* True for text that begins like a token's header (`{"` in base64url) and does not look like a path. A damaged token
+ * counts too: an error must not print it as a path. */
 static bool is_token(const char *argument)
 {
-    return strncmp(argument, "eyJ", 3) == 0 && strchr(argument, '.') != NULL && strchr(argument, '/') == NULL;
+    return strncmp(argument, "eyJ", 3) == 0 && strlen(argument) >= TOKEN_MIN && strchr(argument, '/') == NULL;
 }
 
-/* The token is the argument itself. */
+/* Copies the token from the command line and wipes it there. */
 static int take_argument(char *argument, struct cfr_secret *out, struct cfr_err *err)
 {
     int rc = cfr_secret_append_str(out, argument, err);

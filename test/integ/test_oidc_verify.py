@@ -125,6 +125,9 @@ def test_a_token_as_an_argument_is_accepted_with_a_warning(shared_cloud, issuer)
     done = verify(shared_cloud, token, "--issuer", issuer)
     assert done.returncode == 0 and "readable by every user of this machine" in done.stderr, done
     assert token not in done.stdout + done.stderr
+    for damaged in (token[:-1] + "=", token.replace(".", ""), token[:40]):
+        done = verify(shared_cloud, damaged, "--issuer", issuer)
+        assert done.returncode == 1 and damaged not in done.stdout + done.stderr, done
     with subprocess.Popen([OIDC, "verify", token, "--jwks", "/dev/stdin"], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
                           stdout=subprocess.DEVNULL) as process:
         process.stderr.read(1)  # the warning comes after the wipe
