@@ -22,8 +22,8 @@ struct cfr_oidc_options {
     const char *jwks_path;
     const char *to;
     const char *ca_file;
-    const char *jwks; /* of verify: the file of the keys, and the time */
-    const char *at;
+    const char *jwks; /* of verify: the file of the key set */
+    const char *at;   /* of verify: the time to check for */
     bool replace;
     bool claims;
     bool x5c;

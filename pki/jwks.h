@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Verifies a JSON Web Token (RFC 7515) by a JSON Web Key Set (RFC 7517), as a token service does. Pure.
- * The key decides which algorithms are accepted: RS256, RS384 and RS512 for RSA, ES256 for P-256, ES384 for P-384. So
- * no token can choose a weaker one, such as HS256 with the public key as its secret. */
+ * The key decides which algorithms are accepted: RS256, RS384 and RS512 for RSA, ES256 for P-256, ES384 for P-384. A
+ * token cannot choose a weaker one, such as HS256 with the public key as its secret. */
 #ifndef CFR_PKI_JWKS_H
 #define CFR_PKI_JWKS_H
 
@@ -10,7 +10,7 @@
 
 #define CFR_JWKS_MAX 262144 /* bytes of a key set */
 
-/* What of a token its verification needs. Borrowed. */
+/* The parts of a token that its verification needs. Borrowed. */
 struct cfr_jwks_token {
     struct cfr_view text; /* the whole token, trimmed */
     struct cfr_view alg;  /* of its header */

@@ -50,7 +50,7 @@ static int (*runner_of(const struct cfr_cli_command *c))(const struct cfr_cli_op
     return runners[i].run;
 }
 
-/* NAME is no command; one that was moved is told of as such. */
+/* Reports that NAME is not a command, or where a former one is now. */
 static int refuse_command(const char *name)
 {
     if (strcmp(name, "oidc") == 0)
