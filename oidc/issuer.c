@@ -57,9 +57,10 @@ static void print_next(const struct cfr_oidc_issuer *i)
     else if (i->phase == CFR_OIDC_ISSUER_PUBLISHED && ready_s < 0)
         (void)printf("both keys are in the documents, which are not uploaded: run credfresh-oidc publish\n");
     else if (i->phase == CFR_OIDC_ISSUER_PUBLISHED && i->cluster_key)
-        (void)printf("both keys are published: let the cluster sign with the new one not before %s, then run credfresh-oidc "
-                     "rotate --confirm\n",
-                     shown(ready_s, when));
+        (void)printf(
+            "both keys are published: let the cluster sign with the new one not before %s, then run credfresh-oidc "
+            "rotate --confirm\n",
+            shown(ready_s, when));
     else if (i->phase == CFR_OIDC_ISSUER_PUBLISHED)
         (void)printf("both keys are published: let API servers read signing.pub, and switch the signer not before %s\n",
                      shown(ready_s, when));
@@ -516,8 +517,8 @@ int cfr_oidc_manifests(const struct cfr_oidc_options *o)
     int rc = begin_command(o, &c, &err);
 
     if (rc == 0 && (o->cli.output == NULL || o->cli.output[0] != '/'))
-        rc = cfr_err_set(&err, CFR_E_USAGE,
-                         "manifests needs --output with an absolute path, the directory to write to");
+        rc =
+            cfr_err_set(&err, CFR_E_USAGE, "manifests needs --output with an absolute path, the directory to write to");
     if (rc == 0)
         rc = open_existing(c.directory, &c.d, &err);
     if (rc == 0)

@@ -39,9 +39,10 @@ static const struct {
     const char *name; /* of cfr_oidc_program */
     int (*run)(const struct cfr_oidc_options *o);
 } runners[] = {
-    {"init", cfr_oidc_init},           {"rotate", cfr_oidc_rotate}, {"publish", cfr_oidc_publish},
-    {"manifests", cfr_oidc_manifests}, {"status", cfr_oidc_status}, {"verify", cfr_oidc_verify}, {"version", print_version},
-    {"help", help},
+    {"init", cfr_oidc_init},       {"rotate", cfr_oidc_rotate},
+    {"publish", cfr_oidc_publish}, {"manifests", cfr_oidc_manifests},
+    {"status", cfr_oidc_status},   {"verify", cfr_oidc_verify},
+    {"version", print_version},    {"help", help},
 };
 
 static int run(const struct cfr_cli_command *c, int argc, char **argv)

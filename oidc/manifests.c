@@ -46,7 +46,8 @@ static int write_one(const char *directory, const char *name, unsigned mode, str
     return cfr_single_publish(path, &file, false, NULL, changed, err);
 }
 
-int cfr_oidc_write_manifests(const struct cfr_oidc_options *o, const struct cfr_oidc_issuer *issuer, struct cfr_err *err)
+int cfr_oidc_write_manifests(const struct cfr_oidc_options *o, const struct cfr_oidc_issuer *issuer,
+                             struct cfr_err *err)
 {
     char thumbprint[CFR_OIDC_THUMBPRINT_MAX];
     struct cfr_oidc_manifest_input in = {

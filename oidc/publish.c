@@ -380,8 +380,9 @@ static int get_grant(struct publishing *p, struct cfr_err *err)
     if (rc != 0)
         return rc;
     c = cfr_config_find(config, o->cli.names.items[0]);
-    rc = c == NULL ? cfr_err_set(err, CFR_E_CONFIG, "%.200s has no credential %.80s", o->cli.config, o->cli.names.items[0])
-                   : cfr_source_sync_grant(c, p->end_boot_ms, &p->grant, err);
+    rc = c == NULL
+             ? cfr_err_set(err, CFR_E_CONFIG, "%.200s has no credential %.80s", o->cli.config, o->cli.names.items[0])
+             : cfr_source_sync_grant(c, p->end_boot_ms, &p->grant, err);
     if (c != NULL && rc != 0)
         (void)cfr_err_prefix(err, "%s", c->name);
     cfr_config_free(config);
