@@ -4,6 +4,7 @@
 
 #include "agent/cli/command.h"
 #include "agent/cli/exit.h"
+#include "agent/daemon/commands_private.h"
 #include "agent/daemon/daemon_private.h"
 #include "agent/loop/env.h"
 #include "agent/loop/launcher.h"
@@ -502,6 +503,16 @@ static void confine(struct cfr_daemon *a)
     cfr_http_check_proxy(&(struct cfr_finding_sink){log_finding, NULL});
 }
 
+static void bind_commands(const struct cfr_daemon *a)
+{
+    struct cfr_secret list;
+
+    cfr_secret_init(&list, CFR_LAUNCHER_LIST_MAX);
+    cfr_daemon_list_commands(a->config, &list);
+    cfr_launcher_bind(&list);
+    cfr_secret_free(&list);
+}
+
 static void quit(struct cfr_daemon *a)
 {
     a->stopping = true;
@@ -525,7 +536,7 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
     int rc = 0;
 
     /* Before anything is read: hooks are started with what there is now. */
-    if (cfr_launcher_open(&err) != 0)
+    if (cfr_launcher_open(cfr_daemon_read_commands, options->config_path, &err) != 0)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "hooks cannot run: %s", err.text);
     if (a.options.once)
         cfr_log_never_wait();
@@ -545,6 +556,7 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
     if (rc == 0) {
         /* Nothing has come from the network so far. */
         confine(&a);
+        bind_commands(&a);
         if (a.options.config_path == NULL && a.options.gate == NULL)
             cfr_daemon_report_variables(a.config);
         rc = open_workers(&a, &err);

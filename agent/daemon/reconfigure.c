@@ -2,8 +2,10 @@
 /* Reconfiguration: takes a new configuration without touching a credential that did not change. */
 #include "agent/daemon/daemon_private.h"
 
+#include "agent/daemon/commands_private.h"
 #include "agent/daemon/lookup_private.h"
 #include "agent/loop/env.h"
+#include "agent/loop/launcher.h"
 #include "agent/loop/sd_notify.h"
 #include "agent/loop/slow_file.h"
 #include "agent/loop/slow_state.h"
@@ -222,6 +224,8 @@ static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *
     }
     if (plan != NULL)
         cfr_daemon_endpoints_take(a->endpoints, plan);
+    if (cfr_daemon_has_commands(a->config) || cfr_daemon_has_commands(next))
+        cfr_launcher_read_again();
     if (!same_process(a->config->exit_with, next->exit_with))
         cfr_daemon_follow_reset(&a->exit_with);
     cfr_config_free(a->config);

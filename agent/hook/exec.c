@@ -2,6 +2,7 @@
 /* Hook kind `exec`: runs a program in a process group of its own and ends it when it takes too long. */
 #include "agent/hook/hook_private.h"
 
+#include "agent/loop/launcher.h"
 #include "agent/loop/process.h"
 #include "agent/publish/targets.h"
 
@@ -79,37 +80,74 @@ static void list_paths(const struct cfr_config_credential *c, struct cfr_str *ou
     }
 }
 
-static int start_exec(struct cfr_hook_run *run, struct cfr_now now, struct cfr_err *err)
-{
-    const struct cfr_strings *exec = &((const struct config *)run->config)->exec;
-    const char *path = getenv("PATH");
-    struct cfr_str paths = {.limit = 65536};
-    struct cfr_str search = {.limit = 65536};
+/* What a hook is started with. */
+struct command {
+    char **argv;
+    char *environment[5];
     char name[128];
     char number[64];
-    char **argv = calloc(exec->count + 1, sizeof(char *));
-    char *environment[5] = {name, number, NULL, NULL, NULL};
+    struct cfr_str paths;
+    struct cfr_str search;
+};
+
+static void free_command(struct command *x)
+{
+    free(x->argv);
+    cfr_str_free(&x->paths);
+    cfr_str_free(&x->search);
+}
+
+/* The caller frees *X with free_command also after an error. */
+static int make_command(const struct cfr_config_credential *c, const struct config *config, const char *generation,
+                        struct command *x, struct cfr_err *err)
+{
+    const struct cfr_strings *exec = &config->exec;
+    const char *path = getenv("PATH");
+
+    *x = (struct command){.paths.limit = 65536, .search.limit = 65536};
+    x->argv = calloc(exec->count + 1, sizeof(char *));
+    (void)snprintf(x->name, sizeof x->name, "CREDFRESH_CREDENTIAL=%s", c->name);
+    (void)snprintf(x->number, sizeof x->number, "CREDFRESH_GENERATION=%s", generation);
+    cfr_str_addz(&x->paths, "CREDFRESH_PATHS=");
+    list_paths(c, &x->paths);
+    cfr_str_addf(&x->search, "PATH=%s", path != NULL ? path : "/usr/sbin:/usr/bin:/sbin:/bin");
+    if (x->argv == NULL || x->paths.failed || x->search.failed)
+        return cfr_err_nomem(err);
+    memcpy(x->argv, exec->items, exec->count * sizeof(char *));
+    x->environment[0] = x->name;
+    x->environment[1] = x->number;
+    x->environment[2] = x->paths.p;
+    x->environment[3] = x->search.p;
+    return 0;
+}
+
+static int start_exec(struct cfr_hook_run *run, struct cfr_now now, struct cfr_err *err)
+{
+    struct command x;
+    char generation[24];
     int rc;
 
-    (void)snprintf(name, sizeof name, "CREDFRESH_CREDENTIAL=%s", run->credential->name);
-    (void)snprintf(number, sizeof number, "CREDFRESH_GENERATION=%" PRIu64, run->generation);
-    cfr_str_addz(&paths, "CREDFRESH_PATHS=");
-    list_paths(run->credential, &paths);
-    cfr_str_addf(&search, "PATH=%s", path != NULL ? path : "/usr/sbin:/usr/bin:/sbin:/bin");
-    if (argv == NULL || paths.failed || search.failed) {
-        rc = cfr_err_nomem(err);
-    } else {
-        environment[2] = paths.p;
-        environment[3] = search.p;
-        memcpy(argv, exec->items, exec->count * sizeof(char *));
-        rc = cfr_process_start(argv, environment, &run->pid, err);
+    (void)snprintf(generation, sizeof generation, "%" PRIu64, run->generation);
+    rc = make_command(run->credential, run->config, generation, &x, err);
+    if (rc == 0) {
+        rc = cfr_process_start(x.argv, x.environment, &run->pid, err);
         run->deadline_ms = now.boot_ms + run->timeout_ms;
         run->terminated = false;
     }
-    free(argv);
-    cfr_str_free(&paths);
-    cfr_str_free(&search);
+    free_command(&x);
     return rc != 0 ? rc : CFR_HOOK_STARTED;
+}
+
+static int list_exec(const struct cfr_config_credential *c, const void *config, struct cfr_secret *list,
+                     struct cfr_err *err)
+{
+    struct command x;
+    int rc = make_command(c, config, CFR_LAUNCHER_NUMBER, &x, err);
+
+    if (rc == 0)
+        rc = cfr_launcher_list_add(list, x.argv, x.environment, err);
+    free_command(&x);
+    return rc;
 }
 
 static void end_slow(struct cfr_hook_run *run, struct cfr_now now)
@@ -215,5 +253,6 @@ const struct cfr_hook_ops cfr_hook_exec = {
     .on_child = reap_exec,
     .on_deadline = end_slow,
     .cancel = cancel_exec,
+    .list = list_exec,
     .inspect = inspect_exec,
 };

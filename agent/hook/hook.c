@@ -336,6 +336,20 @@ bool cfr_hook_resume(struct cfr_hooks *h, bool cluster, struct cfr_now now)
     return any;
 }
 
+int cfr_hook_list(const struct cfr_config_credential *c, struct cfr_secret *list, struct cfr_err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < c->reload.count; i++) {
+        const void *config;
+        const struct cfr_hook_ops *kind = find_kind(config_at(c, i), &config);
+
+        if (kind != NULL && kind->list != NULL)
+            rc = kind->list(c, config, list, err);
+    }
+    return rc;
+}
+
 void cfr_hook_inspect(const struct cfr_config_hook *c, const struct cfr_hook_inspection *inspection)
 {
     const void *config;

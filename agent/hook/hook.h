@@ -75,6 +75,9 @@ const struct cfr_api_status_hook *cfr_hook_status(struct cfr_hooks *h);
  */
 bool cfr_hook_resume(struct cfr_hooks *h, bool cluster, struct cfr_now now);
 
+/* Adds to LIST (agent/loop/launcher.h) what C's hooks start. CFR_E_LIMIT, CFR_E_NOMEM. */
+int cfr_hook_list(const struct cfr_config_credential *c, struct cfr_secret *list, struct cfr_err *err);
+
 struct cfr_hook_inspection {
     const struct cfr_finding_sink *sink;
     int64_t timeout_ms; /* for a look at the network; 0 = none */

@@ -51,6 +51,9 @@ struct cfr_hook_ops {
     void (*on_child)(struct cfr_hook_run *run, struct cfr_now now);
     void (*on_deadline)(struct cfr_hook_run *run, struct cfr_now now);
     void (*cancel)(struct cfr_hook_run *run); /* ends it without calling ENDED */
+    /* Adds to LIST the program that START starts for C's hook; NULL for a kind that starts none. */
+    int (*list)(const struct cfr_config_credential *c, const void *config, struct cfr_secret *list,
+                struct cfr_err *err);
     /* As cfr_hook_inspect. */
     void (*inspect)(const void *config, const struct cfr_hook_inspection *inspection);
 };

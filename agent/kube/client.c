@@ -112,6 +112,18 @@ int cfr_kube_check(const struct cfr_kube_where *where, struct cfr_err *err)
     return rc == 0 ? 0 : cfr_err_set(err, rc, "%s", own.text);
 }
 
+int cfr_kube_list_plugin(const struct cfr_kube_where *where, struct cfr_secret *list, struct cfr_err *err)
+{
+    struct cfr_err own = {0};
+    struct cfr_kube_context *p = cfr_kube_context_make(CFR_KUBE_POD_DIRECTORY, where, &own);
+    int rc = p != NULL ? cfr_kube_context_refresh(p, true, cfr_clock_now(), &own) : own.code;
+
+    if (rc == 0 && p->config.plugin != NULL)
+        rc = cfr_kube_exec_plugin_list(&p->config, cfr_kube_context_identity(p).ca, list, &own);
+    cfr_kube_context_destroy(p);
+    return rc == 0 ? 0 : cfr_err_set(err, rc, "%s", own.text);
+}
+
 /* False without one that can be used; else the caller frees OUT. */
 static bool read_config(const struct cfr_kube_where *where, struct cfr_kube_config *out)
 {

@@ -94,6 +94,9 @@ int cfr_kube_server(struct cfr_kube *k, const struct cfr_kube_where *where, cons
 void cfr_kube_each_file(const struct cfr_kube_where *where, void (*each)(void *ctx, const char *path), void *ctx);
 /* Whether it names an exec plugin; false also while it cannot be read. */
 bool cfr_kube_has_plugin(const struct cfr_kube_where *where);
+/* Adds the command of its exec plugin to LIST (agent/loop/launcher.h), as it would be started now; nothing if it names
+ * none. */
+int cfr_kube_list_plugin(const struct cfr_kube_where *where, struct cfr_secret *list, struct cfr_err *err);
 /* Reads and checks everything that WHERE names without sending anything: for `credfresh check`. */
 int cfr_kube_check(const struct cfr_kube_where *where, struct cfr_err *err);
 

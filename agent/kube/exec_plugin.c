@@ -2,6 +2,7 @@
 /* Finding, running and reading a kubeconfig's exec plugin. */
 #include "agent/kube/exec_plugin_private.h"
 
+#include "agent/loop/launcher.h"
 #include "agent/loop/process.h"
 #include "base/base64.h"
 #include "base/str.h"
@@ -183,41 +184,71 @@ static void end_run(struct cfr_kube_exec_plugin *l)
     l->api_version = NULL;
 }
 
-static int start_process(struct cfr_kube_exec_plugin *l, const struct cfr_kube_plugin *p, char *info,
-                         struct cfr_err *err)
+/* What a plugin is started with. */
+struct command {
+    char **argv; /* argv[0] is PROGRAM */
+    char **environment;
+    char *program;
+    struct cfr_secret info;
+};
+
+static void free_command(struct command *x)
 {
-    char **environment = make_environment(p, info);
-    char **argv = calloc(p->arg_count + 2, sizeof *argv);
+    free(x->argv);
+    free(x->environment);
+    free(x->program);
+    cfr_secret_free(&x->info);
+}
+
+/* The caller frees *X with free_command also after an error. */
+static int make_command(const struct cfr_kube_config *config, struct cfr_view ca, struct command *x,
+                        struct cfr_err *err)
+{
+    const struct cfr_kube_plugin *p = config->plugin;
     int rc;
 
-    if (environment == NULL || argv == NULL) {
-        rc = cfr_err_nomem(err);
-    } else {
-        argv[0] = l->command;
-        for (size_t i = 0; i < p->arg_count; i++)
-            argv[i + 1] = p->args[i];
-        rc = cfr_process_start_piped(argv, environment, OUTPUT_MAX, &l->pid, &l->out_fd, err);
-    }
-    free(environment);
-    free(argv);
+    *x = (struct command){.argv = NULL};
+    rc = cfr_kube_exec_plugin_find(p, &x->program, err);
+    if (rc == 0)
+        rc = make_info(config, ca, &x->info, err);
+    if (rc != 0)
+        return rc;
+    x->environment = make_environment(p, x->info.p);
+    x->argv = calloc(p->arg_count + 2, sizeof *x->argv);
+    if (x->environment == NULL || x->argv == NULL)
+        return cfr_err_nomem(err);
+    x->argv[0] = x->program;
+    for (size_t i = 0; i < p->arg_count; i++)
+        x->argv[i + 1] = p->args[i];
+    return 0;
+}
+
+int cfr_kube_exec_plugin_list(const struct cfr_kube_config *config, struct cfr_view ca, struct cfr_secret *list,
+                              struct cfr_err *err)
+{
+    struct command x;
+    int rc = make_command(config, ca, &x, err);
+
+    if (rc == 0)
+        rc = cfr_launcher_list_add(list, x.argv, x.environment, err);
+    free_command(&x);
     return rc;
 }
 
 int cfr_kube_exec_plugin_start(struct cfr_kube_exec_plugin *l, const struct cfr_kube_config *config, struct cfr_view ca,
                                struct cfr_now now, int64_t limit_ms, struct cfr_err *err)
 {
-    struct cfr_secret info = {0};
-    int rc = cfr_kube_exec_plugin_find(config->plugin, &l->command, err);
+    struct command x;
+    int rc = make_command(config, ca, &x, err);
 
-    if (rc != 0)
-        return rc;
-    rc = make_info(config, ca, &info, err);
     l->api_version = cfr_str_dup(cfr_view_of(config->plugin->api_version));
     if (rc == 0 && l->api_version == NULL)
         rc = cfr_err_nomem(err);
     if (rc == 0)
-        rc = start_process(l, config->plugin, info.p, err);
-    cfr_secret_free(&info);
+        rc = cfr_process_start_piped(x.argv, x.environment, OUTPUT_MAX, &l->pid, &l->out_fd, err);
+    l->command = x.program;
+    x.program = NULL;
+    free_command(&x);
     if (rc != 0) {
         end_run(l);
         return rc;

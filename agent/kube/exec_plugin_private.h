@@ -41,6 +41,9 @@ int cfr_kube_exec_plugin_ended(struct cfr_kube_exec_plugin *l, struct cfr_err *e
 int cfr_kube_exec_plugin_overdue(struct cfr_kube_exec_plugin *l, struct cfr_err *err);
 /* Kills a running plugin, wipes and frees everything. */
 void cfr_kube_exec_plugin_free(struct cfr_kube_exec_plugin *l);
+/* Adds to LIST (agent/loop/launcher.h) what cfr_kube_exec_plugin_start starts, with the same arguments. */
+int cfr_kube_exec_plugin_list(const struct cfr_kube_config *config, struct cfr_view ca, struct cfr_secret *list,
+                              struct cfr_err *err);
 /* The path of the plugin's executable: *OUT is heap. Errors as from cfr_kube_exec_plugin_start. */
 int cfr_kube_exec_plugin_find(const struct cfr_kube_plugin *plugin, char **out, struct cfr_err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The launcher, and what is said to it. */
+/* The launcher, which starts commands, and our end of it. */
 #include "agent/loop/launcher_private.h"
 
 #include "base/secret.h"
@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -23,17 +24,23 @@
 #define EXEC_MS        1000       /* a program that takes longer to begin counts as begun */
 #define EXEC_REMOTE_MS 50         /* the same where its file system may not answer */
 
-/* Comes before the words, each with its NUL: those of the command, then those of its environment. */
+enum request_kind {
+    START,      /* with the command's words, and a descriptor for its output; has an answer */
+    BIND,       /* with the first list */
+    READ_AGAIN, /* has no more */
+};
+
 struct request {
-    uint32_t bytes;
-    uint32_t arguments;
-    uint32_t variables;
-    uint32_t no_new_privs;
+    uint32_t kind;
+    uint32_t no_new_privs; /* of BIND */
+    struct cfr_launcher_command command;
 };
 
 struct answer {
-    int32_t failed; /* an errno value; 0: it runs */
+    uint32_t verdict; /* enum cfr_launcher_verdict; the others are of CFR_LAUNCHER_ALLOWED */
+    int32_t failed;   /* an errno value; 0: it runs */
     int32_t pid;
+    char why[CFR_LAUNCHER_WHY_MAX];
 };
 
 static int to_launcher = -1;
@@ -146,21 +153,21 @@ static struct answer launch(char **argv, char **environment, int out_fd, bool no
 }
 
 /* The words of a request as two lists, each ended by NULL. NULL if they are not as announced. */
-static char **split(char *words, const struct request *r)
+static char **split(char *words, const struct cfr_launcher_command *c)
 {
-    char **list = calloc((size_t)r->arguments + r->variables + 2, sizeof *list);
+    char **list = calloc((size_t)c->arguments + c->variables + 2, sizeof *list);
     char *p = words;
     size_t at = 0;
 
-    for (uint32_t i = 0; list != NULL && i < r->arguments + r->variables; i++) {
-        size_t left = r->bytes - (size_t)(p - words);
+    for (uint32_t i = 0; list != NULL && i < c->arguments + c->variables; i++) {
+        size_t left = c->bytes - (size_t)(p - words);
         size_t n = strnlen(p, left);
 
         if (n == left) {
             free(list);
             return NULL;
         }
-        if (i == r->arguments)
+        if (i == c->arguments)
             at++;
         list[at++] = p;
         p += n + 1;
@@ -168,7 +175,7 @@ static char **split(char *words, const struct request *r)
     return list;
 }
 
-/* Reads the head of a request and the descriptor that comes with it, which is the caller's. */
+/* Reads the head of a request, and the descriptor that comes with it, which is the caller's; -1: there was none. */
 static bool read_head(int fd, struct request *r, int *out_fd)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
@@ -181,45 +188,89 @@ static bool read_head(int fd, struct request *r, int *out_fd)
     do {
         got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
     } while (got < 0 && errno == EINTR);
-    if (got <= 0 || !read_all(fd, (char *)r + got, sizeof *r - (size_t)got))
-        return false;
-    c = CMSG_FIRSTHDR(&message);
-    if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-        return false;
-    memcpy(out_fd, CMSG_DATA(c), sizeof *out_fd);
-    return true;
+    c = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+        memcpy(out_fd, CMSG_DATA(c), sizeof *out_fd);
+    return got > 0 && read_all(fd, (char *)r + got, sizeof *r - (size_t)got);
 }
 
-/* One request. False at our end's end. */
-static bool serve(int fd)
+struct launcher {
+    int fd;
+    bool bound;
+    bool no_new_privs;
+    struct cfr_launcher_reader reader;
+};
+
+/* Starts the command if it is in a list. False at our end's end. */
+static bool serve_start(struct launcher *l, const struct cfr_launcher_command *c, int out_fd)
 {
     struct answer answer = {.failed = ENOMEM};
     char **list = NULL;
     char *words = NULL;
-    struct request r = {.bytes = 0};
-    int out_fd = -1;
-    bool read =
-        read_head(fd, &r, &out_fd) && r.bytes <= REQUEST_MAX && r.arguments <= r.bytes && r.variables <= r.bytes;
+    bool read = out_fd >= 0 && c->bytes <= REQUEST_MAX && c->arguments != 0 && c->arguments <= c->bytes &&
+                c->variables <= c->bytes;
 
     if (read)
-        words = malloc((size_t)r.bytes + 1);
-    read = words != NULL && read_all(fd, words, r.bytes);
+        words = malloc((size_t)c->bytes + 1);
+    read = words != NULL && read_all(l->fd, words, c->bytes);
     if (read)
-        list = split(words, &r);
+        list = split(words, c);
     if (list != NULL)
-        answer = launch(list, list + r.arguments + 1, out_fd, r.no_new_privs != 0);
-    if (out_fd >= 0)
-        (void)close(out_fd);
+        answer.verdict = l->bound ? cfr_launcher_reader_judge(&l->reader, c, words) : CFR_LAUNCHER_UNKNOWN;
+    (void)snprintf(answer.why, sizeof answer.why, "%s", l->reader.why);
+    if (list != NULL && answer.verdict == CFR_LAUNCHER_ALLOWED) {
+        struct answer launched = launch(list, list + c->arguments + 1, out_fd, l->no_new_privs);
+
+        answer.failed = launched.failed;
+        answer.pid = launched.pid;
+    }
     free(list);
     /* A kubeconfig may give its plugin secrets. */
     if (words != NULL)
-        cfr_secret_wipe(words, r.bytes);
+        cfr_secret_wipe(words, c->bytes);
     free(words);
-    return read && write_all(fd, &answer, sizeof answer);
+    return read && write_all(l->fd, &answer, sizeof answer);
 }
 
-static void run(int fd, pid_t parent)
+/* Only once: code that has taken our end over could send another list. */
+static bool serve_bind(struct launcher *l, const struct request *r)
 {
+    struct cfr_secret *list = &l->reader.loaded;
+    uint32_t n = r->command.bytes;
+    char *to;
+
+    cfr_secret_init(list, CFR_LAUNCHER_LIST_MAX);
+    to = l->bound ? NULL : cfr_secret_reserve(list, n != 0 ? n : 1, NULL);
+    if (to == NULL || !read_all(l->fd, to, n))
+        return false;
+    cfr_secret_grown(list, n);
+    l->bound = true;
+    l->no_new_privs = r->no_new_privs != 0;
+    return true;
+}
+
+/* One request. False at our end's end. */
+static bool serve(struct launcher *l)
+{
+    struct request r = {0};
+    int out_fd = -1;
+    bool served = read_head(l->fd, &r, &out_fd);
+
+    if (served && r.kind == START)
+        served = serve_start(l, &r.command, out_fd);
+    else if (served && r.kind == BIND)
+        served = serve_bind(l, &r);
+    else if (served && l->bound)
+        cfr_launcher_reader_reload(&l->reader);
+    if (out_fd >= 0)
+        (void)close(out_fd);
+    return served;
+}
+
+static void run(int fd, pid_t parent, cfr_launcher_read_fn *read, const void *ctx)
+{
+    struct launcher l = {.fd = STDERR_FILENO + 1, .reader = {.read = read, .ctx = ctx, .fd = -1}};
+    bool open = true;
     sigset_t all;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -227,18 +278,26 @@ static void run(int fd, pid_t parent)
     /* The terminal's, too: it ends when we do. */
     (void)sigfillset(&all);
     (void)sigprocmask(SIG_BLOCK, &all, NULL);
-    if (getppid() != parent || dup2(fd, STDERR_FILENO + 1) < 0)
+    if (getppid() != parent || dup2(fd, l.fd) < 0)
         _exit(1);
-    (void)fcntl(STDERR_FILENO + 1, F_SETFD, FD_CLOEXEC);
-    closefrom(STDERR_FILENO + 2);
-    while (serve(STDERR_FILENO + 1))
-        continue;
+    (void)fcntl(l.fd, F_SETFD, FD_CLOEXEC);
+    closefrom(l.fd + 1);
+    while (open) {
+        struct pollfd fds[] = {{.fd = l.fd, .events = POLLIN}, {.fd = l.reader.fd, .events = POLLIN}};
+
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            break;
+        if (fds[1].revents != 0)
+            cfr_launcher_reader_collect(&l.reader);
+        if (fds[0].revents != 0)
+            open = serve(&l);
+    }
     _exit(0);
 }
 
 /* ---- our end ---- */
 
-int cfr_launcher_open(struct cfr_err *err)
+int cfr_launcher_open(cfr_launcher_read_fn *read, const void *ctx, struct cfr_err *err)
 {
     pid_t parent = getpid();
     int ends[2];
@@ -248,7 +307,7 @@ int cfr_launcher_open(struct cfr_err *err)
         return cfr_err_sys(err, errno, "cannot make a socket for the process that starts commands");
     pid = fork();
     if (pid == 0)
-        run(ends[1], parent);
+        run(ends[1], parent, read, ctx);
     (void)close(ends[1]);
     if (pid < 0) {
         (void)close(ends[0]);
@@ -310,15 +369,49 @@ static bool send_words(char *const *list)
     return true;
 }
 
+void cfr_launcher_bind(const struct cfr_secret *list)
+{
+    const struct request r = {.kind = BIND, .no_new_privs = keeps_privileges, .command.bytes = (uint32_t)list->len};
+
+    /* If it has ended, the loop finds out. */
+    if (to_launcher >= 0 && write_all(to_launcher, &r, sizeof r))
+        (void)write_all(to_launcher, list->p, list->len);
+}
+
+void cfr_launcher_read_again(void)
+{
+    const struct request r = {.kind = READ_AGAIN};
+
+    if (to_launcher >= 0)
+        (void)write_all(to_launcher, &r, sizeof r);
+}
+
+static int refuse(const char *program, const struct answer *answer, struct cfr_err *err)
+{
+    if (answer->verdict == CFR_LAUNCHER_BUSY)
+        return cfr_err_set(err, CFR_E_TIMEOUT,
+                           "cannot start %s yet: the process that starts commands is still reading the configuration",
+                           program);
+    if (answer->verdict == CFR_LAUNCHER_UNREADABLE)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "refused to start %s: it is new, and the configuration cannot be read to check it: %.*s",
+                           program, CFR_LAUNCHER_WHY_MAX, answer->why);
+    return cfr_err_set(
+        err, CFR_E_PERM,
+        "refused to start %s: the configuration, as it is on disk, does not name it with these arguments "
+        "and variables; if you changed it or a kubeconfig, reload credfresh",
+        program);
+}
+
 int cfr_launcher_start(char *const *argv, char *const *environment, int out_fd, pid_t *pid, struct cfr_err *err)
 {
     size_t bytes = 0;
-    struct request r = {.no_new_privs = keeps_privileges};
+    struct request r = {.kind = START};
     struct answer answer;
 
-    r.arguments = (uint32_t)count(argv, &bytes);
-    r.variables = (uint32_t)count(environment, &bytes);
-    r.bytes = (uint32_t)bytes;
+    r.command.arguments = (uint32_t)count(argv, &bytes);
+    r.command.variables = (uint32_t)count(environment, &bytes);
+    r.command.bytes = (uint32_t)bytes;
     if (bytes > REQUEST_MAX)
         return cfr_err_set(err, CFR_E_LIMIT, "cannot start %s: its arguments and environment have more than %u bytes",
                            argv[0], REQUEST_MAX);
@@ -326,6 +419,8 @@ int cfr_launcher_start(char *const *argv, char *const *environment, int out_fd, 
         !read_all(to_launcher, &answer, sizeof answer))
         return cfr_err_set(err, CFR_E_IO,
                            "cannot start %s: the process that starts commands has ended; restart credfresh", argv[0]);
+    if (answer.verdict != CFR_LAUNCHER_ALLOWED)
+        return refuse(argv[0], &answer, err);
     if (answer.failed != 0 && answer.pid > 0)
         (void)waitpid(answer.pid, NULL, 0);
     if (answer.failed != 0)

@@ -4,6 +4,7 @@ import base64
 import datetime
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -285,3 +286,44 @@ def test_an_agent_asks_by_the_plugin(agent_factory, shared_cloud, rights, tmp_pa
                                        publish={"file": {"path": str(second.out), "format": "token"}})).start()
     second.wait_generation(1)
     assert claims_of(second.out.read_text())["sub"] == "system:serviceaccount:default:demo"
+
+
+def test_an_agents_plugin_changes(agent_factory, shared_cloud, rights, tmp_path):
+    """The kubeconfig has another command, and later another CA. Nobody reloads the agent."""
+    first = agent_factory(shared_cloud, "first")
+    first.configure(cluster_token(first)).start()
+    first.wait_generation(1, "cluster")
+    path = kubeconfig(first, Getter(first, False), tmp_path / "kubeconfig")
+    second = agent_factory(shared_cloud, "second")
+    request = {"service_account": "demo", "namespace": "default", "kubeconfig": str(path), "audiences": ["sts.amazonaws.com"]}
+    second.configure(second.credential(token={"request": request}, exchange=None,
+                                       publish={"file": {"path": str(second.out), "format": "token"}})).start()
+    second.wait_generation(1)
+    config = json.loads(path.read_text())
+    plugin = config["users"][0]["user"]["exec"]
+    runs = tmp_path / "runs"
+    script = f'echo run >> {runs}; exec "$@"'
+    plugin["args"], plugin["command"] = ["-c", script, "sh", plugin["command"], *plugin["args"]], "sh"
+    plugin["env"] = [{"name": "ONE", "value": "secret"}]
+    replace(path, config)
+    rotate(second, 2)
+    assert runs.read_text() == "run\n"
+    # With the cluster's CA as its only input that changes.
+    ca = tmp_path / "ca.crt"
+    ca.write_text("# a comment\n" + pathlib.Path(shared_cloud.ca).read_text())
+    config["clusters"][0]["cluster"]["certificate-authority"] = str(ca)
+    replace(path, config)
+    rotate(second, 3)
+    assert runs.read_text() == "run\nrun\n"
+    assert "refused to start" not in second.log
+
+
+def replace(path, config):
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(config))
+    fresh.rename(path)
+
+
+def rotate(agent, generation):
+    assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
+    agent.wait_generation(generation)

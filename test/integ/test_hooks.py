@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Hooks: signals, commands and requests to consumers, successful and failing."""
+import ctypes
 import json
 import http.server
 import os
 import pathlib
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -353,6 +356,80 @@ def test_without_the_process_that_starts_commands_the_agent_ends(hooked, tmp_pat
     assert agent.process.wait(LIMIT_S) == 1
     assert "credfresh-start) has ended" in agent.log and "stopping: " in agent.log
     assert (agent.out / "token").exists()
+
+
+def descriptor_of_starter(pid):
+    """The agent's descriptor for the process that starts commands: the first one that ends in a process without a name."""
+    pidfd = os.pidfd_open(pid)
+    libc = ctypes.CDLL(None, use_errno=True)
+    for number in sorted(int(fd) for fd in os.listdir(f"/proc/{pid}/fd")):
+        if not os.readlink(f"/proc/{pid}/fd/{number}").startswith("socket:"):
+            continue
+        fd = libc.syscall(438, pidfd, number, 0)  # pidfd_getfd
+        assert fd >= 0, os.strerror(ctypes.get_errno())
+        made = socket.socket(fileno=fd)
+        if made.family == socket.AF_UNIX and made.type == socket.SOCK_STREAM:
+            os.close(pidfd)
+            return made
+        made.close()
+    raise AssertionError("no descriptor")
+
+
+def request_start(starter, argv, environment):
+    """What code in the agent can do. (verdict, errno, pid), the first of which is 0 if it was allowed."""
+    words = b"".join(word.encode() + b"\0" for word in [*argv, *environment])
+    head = struct.pack("=5I", 0, 0, len(words), len(argv), len(environment))
+    socket.send_fds(starter, [head], [2])
+    starter.sendall(words)
+    answer = b""
+    while len(answer) < 268:
+        part = starter.recv(268 - len(answer))
+        assert part, "the process that starts commands has ended"
+        answer += part
+    return struct.unpack("=Iii", answer[:12])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take a descriptor of the agent")
+def test_code_in_the_agent_starts_no_other_command(hooked, tmp_path):
+    runs = tmp_path / "runs"
+    command = script(tmp_path / "hook", f"echo $* $CREDFRESH_GENERATION >> {runs}\n")
+    planted = tmp_path / "planted"
+    agent = hooked({"exec": [command, "a"]})
+    agent.start()
+    wait_hook(agent, "ok")
+    environment = ["CREDFRESH_CREDENTIAL=demo", "CREDFRESH_GENERATION=77", f"CREDFRESH_PATHS={agent.out}",
+                   "PATH=" + os.environ["PATH"]]
+    # The agent would take an answer that it did not request for the other's end.
+    agent.process.send_signal(signal.SIGSTOP)
+    try:
+        with descriptor_of_starter(agent.process.pid) as starter:
+            for argv, variables in (
+                    (["/usr/bin/touch", str(planted)], environment), (["/bin/sh", "-c", f"touch {planted}"], environment),
+                    ([command], environment), ([command, "b"], environment), ([command, "a", "b"], environment),
+                    ([command, "a"], [*environment, "LD_PRELOAD=/tmp/x.so"]), ([command, "a"], environment[:3]),
+                    ([command, "a"], [f"PATH={tmp_path}" if v.startswith("PATH=") else v for v in environment])):
+                assert request_start(starter, argv, variables)[0] == 1, argv
+            # The same with what the configuration names: the requests above were not refused for another reason.
+            assert request_start(starter, [command, "a"], environment)[:2] == (0, 0)
+    finally:
+        agent.process.send_signal(signal.SIGCONT)
+    eventually(lambda: read_text(runs) == "a 1\na 77\n", read_text(runs))
+    assert not planted.exists()
+
+
+def test_a_hook_that_a_reload_brings(hooked, tmp_path):
+    seen = tmp_path / "seen"
+    agent = hooked({"exec": [script(tmp_path / "old", f"echo old >> {seen}\n")]})
+    agent.start()
+    wait_hook(agent, "ok")
+    agent.configure(agent.credential(reload=[{"exec": [script(tmp_path / "new", f"echo new >> {seen}\n")]}]))
+    # The file alone changes nothing.
+    rotate(agent)
+    eventually(lambda: read_text(seen) == "old\nold\n", "the hook that is loaded")
+    agent.request("POST", "/v1/reload")
+    rotate(agent)
+    eventually(lambda: read_text(seen).endswith("new\n"), "the new hook:\n" + agent.log)
+    assert "refused to start" not in agent.log
 
 
 def test_signals_of_the_agent(hooked, tmp_path):

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands that a configuration names: the programs of hooks and the exec plugins of kubeconfigs. The process that
+ * starts commands (agent/loop/launcher.h) starts no others. */
+#include "agent/daemon/commands_private.h"
+
+#include "agent/hook/hook.h"
+#include "agent/kube/client.h"
+#include "agent/loop/env.h"
+#include "agent/loop/launcher.h"
+#include "base/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_kubeconfig(const struct cfr_daemon_path *p)
+{
+    return strcmp(p->field->key, "kubeconfig") == 0;
+}
+
+static void note_kubeconfig(void *ctx, const struct cfr_daemon_path *p)
+{
+    bool *found = ctx;
+
+    *found = *found || is_kubeconfig(p);
+}
+
+bool cfr_daemon_has_commands(const struct cfr_config *config)
+{
+    bool found = false;
+
+    for (size_t i = 0; !found && i < config->credentials.count; i++) {
+        const struct cfr_list *hooks = &cfr_config_at(config, i)->reload;
+
+        for (size_t k = 0; k < hooks->count; k++) {
+            const void *own;
+
+            found = found || cfr_config_hook_kind((const struct cfr_config_hook *)hooks->items + k, &own)->runs_program;
+        }
+    }
+    cfr_daemon_each_path(config, note_kubeconfig, &found);
+    return found;
+}
+
+struct plugins {
+    struct cfr_secret *list;
+    struct cfr_daemon_known seen;
+};
+
+/* Without its command, it is read again when the plugin is to be started. */
+static void list_plugin(void *ctx, const struct cfr_daemon_path *p)
+{
+    const struct cfr_kube_where where = {p->path, p->context};
+    struct plugins *plugins = ctx;
+    char key[8192];
+
+    if (!is_kubeconfig(p))
+        return;
+    (void)snprintf(key, sizeof key, "%s\n%s", p->path, p->context != NULL ? p->context : "");
+    if (cfr_daemon_known_add(&plugins->seen, key))
+        (void)cfr_kube_list_plugin(&where, plugins->list, NULL);
+}
+
+void cfr_daemon_list_commands(const struct cfr_config *config, struct cfr_secret *list)
+{
+    struct plugins plugins = {.list = list};
+
+    /* A hook that cannot be listed cannot run either, and is no reason to leave out the others. */
+    for (size_t i = 0; i < config->credentials.count; i++)
+        (void)cfr_hook_list(cfr_config_at(config, i), list, NULL);
+    cfr_daemon_each_path(config, list_plugin, &plugins);
+    cfr_daemon_known_free(&plugins.seen);
+}
+
+int cfr_daemon_read_commands(const void *config_path, struct cfr_secret *list, struct cfr_err *err)
+{
+    struct cfr_config *config;
+    int rc;
+
+    cfr_json_setup();
+    rc = cfr_config_load(config_path, cfr_env_get, &config, NULL, err);
+    if (rc == 0)
+        cfr_daemon_list_commands(config, list);
+    cfr_config_free(config);
+    return rc;
+}
