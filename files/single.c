@@ -132,6 +132,27 @@ int cfr_single_check(const char *path, struct cfr_err *err)
     return rc;
 }
 
+int cfr_single_read(const char *path, struct cfr_secret *content, int64_t *bytes, int64_t *changed_s,
+                    struct cfr_err *err)
+{
+    const char *name;
+    int dir_fd = cfr_path_open_parent(path, false, &name, err);
+    struct stat st;
+    int rc;
+
+    if (dir_fd < 0)
+        return dir_fd;
+    rc = cfr_file_read_before(dir_fd, name, content, &st, err);
+    if (rc == 0 && st.st_nlink == 0)
+        rc = cfr_err_set(err, CFR_E_MISSING, "it does not exist");
+    (void)close(dir_fd);
+    *bytes = st.st_size;
+    *changed_s = st.st_mtim.tv_sec;
+    if (rc != 0)
+        (void)cfr_err_prefix(err, "%s", path);
+    return rc;
+}
+
 int cfr_single_recover(const char *path, struct cfr_err *err)
 {
     struct cfr_err local = {0};

@@ -18,6 +18,10 @@ typedef int cfr_single_merge_fn(struct cfr_view there, struct cfr_secret *conten
  * CFR_E_CONFLICT if another program keeps changing PATH meanwhile. */
 int cfr_single_publish(const char *path, const struct cfr_file *file, bool in_place, cfr_single_merge_fn *merge,
                        bool *changed, struct cfr_err *err);
+/* Reads the file at PATH into CONTENT, with its size and the time of its last change; a link is not followed.
+ * CFR_E_MISSING; CFR_E_LIMIT, with both. */
+int cfr_single_read(const char *path, struct cfr_secret *content, int64_t *bytes, int64_t *changed_s,
+                    struct cfr_err *err);
 /* 0 if PATH can be published: it is a regular file, or nothing. Otherwise CFR_E_PATH. */
 int cfr_single_check(const char *path, struct cfr_err *err);
 /* Removes the temporary files of PATH that a crash left in its directory. */

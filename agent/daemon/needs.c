@@ -109,8 +109,8 @@ static void skip_secret_file(void *ctx, const char *path, mode_t mode)
 static uint64_t for_credential(const struct cfr_config_credential *c)
 {
     uint64_t needed = 0;
-    const struct cfr_publish_inspection i = {&needed,     add_owner,    skip_path,       add_file,
-                                             add_profile, skip_cluster, skip_secret_file};
+    const struct cfr_publish_inspection i = {&needed,     add_owner,    skip_path,        add_file,
+                                             add_profile, skip_cluster, skip_secret_file, NULL};
 
     for (size_t k = 0; k < c->publish.count; k++)
         cfr_publish_inspect(c, k, &i);

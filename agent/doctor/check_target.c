@@ -254,6 +254,11 @@ static void report_taken(struct cfr_doctor *d, const struct cfr_doctor_case *one
     }
 }
 
+static void check_loss(void *ctx, const char *text)
+{
+    cfr_doctor_report(ctx, CFR_FINDING_WARNING, "publish.loss", NULL, "%s", text);
+}
+
 static void check_secret_file(void *ctx, const char *path, mode_t mode)
 {
     struct stat st;
@@ -269,7 +274,7 @@ void cfr_doctor_targets(struct cfr_doctor *d, struct cfr_doctor_case *one)
 {
     const struct cfr_config_credential *c = one->credential;
     const struct cfr_publish_inspection looks = {
-        d, check_owner, check_directory, check_file, check_parent, check_cluster, check_secret_file};
+        d, check_owner, check_directory, check_file, check_parent, check_cluster, check_secret_file, check_loss};
 
     for (size_t i = 0; i < c->publish.count; i++) {
         cfr_doctor_at(d, c->name, ((const struct cfr_config_publish *)c->publish.items)[i].node.line);

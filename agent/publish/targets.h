@@ -38,6 +38,8 @@ struct cfr_publish_inspection {
     void (*cluster)(void *ctx, const struct cfr_kube_where *where);
     void (*secret_file)(void *ctx, const char *path,
                         mode_t mode); /* other programs write it, too; MODE is what it may have */
+    void (*loss)(void *ctx,
+                 const char *text); /* what a publish would destroy, or clients would not read; may be NULL */
 };
 
 /* Makes the kinds of targets known to the parser of the configuration; call it before one is loaded. */

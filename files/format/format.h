@@ -87,6 +87,9 @@ struct cfr_format {
      * be empty) is to hold, with their part. The same for the result. NULL: the whole file is credfresh's. After an
      * error, CONTENT is as it was: CFR_E_CONFLICT if THERE is not of this format, CFR_E_LIMIT, CFR_E_NOMEM. */
     int (*merge)(struct cfr_view there, struct cfr_secret *content, struct cfr_err *err);
+    /* The key of THERE, an existing file, that makes clients ignore what credfresh writes into it: OURS (empty: not
+     * known yet). NULL: none. */
+    const char *(*ignored)(struct cfr_view there, struct cfr_view ours);
     unsigned options;      /* enum cfr_format_option, those that it takes */
     bool profile;          /* can be merged as a profile */
     bool config_file;      /* its sections are those of an AWS config file: [profile NAME] */
@@ -97,14 +100,20 @@ struct cfr_format {
     bool passes_on; /* can be made of the keys of a mounted Secret that is passed on, which has no other fields */
     int64_t token_least_ms;   /* SDKs use what they read at the token's path for a while: it should live so long */
     const char *sdk_variable; /* by which SDKs find the file, for azure-env the token's; or NULL */
-    const char *needs;        /* a grant field without which it cannot be rendered, or NULL */
-    const char *doc;          /* one line for the reference page */
+    /* What a file of credfresh's consists of: "lines KEY ...", where no KEY means variables of any field; "json KEY
+     * ..."; "pem LABEL"; "template"; "any" (it cannot be told). NULL: one word. */
+    const char *own;
+    const char *needs; /* a grant field without which it cannot be rendered, or NULL */
+    const char *doc;   /* one line for the reference page */
 };
 
 /* The table, ends with name == NULL; and the names alone, NULL-terminated, in the same order. */
 extern const struct cfr_format cfr_formats[];
 extern const char *const cfr_format_names[];
 const struct cfr_format *cfr_format_find(struct cfr_view name);
+/* False if THERE, the content of an existing file, is not one that credfresh writes in this format with IN (profile
+ * and template): it has other keys, more sections, or comments. An empty file is; so is one that would be merged. */
+bool cfr_format_is_own(const struct cfr_format *format, const struct cfr_format_input *in, struct cfr_view there);
 /* CFR_E_CONFIG if there is no field NAME, with the one that was probably meant. */
 int cfr_format_field_check(const char *name, struct cfr_err *err);
 /* The same for each field that the template TEXT names, and for its syntax, with the line within TEXT: `${NAME}` is the

@@ -192,3 +192,24 @@ int cfr_format_docker_merge(struct cfr_view there, struct cfr_secret *content, s
     cfr_secret_free(&merged);
     return rc;
 }
+
+/* docker asks the helper of a registry, or else that of all registries, and never looks at `auths` then. */
+const char *cfr_format_docker_ignored(struct cfr_view there, struct cfr_view ours)
+{
+    struct cfr_json *theirs = NULL;
+    struct cfr_json *own = NULL;
+    const char *key = NULL;
+
+    (void)cfr_json_parse(there, &theirs, NULL);
+    (void)cfr_json_parse_own(ours, &own, NULL);
+    if (cfr_json_text(theirs, "credsStore").n != 0)
+        key = "credsStore";
+    for (const struct cfr_json *m = cfr_json_first(cfr_json_get(theirs, "credHelpers")); m != NULL;
+         m = cfr_json_next(m)) {
+        if (has_member(cfr_json_get(own != NULL ? own : theirs, AUTHS), cfr_json_key(m)))
+            key = "credHelpers";
+    }
+    cfr_json_free(theirs);
+    cfr_json_free(own);
+    return key;
+}

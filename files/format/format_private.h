@@ -39,6 +39,7 @@ cfr_format_fn cfr_format_gcp_token_json;
 cfr_format_fn cfr_format_gcp_service_account_key;
 /* files/format/format_docker.c, files/format/format_oauth.c */
 cfr_format_fn cfr_format_docker_config;
+const char *cfr_format_docker_ignored(struct cfr_view there, struct cfr_view ours);
 int cfr_format_docker_merge(struct cfr_view there, struct cfr_secret *content, struct cfr_err *err);
 cfr_format_fn cfr_format_oauth_access_token;
 /* files/format/format_field.c */

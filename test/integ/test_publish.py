@@ -58,6 +58,45 @@ def mode(path):
 
 # ---- targets and formats ----
 
+def test_a_file_of_another_program_is_announced_before_it_is_replaced(agent_factory, cloud):
+    """By check, doctor and the first publish. credfresh's own file is not, even if state_dir was lost, as /run is at boot."""
+    agent = agent_factory(cloud)
+    path = agent.dir / "credentials"
+    publishing(agent, {"file": {"path": str(path), "format": "aws-credentials"}})
+    words = f"{path} exists, was not written by credfresh, and will be replaced (57 bytes, last changed 2020-01-02T03:04:05Z)"
+
+    def told():
+        return [" ".join(agent.run(*argv).stdout.split()).count(words) for argv in (["check"], ["doctor", "--offline"])]
+
+    assert told() == [0, 0]
+    path.write_text("[default]\naws_access_key_id = A\n[mine]\nregion=eu-west-1\n\n")
+    os.utime(path, (1577934245, 1577934245))
+    assert told() == [1, 1]
+    assert once(agent).count(words) == 1
+    assert "[mine]" not in path.read_text()
+    for lost in (False, True):
+        if lost:
+            shutil.rmtree(agent.state)
+        assert told() == [0, 0]
+        assert "was not written by" not in once(agent)
+    path.write_text("")
+    assert "was not written by" not in once(agent)
+
+
+def test_a_docker_config_with_a_helper_is_announced(agent_factory, cloud):
+    agent = agent_factory(cloud)
+    path = agent.dir / "config.json"
+    path.write_text('{"credsStore": "desktop", "auths": {}}')
+    publishing(agent, {"file": {"path": str(path), "format": "docker-config"}},
+               exchange={"aws": {"role_arn": ROLE, "region": "eu-west-1", "endpoint": cloud.http, "ecr": {"registries": [
+                   "123456789012.dkr.ecr.eu-west-1.amazonaws.com"]}}})
+    words = f"{path} has credsStore: docker asks that helper and ignores the logins that credfresh writes"
+    for argv in (["check"], ["doctor", "--offline"]):
+        assert words in " ".join(agent.run(*argv).stdout.split())
+    path.write_text("{}")
+    assert "docker asks" not in agent.run("check").stdout
+
+
 def test_every_format_in_one_directory(agent):
     publishing(agent, {"directory": str(agent.out), "files": [
         {"name": "credentials", "format": "aws-credentials", "profile": "work"},

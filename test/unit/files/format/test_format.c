@@ -180,18 +180,18 @@ static void token(void **state)
 static void what_a_service_ca_issues(void **state)
 {
     (void)state;
-    set(CFR_FIELD_SERVICE_BUNDLE, "-----BEGIN 1\n");
-    check("ca-bundle", "-----BEGIN 1\n");
+    set(CFR_FIELD_SERVICE_BUNDLE, "-----BEGIN CERTIFICATE-----\n1\n-----END CERTIFICATE-----\n");
+    check("ca-bundle", "-----BEGIN CERTIFICATE-----\n1\n-----END CERTIFICATE-----\n");
     assert_int_equal(render("certificate"), CFR_E_CONFIG);
     assert_int_equal(render("private-key"), CFR_E_CONFIG);
-    set(CFR_FIELD_SERVICE_CERTIFICATE, "-----BEGIN 2\n");
-    set(CFR_FIELD_SERVICE_KEY, "-----BEGIN 3\n");
-    check("certificate", "-----BEGIN 2\n");
-    check("private-key", "-----BEGIN 3\n");
+    set(CFR_FIELD_SERVICE_CERTIFICATE, "-----BEGIN CERTIFICATE-----\n2\n-----END CERTIFICATE-----\n");
+    set(CFR_FIELD_SERVICE_KEY, "-----BEGIN PRIVATE KEY-----\n3\n-----END PRIVATE KEY-----\n");
+    check("certificate", "-----BEGIN CERTIFICATE-----\n2\n-----END CERTIFICATE-----\n");
+    check("private-key", "-----BEGIN PRIVATE KEY-----\n3\n-----END PRIVATE KEY-----\n");
     /* A key is for those who ask for it by its name. */
     assert_int_equal(render("json"), 0);
-    assert_non_null(strstr(out.p, "BEGIN 2"));
-    assert_null(strstr(out.p, "BEGIN 3"));
+    assert_non_null(strstr(out.p, "BEGIN CERTIFICATE"));
+    assert_null(strstr(out.p, "BEGIN PRIVATE KEY"));
 }
 
 static void env(void **state)
