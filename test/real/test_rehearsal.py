@@ -53,6 +53,14 @@ def test_a_program_and_its_bill_of_materials(release, arch):
     assert {"openssl", "curl", "glibc"} < {p["name"] for p in document["packages"]}
 
 
+def test_the_package_has_both_programs(release, tmp_path):
+    [package] = release.glob(f"credfresh_{VERSION}-1_*.deb")
+    subprocess.run(["dpkg-deb", "--extract", package, tmp_path], check=True)
+    for name in ("credfresh", "credfresh-oidc"):
+        said = subprocess.run([tmp_path / "usr/bin" / name, "version"], capture_output=True, text=True, check=True).stdout
+        assert said.startswith(f"{name} {VERSION}") and (tmp_path / f"usr/share/man/man1/{name}.1.gz").exists()
+
+
 def blobs(archive):
     """The files of an archive in OCI's layout, by name, and the digests of the blobs are right."""
     with tarfile.open(archive) as tar:
