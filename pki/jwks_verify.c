@@ -197,52 +197,58 @@ static int read_key(const struct cfr_json *key, const struct algorithm *a, EVP_P
 
 /* ---- signatures ---- */
 
-/* The two numbers of RAW (RFC 7518, 3.4) as an ECDSA-Sig-Value. False if RAW is not of that length. */
-static bool write_ecdsa(struct cfr_view raw, const struct algorithm *a, struct cfr_secret *out, struct cfr_err *err)
+/* The two numbers of RAW (RFC 7518, 3.4) as an ECDSA-Sig-Value. CFR_E_REJECTED if RAW is not of that length. */
+static int write_ecdsa(struct cfr_view raw, const struct algorithm *a, struct cfr_secret *out, struct cfr_err *err)
 {
     struct cfr_secret numbers;
     size_t n = a->number_bytes;
-    bool good = raw.n == 2 * n;
+    int rc = raw.n == 2 * n ? 0 : CFR_E_REJECTED;
 
     cfr_secret_init(&numbers, DER_MAX);
-    good = good && add_number(&numbers, (struct cfr_view){raw.p, n}, err) == 0 &&
-           add_number(&numbers, (struct cfr_view){raw.p + n, n}, err) == 0 &&
-           add_element(out, SEQUENCE, (struct cfr_view){NULL, 0}, cfr_secret_view(&numbers), err) == 0;
+    if (rc == 0)
+        rc = add_number(&numbers, (struct cfr_view){raw.p, n}, err);
+    if (rc == 0)
+        rc = add_number(&numbers, (struct cfr_view){raw.p + n, n}, err);
+    if (rc == 0)
+        rc = add_element(out, SEQUENCE, (struct cfr_view){NULL, 0}, cfr_secret_view(&numbers), err);
     cfr_secret_free(&numbers);
-    return good;
+    return rc;
 }
 
-static bool is_signature(EVP_PKEY *key, const struct algorithm *a, struct cfr_view text, struct cfr_view signature)
+/* 0, CFR_E_REJECTED or CFR_E_NOMEM: whether SIGNATURE is one of TEXT by KEY. */
+static int check_signature(EVP_PKEY *key, const struct algorithm *a, struct cfr_view text, struct cfr_view signature)
 {
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     bool good = ctx != NULL && EVP_DigestVerifyInit(ctx, NULL, a->digest(), NULL, key) == 1 &&
                 EVP_DigestVerify(ctx, (const unsigned char *)signature.p, signature.n, (const unsigned char *)text.p,
                                  text.n) == 1;
+    bool memory = ctx == NULL || ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE;
 
     EVP_MD_CTX_free(ctx);
     ERR_clear_error();
-    return good;
+    return good ? 0 : memory ? CFR_E_NOMEM : CFR_E_REJECTED;
 }
 
-/* Whether KEY signed what precedes the last dot of TOKEN. */
-static bool has_signed(EVP_PKEY *key, const struct algorithm *a, struct cfr_view token, struct cfr_err *err)
+/* 0, CFR_E_REJECTED or CFR_E_NOMEM: whether KEY signed what precedes the last dot of TOKEN. */
+static int check_token(EVP_PKEY *key, const struct algorithm *a, struct cfr_view token)
 {
     const char *dot = token.n != 0 ? memrchr(token.p, '.', token.n) : NULL;
     struct cfr_view text = {token.p, dot != NULL ? (size_t)(dot - token.p) : 0};
     struct cfr_secret raw;
     struct cfr_secret der;
-    bool good;
+    int rc = CFR_E_REJECTED;
 
     cfr_secret_init(&raw, NUMBER_MAX);
     cfr_secret_init(&der, DER_MAX);
-    good = dot != NULL && cfr_base64url_decode((struct cfr_view){dot + 1, token.n - text.n - 1}, &raw, err) == 0;
-    if (good && a->number_bytes != 0)
-        good = write_ecdsa(cfr_secret_view(&raw), a, &der, err) && is_signature(key, a, text, cfr_secret_view(&der));
-    else if (good)
-        good = is_signature(key, a, text, cfr_secret_view(&raw));
+    if (dot != NULL)
+        rc = cfr_base64url_decode((struct cfr_view){dot + 1, token.n - text.n - 1}, &raw, NULL);
+    if (rc == 0 && a->number_bytes != 0)
+        rc = write_ecdsa(cfr_secret_view(&raw), a, &der, NULL);
+    if (rc == 0)
+        rc = check_signature(key, a, text, cfr_secret_view(a->number_bytes != 0 ? &der : &raw));
     cfr_secret_free(&raw);
     cfr_secret_free(&der);
-    return good;
+    return rc == 0 || rc == CFR_E_NOMEM ? rc : CFR_E_REJECTED;
 }
 
 /* ---- the set ---- */
@@ -272,12 +278,11 @@ static int verify_by(const struct cfr_json *key, const struct cfr_jwks_token *to
     rc = read_key(key, a, &pkey, &why);
     if (rc != 0)
         return cfr_err_set(err, rc, "the key kid=%s cannot be used: %s", shown, why.text);
-    if (!has_signed(pkey, a, token->text, &why))
-        rc = why.code == CFR_E_NOMEM
-                 ? cfr_err_nomem(err)
-                 : cfr_err_set(err, CFR_E_REJECTED, "the signature does not match the key kid=%s", shown);
+    rc = check_token(pkey, a, token->text);
     EVP_PKEY_free(pkey);
-    return rc;
+    if (rc == CFR_E_NOMEM)
+        return cfr_err_nomem(err);
+    return rc == 0 ? 0 : cfr_err_set(err, rc, "the signature does not match the key kid=%s", shown);
 }
 
 static int verify(const struct cfr_json *list, const struct cfr_jwks_token *token, size_t *keys, struct cfr_err *err)
@@ -294,7 +299,8 @@ static int verify(const struct cfr_json *list, const struct cfr_jwks_token *toke
         return cfr_err_set(err, CFR_E_MISSING, "the token does not name its key (`kid`), and the set has %zu keys",
                            *keys);
     /* Two keys can have one kid: then either may have signed it. */
-    for (const struct cfr_json *key = cfr_json_first(list); key != NULL && rc != 0; key = cfr_json_next(key)) {
+    for (const struct cfr_json *key = cfr_json_first(list); key != NULL && rc != 0 && rc != CFR_E_NOMEM;
+         key = cfr_json_next(key)) {
         if (token->kid.n == 0 || cfr_view_eq(cfr_json_text(key, "kid"), token->kid))
             rc = verify_by(key, token, a, shown, err);
     }

@@ -4,6 +4,8 @@
 #include "ca_sample.h"
 
 #include "base/json.h"
+#include "data_file.h"
+#include "pki/jwks.h"
 #include "pki/oidc_issuer.h"
 #include "heap_fuse.h"
 
@@ -153,13 +155,45 @@ static void an_issuer(void **state)
     assert_int_equal(rc, 0);
 }
 
+/* A signature that could not be verified is not one that does not match. */
+static void verifying(void **state)
+{
+    struct cfr_view set = data_file_read("jwks/set.json");
+    struct cfr_view file = data_file_read("jwks/cases.txt");
+    struct cfr_view rest = file;
+    struct cfr_view columns[3];
+
+    (void)state;
+    for (int row = 0; row < 4; row++) { /* RS256, RS384, RS512, ES256 */
+        static const char *const of[][2] = {{"RS256", "rsa"}, {"RS384", "any"}, {"RS512", "any"}, {"ES256", "ec"}};
+        struct cfr_jwks_token token = {{NULL, 0}, cfr_view_of(of[row][0]), cfr_view_of(of[row][1])};
+        struct cfr_err err = {0};
+        int rc = CFR_E_NOMEM;
+        long n = 0;
+
+        assert_true(data_file_row(&rest, columns, 3) && cfr_view_is(columns[0], "ok"));
+        token.text = columns[2];
+        for (; rc != 0 && n < LIMIT; n++) {
+            size_t keys;
+
+            fuse = n;
+            rc = cfr_jwks_verify(set, &token, &keys, &err);
+            fuse = -1;
+            if (rc != 0)
+                assert_int_equal(rc, CFR_E_NOMEM);
+        }
+        assert_int_equal(rc, 0);
+        assert_true(n > 3);
+    }
+    data_file_free(file);
+    data_file_free(set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rotating),
-        cmocka_unit_test(reading_back),
-        cmocka_unit_test(issuing),
-        cmocka_unit_test(an_issuer),
+        cmocka_unit_test(rotating),  cmocka_unit_test(reading_back), cmocka_unit_test(issuing),
+        cmocka_unit_test(an_issuer), cmocka_unit_test(verifying),
     };
 
     cfr_json_setup();
