@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
-#include "objects/object_store.h"
+#include "oidc/objects/object_store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

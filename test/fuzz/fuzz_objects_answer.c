@@ -3,7 +3,7 @@
  * control character. */
 #include "fuzz.h"
 
-#include "objects/object_store.h"
+#include "oidc/objects/object_store.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -23,7 +23,7 @@ PLACES = {
     "rotation/azure_answer.c": "Entra ID client secrets",
     "rotation/openstack_answer.c": "Keystone application credentials",
     "rotation/ibm_answer.c": "IBM Cloud API keys",
-    "objects/object_answer.c": "Object stores",
+    "oidc/objects/object_answer.c": "Object stores",
     "kube/status.c": "Kubernetes",
 }
 # Rows that several services share.

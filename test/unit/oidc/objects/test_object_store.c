@@ -2,7 +2,7 @@
 /* Which object store a text names, the requests to each, and what their answers mean. */
 #include "unit.h"
 
-#include "objects/object_store.h"
+#include "oidc/objects/object_store.h"
 
 #define NOW_S INT64_C(1767323045)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Object stores: which one a URL names, and requests to it. */
-#include "objects/object_store.h"
+#include "oidc/objects/object_store.h"
 
 #include "base/str.h"
 #include "base/time.h"

@@ -2,7 +2,7 @@
 /* Answers of object stores: all three write their errors as <Error><Code>...<Message>. */
 #include "base/error_table.h"
 #include "base/xml.h"
-#include "objects/object_store.h"
+#include "oidc/objects/object_store.h"
 
 #include <stdio.h>
 #include <string.h>
