@@ -25,7 +25,6 @@ static struct {
     struct mount *items;
     size_t count;
     size_t room;
-    unsigned changes;
 } table;
 
 static enum cfr_route_storage storage_of(const char *type)
@@ -97,7 +96,6 @@ static void read_table(void)
     size_t room = 0;
 
     clear_table();
-    table.changes++;
     rewind(table.file);
     while (getline(&line, &room, table.file) > 0) {
         char *type = strstr(line, " - ");
@@ -130,11 +128,6 @@ void cfr_mount_refresh(void)
     changed.fd = fileno(table.file);
     if (poll(&changed, 1, 0) > 0)
         read_table();
-}
-
-unsigned cfr_mount_changes(void)
-{
-    return table.changes;
 }
 
 /* Kernels before 5.8 tell the number of a mount only in /proc (proc(5)). */

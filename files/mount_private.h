@@ -9,8 +9,6 @@
 
 /* Reads the kernel's table of mounts, if it has changed since. */
 void cfr_mount_refresh(void);
-/* How often that was found. */
-unsigned cfr_mount_changes(void);
 /* What FD, which may be of O_PATH, lies on; MOUNT is the number of its mount, or 0. Asks no file system, which might
  * not answer, but the table that cfr_mount_refresh read; CFR_ROUTE_REMOTE where that could not be read. */
 enum cfr_route_storage cfr_mount_storage(int fd, unsigned mount);

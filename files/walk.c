@@ -2,7 +2,7 @@
 /* Going along a path, and which links on it are followed. */
 #include "files/walk_private.h"
 
-#include "files/walk_known_private.h"
+#include "files/mount_private.h"
 #include "files/path_private.h"
 
 #include <errno.h>
@@ -14,23 +14,32 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef RESOLVE_CACHED
+#define RESOLVE_CACHED 0x20
+#endif
+
 #define LINKS_MAX 40 /* as the kernel has it */
+#define DEPTH_MAX 32 /* of a path that is opened at once */
 #define REST_MAX  ((size_t)2 * PATH_MAX)
 
 #define PASS      (O_PATH | O_CLOEXEC)
 #define MODE_BITS 07777
 
+/* A directory on the way. */
+struct dir {
+    struct stat st; /* mode, user and group only */
+    unsigned mount; /* 0: this kernel does not report it */
+};
+
 /* Where a walk is, and what is left of its way. */
 struct at {
     int fd;
-    struct cfr_walk_dir dir; /* FD's */
+    struct dir dir; /* FD's */
     char rest[REST_MAX];
     char name[CFR_PATH_NAME_MAX + 1]; /* of the next component */
     unsigned links;
     size_t own;    /* bytes of REST that no link brought */
     bool borrowed; /* a link brought NAME */
-    struct cfr_walk_trail trail;
-    bool whole; /* TRAIL has every directory, and only root and our user could change a link on the way */
 };
 
 static bool is_trusted(uid_t uid)
@@ -64,9 +73,19 @@ bool cfr_walk_trusts_link(const struct stat *dir, const struct stat *link, const
                                         ((dir->st_mode & S_ISVTX) != 0 || stays_beneath(target)));
 }
 
-static struct stat status_of(const struct cfr_walk_dir *dir)
+/* Reads the status of NAME in FD, or of FD itself. CACHED: a network or FUSE file system is not asked. -1 with errno.
+ */
+static int read_dir(int fd, const char *name, bool cached, struct dir *out)
 {
-    return (struct stat){.st_mode = dir->mode, .st_uid = dir->uid, .st_gid = dir->gid};
+    struct statx now;
+
+    if (statx(fd, name, AT_EMPTY_PATH | (cached ? AT_STATX_DONT_SYNC : 0), STATX_BASIC_STATS | STATX_MNT_ID, &now) != 0)
+        return -1;
+    *out = (struct dir){
+        .st = {.st_mode = now.stx_mode, .st_uid = now.stx_uid, .st_gid = now.stx_gid},
+        .mount = (now.stx_mask & STATX_MNT_ID) != 0 ? (unsigned)now.stx_mnt_id : 0,
+    };
+    return 0;
 }
 
 /* Takes the next component off the way. 1, 0 at the end, or an error. */
@@ -87,25 +106,22 @@ static int next_name(struct at *at, struct cfr_err *err)
 }
 
 /* FD, which is DIR, is the directory to go on from. */
-static void enter(struct at *at, int fd, const struct cfr_walk_dir *dir)
+static void enter(struct at *at, int fd, const struct dir *dir)
 {
     if (at->fd >= 0)
         (void)close(at->fd);
     at->fd = fd;
     at->dir = *dir;
-    at->whole = at->whole && at->trail.count < CFR_WALK_DEPTH_MAX;
-    if (at->whole)
-        at->trail.dirs[at->trail.count++] = *dir;
 }
 
 static int enter_root(struct at *at, bool cached, struct cfr_err *err)
 {
-    struct cfr_walk_dir dir;
+    struct dir dir;
     int fd = open("/", PASS | O_DIRECTORY);
 
     if (fd < 0)
         return cfr_err_sys(err, errno, "cannot open /");
-    if (cfr_walk_read(fd, cached, &dir) != 0) {
+    if (read_dir(fd, "", cached, &dir) != 0) {
         int failed = errno;
 
         (void)close(fd);
@@ -117,8 +133,7 @@ static int enter_root(struct at *at, bool cached, struct cfr_err *err)
 
 static int refuse_link(const struct at *at, struct cfr_err *err)
 {
-    const struct stat st = status_of(&at->dir);
-    const struct stat *dir = &st;
+    const struct stat *dir = &at->dir.st;
     char advice[64] = "";
 
     if (is_trusted(dir->st_uid) && (dir->st_mode & S_ISVTX) == 0)
@@ -131,10 +146,8 @@ static int refuse_link(const struct at *at, struct cfr_err *err)
 }
 
 /* The link that FD is takes the place of its name. Consumes FD. */
-static int follow(struct at *at, int fd, const struct cfr_walk_dir *found, bool cached, struct cfr_err *err)
+static int follow(struct at *at, int fd, const struct dir *link, bool cached, struct cfr_err *err)
 {
-    const struct stat dir = status_of(&at->dir);
-    const struct stat link = status_of(found);
     char target[PATH_MAX];
     char rest[REST_MAX];
     ssize_t n = readlinkat(fd, "", target, sizeof target - 1);
@@ -144,10 +157,8 @@ static int follow(struct at *at, int fd, const struct cfr_walk_dir *found, bool 
     if (n < 0)
         return cfr_err_sys(err, failed, "cannot read the link %s", at->name);
     target[n] = '\0';
-    if (!cfr_walk_trusts_link(&dir, &link, target))
+    if (!cfr_walk_trusts_link(&at->dir.st, &link->st, target))
         return refuse_link(at, err);
-    at->whole = at->whole && cfr_walk_is_private(&dir);
-    at->trail.linked = true;
     if (!at->borrowed)
         at->own = strlen(at->rest);
     if (++at->links > LINKS_MAX)
@@ -158,11 +169,24 @@ static int follow(struct at *at, int fd, const struct cfr_walk_dir *found, bool 
     return target[0] == '/' ? enter_root(at, cached, err) : 0;
 }
 
-/* One step, into AT->name. */
-static int step(struct at *at, const struct cfr_walk *walk, struct cfr_err *err)
+/* True if the walk may go on from DIR. */
+static bool tell(const struct cfr_walk *walk, int fd, const struct dir *dir)
 {
+    return walk->enter == NULL || walk->enter(walk->ctx, fd, &dir->st, dir->mount);
+}
+
+/* True if nothing follows the component that AT is at. */
+static bool is_at_end(const struct at *at)
+{
+    return at->rest[strspn(at->rest, "/")] == '\0';
+}
+
+/* One step, into AT->name. */
+static int step(struct at *at, struct cfr_walk *walk, struct cfr_err *err)
+{
+    const char *what = walk->file && is_at_end(at) ? "" : "the directory ";
     int fd = openat(at->fd, at->name, PASS | O_NOFOLLOW);
-    struct cfr_walk_dir dir;
+    struct dir found;
     int rc = 0;
 
     /* Nothing is made where a link leads nowhere. */
@@ -172,56 +196,98 @@ static int step(struct at *at, const struct cfr_walk *walk, struct cfr_err *err)
     }
     if (rc != 0)
         return rc;
-    if (fd < 0 || cfr_walk_read(fd, walk->cached, &dir) != 0) {
-        rc = cfr_err_sys(err, errno, "cannot open the directory %s", at->name);
+    if (fd < 0 || read_dir(fd, "", walk->cached, &found) != 0) {
+        rc = cfr_err_sys(err, errno, "cannot open %s%s", what, at->name);
         if (fd >= 0)
             (void)close(fd);
         return rc;
     }
-    if (S_ISLNK(dir.mode))
-        return follow(at, fd, &dir, walk->cached, err);
-    if (!S_ISDIR(dir.mode)) {
+    if (S_ISLNK(found.st.st_mode))
+        return follow(at, fd, &found, walk->cached, err);
+    if (S_ISDIR(found.st.st_mode)) {
+        enter(at, fd, &found);
+    } else if (what[0] == '\0') {
+        walk->file_fd = fd;
+        memcpy(walk->name, at->name, sizeof walk->name);
+        walk->ended = !tell(walk, fd, &found);
+    } else {
         (void)close(fd);
-        return cfr_err_sys(err, ENOTDIR, "cannot open the directory %s", at->name);
+        rc = cfr_err_sys(err, ENOTDIR, "cannot open %s%s", what, at->name);
     }
-    enter(at, fd, &dir);
-    return 0;
+    return rc;
 }
 
-/* A path without links needs one call. -1: it has some, is not there, or this kernel has no openat2. */
-static int open_at_once(const char *path, size_t n)
+/* Opens the directory of the first N bytes of PATH in one call. -1: a link is on the way, it does not exist, or this
+ * kernel has no openat2. */
+static int open_at_once(const char *path, size_t n, unsigned resolve)
 {
     char whole[PATH_MAX];
-    struct open_how how = {.flags = PASS | O_DIRECTORY, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    struct open_how how = {.flags = PASS | O_DIRECTORY,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | resolve};
 
     memcpy(whole, path, n);
     whole[n] = '\0';
     return (int)syscall(SYS_openat2, AT_FDCWD, n != 0 ? whole : "/", &how, sizeof how);
 }
 
-/* True if the walk may go on from DIR. */
-static bool tell(const struct cfr_walk *walk, int fd, const struct cfr_walk_dir *dir)
+/* The number of components of PATH; DEPTH_MAX if one of them is `.` or `..`, or there are as many. */
+static size_t count_components(const char *path, size_t n)
 {
-    const struct stat st = status_of(dir);
+    size_t count = 0;
 
-    return walk->enter == NULL || walk->enter(walk->ctx, fd, &st, dir->mount);
-}
-
-/* Begins at the last directory on the way that is known. False: at none, or the walk may not go there. */
-static bool begin_at_known(struct at *at, const char *path, size_t n, const struct cfr_walk *walk)
-{
-    size_t used;
-
-    at->fd = walk->enter != NULL ? cfr_walk_known(path, n, &at->trail, &used) : -1;
-    for (size_t i = 0; at->fd >= 0 && i + 1 < at->trail.count; i++) {
-        if (!tell(walk, at->fd, &at->trail.dirs[i])) {
-            (void)close(at->fd);
-            at->fd = -1;
+    for (size_t i = 0; i < n; i++) {
+        if (path[i] == '/')
+            continue;
+        if (i == 0 || path[i - 1] == '/') {
+            if (path[i] == '.' && (i + 1 >= n || path[i + 1] == '/' || path[i + 1] == '.'))
+                return DEPTH_MAX;
+            count++;
         }
     }
-    if (at->fd < 0)
+    return count < DEPTH_MAX ? count : DEPTH_MAX;
+}
+
+/* Reads the status of FD, which is DEPTH directories below the root, and of those above it. False if one of them may
+ * not answer: those above that are not asked. */
+static bool read_upwards(int fd, size_t depth, struct dir dirs[DEPTH_MAX])
+{
+    char up[3 * DEPTH_MAX + 1] = "";
+
+    for (size_t i = depth + 1; i-- > 0;) {
+        if (read_dir(fd, up, true, &dirs[i]) != 0 || dirs[i].mount == 0 ||
+            cfr_mount_storage(fd, dirs[i].mount) == CFR_ROUTE_REMOTE)
+            return false;
+        memcpy(up + 3 * (depth - i), "../", sizeof "../");
+    }
+    return true;
+}
+
+/* Begins at the last directory of the path, or at the one above it, if no link leads there: from the root down, each
+ * directory takes three calls instead of one. Another user could hide a directory of theirs from this only by moving
+ * the one below it meanwhile, which they must be able to write to for that. False if the walk has to begin at the root.
+ */
+static bool begin_below(struct at *at, const char *path, size_t n, const struct cfr_walk *walk)
+{
+    struct dir dirs[DEPTH_MAX];
+    size_t used = n;
+    size_t depth = 0;
+    bool good;
+
+    at->fd = -1;
+    for (int i = walk->file; i < 2 && at->fd < 0; i++) {
+        while (i > 0 && used > 0 && path[--used] != '/')
+            ;
+        depth = count_components(path, used);
+        at->fd = depth < DEPTH_MAX ? open_at_once(path, used, RESOLVE_CACHED) : -1;
+    }
+    good = at->fd >= 0 && read_upwards(at->fd, depth, dirs);
+    for (size_t i = 0; good && i < depth; i++)
+        good = tell(walk, at->fd, &dirs[i]);
+    if (!good && at->fd >= 0)
+        (void)close(at->fd);
+    if (!good)
         return false;
-    at->dir = at->trail.dirs[at->trail.count - 1];
+    at->dir = dirs[depth];
     memcpy(at->rest, path + used, n - used);
     at->rest[n - used] = '\0';
     return true;
@@ -229,23 +295,14 @@ static bool begin_at_known(struct at *at, const char *path, size_t n, const stru
 
 static int begin_at_root(struct at *at, const char *path, size_t n, const struct cfr_walk *walk, struct cfr_err *err)
 {
-    cfr_walk_begin(&at->trail);
+    at->fd = -1;
     memcpy(at->rest, path, n);
     at->rest[n] = '\0';
     return enter_root(at, walk->cached, err);
 }
 
-/* The last directory of PATH, and the one that it is in, which others may share. */
-static void remember(const struct at *at, const char *path, size_t n)
-{
-    const char *rest = at->rest + strspn(at->rest, "/");
-
-    if (at->whole && (rest[0] == '\0' || (at->links == 0 && strchr(rest, '/') == NULL)))
-        cfr_walk_remember(path, at->links == 0 ? n - strlen(at->rest) : n, &at->trail);
-}
-
 /* One directory further. 1, 0 at the end, or an error. */
-static int go_on(struct at *at, const struct cfr_walk *walk, struct cfr_err *err)
+static int go_on(struct at *at, struct cfr_walk *walk, struct cfr_err *err)
 {
     int before = at->fd;
     int rc = next_name(at, err);
@@ -268,23 +325,20 @@ int cfr_walk_open(const char *path, size_t n, struct cfr_walk *walk, struct cfr_
     if (n >= PATH_MAX)
         return cfr_err_sys(err, ENAMETOOLONG, "cannot open the directory");
     walk->ended = false;
-    rc = walk->enter == NULL ? open_at_once(path, n) : -1;
+    walk->file_fd = -1;
+    rc = walk->enter == NULL ? open_at_once(path, n, 0) : -1;
     if (rc >= 0)
         return rc;
-    at.fd = -1;
     at.own = REST_MAX;
     at.links = 0;
     at.borrowed = false;
     at.name[0] = '\0';
-    at.whole = walk->enter != NULL;
-    rc = begin_at_known(&at, path, n, walk) ? 0 : begin_at_root(&at, path, n, walk, err);
+    rc = walk->enter != NULL && begin_below(&at, path, n, walk) ? 0 : begin_at_root(&at, path, n, walk, err);
     if (rc != 0)
         return rc;
     rc = 1;
     while (rc > 0) {
         walk->ended = !tell(walk, at.fd, &at.dir);
-        if (!walk->ended)
-            remember(&at, path, n);
         rc = walk->ended ? 0 : go_on(&at, walk, err);
     }
     if (rc == 0)

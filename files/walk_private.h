@@ -4,7 +4,7 @@
 #ifndef CFR_FILES_WALK_PRIVATE_H
 #define CFR_FILES_WALK_PRIVATE_H
 
-#include "base/err.h"
+#include "files/path.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,12 @@ struct cfr_walk {
     void *ctx;
     bool create; /* missing directories are made with mode 0755 */
     bool cached; /* directories are looked at without asking a file system that may not answer */
+    bool file;   /* the last component need not be a directory */
     bool ended;  /* out: ENTER said so */
+    /* Out, with FILE: the last component (O_PATH) and its name, if it is not a directory; else -1. ENTER is called with
+     * it, too, and the directory that it is in is what is returned. */
+    int file_fd;
+    char name[CFR_PATH_NAME_MAX + 1];
 };
 
 /* True if a file or directory of status ST can only be written by root and by our user. */
