@@ -41,6 +41,7 @@ struct cfr_daemon {
     int alarm_fd;
     int step_fd;
     int64_t clock_offset_ms; /* wall minus boot, to notice steps that no event announced */
+    int64_t armed_boot_ms;   /* what ALARM_FD was set to last */
     int64_t tick_boot_ms;    /* next look at everything that may have been missed */
     int64_t changes_boot_ms; /* when changed files are reported that were too early; INT64_MAX = none were */
     int64_t watchdog_boot_ms;

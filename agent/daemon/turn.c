@@ -216,6 +216,16 @@ static int64_t wait_ms(const struct cfr_daemon *a)
     return cfr_worker_queue_ready(&a->host) || is_due(a) ? 0 : sooner(server_timeout(a), left_ms);
 }
 
+/* Most turns leave the nearest deadline as it is. */
+static void arm(struct cfr_daemon *a)
+{
+    int64_t at = next_alarm(a);
+
+    if (at != a->armed_boot_ms)
+        cfr_clock_arm(a->alarm_fd, at);
+    a->armed_boot_ms = at;
+}
+
 /* ---- descriptors ---- */
 
 static int get_step_fd(const struct cfr_daemon *a)
@@ -259,8 +269,7 @@ static int get_endpoints_fd(const struct cfr_daemon *a)
 
 static void handle_endpoints(struct cfr_daemon *a, bool ready)
 {
-    (void)ready;
-    if (a->endpoints != NULL)
+    if (a->endpoints != NULL && (ready || cfr_daemon_endpoints_timeout_ms(a->endpoints) == 0))
         cfr_daemon_endpoints_step(a->endpoints);
 }
 
@@ -345,7 +354,7 @@ int cfr_daemon_turn(struct cfr_daemon *a, struct cfr_err *err)
 
     for (size_t i = 0; i < DESCRIPTORS; i++)
         fds[i] = (struct pollfd){descriptors[i].fd(a), POLLIN, 0};
-    cfr_clock_arm(a->alarm_fd, next_alarm(a));
+    arm(a);
     rc = cfr_http_step(a->host.http, fds, DESCRIPTORS, wait_ms(a), err);
     if (rc != 0)
         return rc;
