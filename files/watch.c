@@ -45,6 +45,7 @@ struct entry {
     uint16_t name_at; /* offset of the path's last component */
     uint16_t part_at; /* of the component to find in the directory; name_at once all parents exist */
     bool pending;
+    unsigned expected; /* own renames of ..data among the events that are pending */
     char path[];
 };
 
@@ -308,6 +309,7 @@ static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
         return cfr_err_nomem(err);
     }
     e->directory = d;
+    e->expected = 0;
     e->next = d->first;
     d->first = e;
     return 0;
@@ -445,11 +447,22 @@ void cfr_watch_remove(struct cfr_watch *w, void *owner)
     w->entry_count -= to - from;
 }
 
+void cfr_watch_expect(struct cfr_watch *w, const char *path, const void *owner)
+{
+    for (size_t i = find_owner_index(w, owner, false); i < w->entry_count && w->entries[i]->owner == owner; i++) {
+        struct entry *e = w->entries[i];
+
+        if (e->part_at == e->name_at && is_whole_directory(e) && strcmp(e->path, path) == 0)
+            e->expected++;
+    }
+}
+
 /* Looking at the paths would delay FN. So the next rescan calls FN once more, and what changes after FN has read the
  * file is noticed, too. */
 static void forget_pending_identities(const struct cfr_watch *w)
 {
     for (size_t i = 0; i < w->entry_count; i++) {
+        w->entries[i]->expected = 0;
         if (w->entries[i]->pending)
             w->entries[i]->seen = (struct identity){.inode = 0};
     }
@@ -518,8 +531,10 @@ static void mark_pending(struct cfr_watch *w, struct directory *d, const char *n
         const char *part = e->path + e->part_at;
         bool own = e->part_at == e->name_at;
 
-        if ((own && !is_directory_itself(e) && (data || (is_whole_directory(e) && !is_generation(name)))) ||
-            (strncmp(part, name, n) == 0 && part[n] == (own ? '\0' : '/'))) {
+        if (data && e->expected != 0)
+            e->expected--;
+        else if ((own && !is_directory_itself(e) && (data || (is_whole_directory(e) && !is_generation(name)))) ||
+                 (strncmp(part, name, n) == 0 && part[n] == (own ? '\0' : '/'))) {
             e->pending = true;
             moved = moved || !own;
         }

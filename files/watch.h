@@ -32,6 +32,9 @@ int cfr_watch_fd(const struct cfr_watch *w);
 int cfr_watch_add(struct cfr_watch *w, const char *path, void *owner, struct cfr_err *err);
 /* Ends all of OWNER's watches. */
 void cfr_watch_remove(struct cfr_watch *w, void *owner);
+/* This process has just renamed PATH, which ends with ..data and OWNER watches: one such rename among the events that
+ * are pending is not reported to OWNER. */
+void cfr_watch_expect(struct cfr_watch *w, const char *path, const void *owner);
 /* Reads pending events and calls FN for each owner concerned: after an overflow all owners; after a directory was
  * removed, moved or unmounted the owners of its watches, which are added again. *OVERFLOWED (may be NULL) is true after
  * an overflow of the queue. */

@@ -166,6 +166,54 @@ static void kubelet_volume(void **state)
     }
 }
 
+static void rename_data(const char *generation)
+{
+    assert_int_equal(symlink(generation, in("dir/..data_tmp")), 0);
+    assert_int_equal(rename(in("dir/..data_tmp"), in("dir/..data")), 0);
+}
+
+/* Dispatches once: both owners watch the same directory, and what the first one does is not reported to it. */
+static void expect_both(int first, int second)
+{
+    dispatch();
+    assert_int_equal(calls[0], first);
+    assert_int_equal(calls[1], second);
+    memset(calls, 0, sizeof calls);
+}
+
+static void own_renames_are_not_reported(void **state)
+{
+    char data[PATH_MAX];
+
+    (void)state;
+    assert_int_equal(mkdir(in("dir"), 0755), 0);
+    (void)snprintf(data, sizeof data, "%s", in("dir/..data"));
+    add(data, 0);
+    add(data, 1);
+    rename_data("..1");
+    cfr_watch_expect(w, data, &calls[0]);
+    expect_both(0, 1);
+    /* Another program does the same, before or after. */
+    rename_data("..2");
+    rename_data("..3");
+    cfr_watch_expect(w, data, &calls[0]);
+    expect_both(1, 1);
+    /* It changes something else. */
+    rename_data("..4");
+    cfr_watch_expect(w, data, &calls[0]);
+    put(in("dir/token"), "theirs");
+    expect_both(1, 1);
+    rename_data("..5");
+    cfr_watch_expect(w, data, &calls[0]);
+    assert_int_equal(unlink(in("dir/token")), 0);
+    expect_both(1, 1);
+    /* Later changes are not expected. */
+    cfr_watch_expect(w, data, &calls[0]);
+    expect_both(0, 0);
+    rename_data("..6");
+    expect_both(1, 1);
+}
+
 static void directory_that_comes_later(void **state)
 {
     (void)state;
@@ -469,6 +517,7 @@ int main(void)
         SCRATCH_TEST(plain_files),
         SCRATCH_TEST(a_whole_directory),
         SCRATCH_TEST(kubelet_volume),
+        SCRATCH_TEST(own_renames_are_not_reported),
         SCRATCH_TEST(directory_that_comes_later),
         SCRATCH_TEST(parents_that_come_all_at_once),
         SCRATCH_TEST(directory_that_goes_and_comes_again),
