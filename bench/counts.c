@@ -114,7 +114,7 @@ static void publish(const char *directory, uint64_t number)
     struct cfr_err err;
     bool changed;
 
-    if (cfr_generation_publish(&generation, &changed, &err) != 0 || !changed)
+    if (cfr_generation_publish(&generation, &changed, NULL, &err) != 0 || !changed)
         fail(err.text);
 }
 

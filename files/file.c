@@ -4,7 +4,6 @@
 
 #include "files/path_private.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -278,36 +277,30 @@ static void add_clean(const struct statx *st)
     clean.count += clean.count < CLEAN_MAX;
 }
 
-static int remove_temps(int dir_fd, const char *name, bool *whole_and_clean, struct cfr_err *err)
-{
-    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    struct cfr_file_budget budget = CFR_FILE_BUDGET;
-    const struct dirent *entry = NULL;
-    bool found = false;
-    int rc = 0;
+struct cleaning {
+    const char *name;
+    struct cfr_file_budget budget;
+    size_t seen;
+    bool found;
+    int rc;
+    struct cfr_err *err;
+};
 
-    if (dir == NULL) {
-        rc = cfr_err_sys(err, errno, "cannot list the directory");
-        if (fd >= 0)
-            (void)close(fd);
-        return rc;
-    }
-    for (int seen = 0; seen < CFR_PATH_ENTRIES_MAX && budget.entries != 0 && (entry = readdir(dir)) != NULL; seen++) {
-        found = found || cfr_path_is_temp(entry->d_name, NULL);
-        /* An unfinished directory of ours is empty; one with entries is not ours. */
-        if (cfr_path_is_temp(entry->d_name, name) && unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR) != 0 &&
-            errno == ENOTDIR && rc == 0)
-            rc = cfr_file_wipe_within(dir_fd, entry->d_name, &budget, err);
-    }
-    *whole_and_clean = entry == NULL && !found;
-    (void)closedir(dir);
-    return rc;
+static int remove_temp(void *ctx, int dir_fd, const char *name)
+{
+    struct cleaning *c = ctx;
+
+    c->seen++;
+    c->found = c->found || cfr_path_is_temp(name, NULL);
+    /* An unfinished directory of ours is empty; one with entries is not ours. */
+    if (cfr_path_is_temp(name, c->name) && unlinkat(dir_fd, name, AT_REMOVEDIR) != 0 && errno == ENOTDIR && c->rc == 0)
+        c->rc = cfr_file_wipe_within(dir_fd, name, &c->budget, c->err);
+    return c->budget.entries == 0;
 }
 
 int cfr_file_remove_temps(int dir_fd, const char *name, struct cfr_err *err)
 {
-    bool whole_and_clean = false;
+    struct cleaning c = {.name = name, .budget = CFR_FILE_BUDGET, .err = err};
     struct statx st;
     bool known =
         statx(dir_fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &st) == 0 && (st.stx_mask & STATX_BTIME) != 0;
@@ -315,8 +308,8 @@ int cfr_file_remove_temps(int dir_fd, const char *name, struct cfr_err *err)
 
     if (known && is_clean(&st))
         return 0;
-    rc = remove_temps(dir_fd, name, &whole_and_clean, err);
-    if (known && whole_and_clean)
+    rc = cfr_path_each(dir_fd, remove_temp, &c, err);
+    if (rc == 0 && known && !c.found && c.seen < CFR_PATH_ENTRIES_MAX - 2)
         add_clean(&st);
-    return rc;
+    return rc < 0 ? rc : c.rc;
 }

@@ -24,6 +24,7 @@ struct attempt {
     bool made_directory;
     struct cfr_layout old;
     struct cfr_layout new; /* none until its directory is made */
+    int new_fd;            /* that directory; -1: it is not open */
     bool made_tmp;
     uint64_t made_links; /* one bit for each of g->files */
     uint64_t had_links;  /* those that existed before */
@@ -104,12 +105,11 @@ static int check_entry(int dir_fd, const char *directory, const char *name, bool
 {
     struct stat st;
 
-    *ours = false;
-    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot read the status of %s/%s", directory, name);
-    *ours = S_ISLNK(st.st_mode) && cfr_layout_is_link(dir_fd, name);
+    *ours = cfr_layout_is_link(dir_fd, name);
     if (*ours)
         return 0;
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot read the status of %s/%s", directory, name);
     return cfr_err_set(err, CFR_E_CONFLICT,
                        "%s/%s exists and is not credfresh's: remove it or publish under another name", directory, name);
 }
@@ -175,7 +175,7 @@ static bool is_current(struct attempt *a)
     same = same_directory(fd, a->g);
     for (size_t i = 0; same && i < a->g->file_count; i++)
         same = cfr_file_same(fd, &a->g->files[i]);
-    same = same && cfr_layout_each(fd, is_other, a, NULL) == 0;
+    same = same && cfr_path_each(fd, is_other, a, NULL) == 0;
     (void)close(fd);
     return same;
 }
@@ -195,6 +195,7 @@ static int make_generation(struct attempt *a)
     fd = cfr_path_openat(a->dir_fd, name.name, O_RDONLY | O_DIRECTORY, 0, a->err);
     if (fd < 0)
         return fd;
+    a->new_fd = fd;
     for (size_t i = 0; rc == 0 && i < g->file_count; i++)
         rc = cfr_file_create(fd, &g->files[i], a->err);
     if (rc == 0 && (g->uid != CFR_FILE_KEEP_ID || g->gid != CFR_FILE_KEEP_ID) && fchown(fd, g->uid, g->gid) != 0)
@@ -204,12 +205,19 @@ static int make_generation(struct attempt *a)
         rc = cfr_err_sys(a->err, errno, "cannot set the mode of the generation");
     if (rc == 0)
         rc = cfr_path_sync(fd, "the generation", a->err);
-    (void)close(fd);
     return rc;
+}
+
+static void close_new(struct attempt *a)
+{
+    if (a->new_fd >= 0)
+        (void)close(a->new_fd);
+    a->new_fd = -1;
 }
 
 static void wipe_new(struct attempt *a)
 {
+    close_new(a);
     if (a->new.name[0] != '\0')
         (void)cfr_layout_wipe(a->dir_fd, a->new.name, NULL);
     a->new = (struct cfr_layout){0};
@@ -266,14 +274,14 @@ static int stamp_late(void *ctx, int dir_fd, const char *name)
     struct stat st;
 
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-        (visible == NULL || st.st_mtim.tv_sec < visible->tv_sec ||
+        (st.st_mtim.tv_sec < visible->tv_sec ||
          (st.st_mtim.tv_sec == visible->tv_sec && st.st_mtim.tv_nsec <= visible->tv_nsec)))
         cfr_file_stamp(dir_fd, name);
     return 0;
 }
 
-/* Stamps the files of CURRENT. AFTER_CRASH: only those that the last commit left without. */
-static void stamp_files(int dir_fd, const struct cfr_layout *current, bool after_crash)
+/* Stamps the files of CURRENT that a crash after the commit left without. */
+static void stamp_after_crash(int dir_fd, const struct cfr_layout *current)
 {
     struct stat data;
     int fd;
@@ -284,8 +292,29 @@ static void stamp_files(int dir_fd, const struct cfr_layout *current, bool after
     fd = cfr_path_openat(dir_fd, current->name, O_RDONLY | O_DIRECTORY, 0, NULL);
     if (fd < 0)
         return;
-    (void)cfr_layout_each(fd, stamp_late, after_crash ? &data.st_ctim : NULL, NULL);
+    (void)cfr_path_each(fd, stamp_late, &data.st_ctim, NULL);
     (void)close(fd);
+}
+
+/* When ..data was renamed; 0: there is none. */
+static int64_t read_renamed_ns(int dir_fd)
+{
+    struct stat st;
+
+    return fstatat(dir_fd, CFR_GENERATION_DATA, &st, AT_SYMLINK_NOFOLLOW) == 0
+               ? (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec
+               : 0;
+}
+
+/* In any order of the files. */
+static void add_to_mark(struct cfr_file_fingerprint *mark, const char *name, const struct cfr_file_fingerprint *one)
+{
+    uint64_t h = cfr_hash_add(CFR_HASH_START, name, strlen(name));
+
+    h = cfr_hash_add(h, &one->size, sizeof one->size);
+    h = cfr_hash_add(h, &one->mtime_ns, sizeof one->mtime_ns);
+    mark->size += one->size;
+    mark->mtime_ns = (int64_t)((uint64_t)mark->mtime_ns + h);
 }
 
 static void undo(struct attempt *a)
@@ -302,11 +331,24 @@ static void undo(struct attempt *a)
 }
 
 /* The generation is published; no failure here changes that. */
-static void finish(const struct attempt *a)
+static void finish(const struct attempt *a, struct cfr_generation_state *state)
 {
-    stamp_files(a->dir_fd, &a->new, false);
+    struct cfr_generation_state now = {.number = a->g->number};
+    struct cfr_file_fingerprint one;
+
+    for (size_t i = 0; i < a->g->file_count; i++)
+        cfr_file_stamp(a->new_fd, a->g->files[i].name);
     (void)cfr_path_sync(a->dir_fd, "the directory", NULL);
-    (void)cfr_layout_tidy(a->dir_fd, &a->new, &a->old, NULL);
+    (void)cfr_layout_tidy(a->dir_fd, &a->new, &a->old, a->g, NULL);
+    if (state == NULL)
+        return;
+    for (size_t i = 0; i < a->g->file_count; i++) {
+        if (cfr_file_fingerprint(a->new_fd, a->g->files[i].name, &one, NULL) != 0)
+            return;
+        add_to_mark(&now.mark, a->g->files[i].name, &one);
+    }
+    now.renamed_ns = read_renamed_ns(a->dir_fd);
+    *state = now;
 }
 
 /* Wipes generations that were never published: they may have the name that is needed, and take space. */
@@ -357,12 +399,15 @@ static int replace_current(struct attempt *a, bool *changed)
  *  8. commit: rename ..data_tmp to ..data
  *  9. set the mtime of its files to now; fsync the directory; wipe the generations before the previous one
  * After an error up to step 8, undo() takes back 7, 6, 3 to 5 and 1. Errors of step 9 are not reported. */
-int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct cfr_err *err)
+int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct cfr_generation_state *state,
+                           struct cfr_err *err)
 {
-    struct attempt a = {.g = g, .err = err, .dir_fd = -1};
+    struct attempt a = {.g = g, .err = err, .dir_fd = -1, .new_fd = -1};
     int rc = check_names(g, err);
 
     *changed = false;
+    if (state != NULL)
+        *state = (struct cfr_generation_state){0};
     if (rc != 0)
         return rc;
     rc = check_owner(g, err);
@@ -380,7 +425,8 @@ int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct
     if (rc != 0)
         undo(&a);
     else if (*changed)
-        finish(&a);
+        finish(&a, state);
+    close_new(&a);
     if (a.dir_fd >= 0)
         (void)close(a.dir_fd);
     return rc;
@@ -433,31 +479,13 @@ int cfr_generation_recover(const char *directory, bool recorded, struct cfr_err 
         rc = cfr_layout_previous(dir_fd, &current, &previous, err);
     if (rc == 0) {
         if (!recorded)
-            stamp_files(dir_fd, &current, true);
-        rc = cfr_layout_tidy(dir_fd, &current, &previous, err);
+            stamp_after_crash(dir_fd, &current);
+        rc = cfr_layout_tidy(dir_fd, &current, &previous, NULL, err);
     }
     (void)close(dir_fd);
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", directory);
     return rc;
-}
-
-int cfr_generation_current(const char *directory, uid_t owner, uint64_t *number, struct cfr_err *err)
-{
-    struct cfr_layout current;
-    struct cfr_err local = {0};
-    struct stat st;
-    int dir_fd;
-    int rc = open_current(directory, &dir_fd, &current, &local);
-
-    *number = 0;
-    if (rc != 0)
-        return rc == CFR_E_MISSING ? 0 : cfr_err_set(err, rc, "%s", local.text);
-    if (current.uid == 0 || current.uid == geteuid() || current.uid == owner ||
-        (fstat(dir_fd, &st) == 0 && current.uid == st.st_uid))
-        *number = current.number;
-    (void)close(dir_fd);
-    return 0;
 }
 
 int cfr_generation_retire(const char *directory, struct cfr_err *err)
@@ -504,114 +532,87 @@ int cfr_generation_drop(const char *directory, const char *name, struct cfr_err 
     return rc;
 }
 
-struct expected {
-    const char *const *names; /* NULL = any */
-    size_t count;
+struct look {
+    const struct cfr_generation_expected *expected;
+    struct cfr_generation_state *state;
     struct cfr_err *err;
     int dir_fd;
     size_t found;
-    struct cfr_file_fingerprint *mark;
-    bool may_be_empty;
 };
 
-static int check_link(const struct expected *e, const char *name)
+static int check_link(const struct look *l, const char *name)
 {
-    if (cfr_layout_is_link(e->dir_fd, name))
+    if (cfr_layout_is_link(l->dir_fd, name))
         return 0;
-    return cfr_err_set(e->err, CFR_E_MISSING, "the link %s is missing or is not ours", name);
+    return cfr_err_set(l->err, CFR_E_MISSING, "the link %s is missing or is not ours", name);
 }
 
-/* In any order of the files. */
-static void add_to_mark(struct cfr_file_fingerprint *mark, const char *name, const struct cfr_file_fingerprint *one)
-{
-    uint64_t h = cfr_hash_add(CFR_HASH_START, name, strlen(name));
-
-    if (mark == NULL)
-        return;
-    h = cfr_hash_add(h, &one->size, sizeof one->size);
-    h = cfr_hash_add(h, &one->mtime_ns, sizeof one->mtime_ns);
-    mark->size += one->size;
-    mark->mtime_ns = (int64_t)((uint64_t)mark->mtime_ns + h);
-}
-
-static int check_expected(void *ctx, int dir_fd, const char *name)
+static int check_name(void *ctx, int dir_fd, const char *name)
 {
     struct cfr_file_fingerprint one = {0};
-    struct expected *e = ctx;
+    struct look *l = ctx;
 
-    e->found++;
-    if (e->names == NULL) {
-        if (e->mark != NULL)
-            (void)cfr_file_fingerprint(dir_fd, name, &one, NULL);
-        add_to_mark(e->mark, name, &one);
-        return check_link(e, name);
+    l->found++;
+    if (l->expected->names == NULL) {
+        (void)cfr_file_fingerprint(dir_fd, name, &one, NULL);
+        add_to_mark(&l->state->mark, name, &one);
+        return check_link(l, name);
     }
-    for (size_t i = 0; i < e->count; i++) {
-        if (strcmp(name, e->names[i]) == 0)
+    for (size_t i = 0; i < l->expected->count; i++) {
+        if (strcmp(name, l->expected->names[i]) == 0)
             return 0;
     }
-    return cfr_err_set(e->err, CFR_E_MISSING, "the current generation has another file, %s", name);
+    return cfr_err_set(l->err, CFR_E_MISSING, "the current generation has another file, %s", name);
 }
 
-static int verify_files(const struct cfr_layout *current, struct expected *e)
+static int check_files(struct look *l, const struct cfr_layout *current)
 {
+    const struct cfr_generation_expected *e = l->expected;
     struct cfr_file_fingerprint one;
     int fd;
     int rc = 0;
 
     if (current->name[0] == '\0')
-        return cfr_err_set(e->err, CFR_E_MISSING, "nothing is published there");
-    fd = cfr_path_openat(e->dir_fd, current->name, O_RDONLY | O_DIRECTORY, 0, e->err);
+        return cfr_err_set(l->err, CFR_E_MISSING, "nothing is published there");
+    fd = cfr_path_openat(l->dir_fd, current->name, O_RDONLY | O_DIRECTORY, 0, l->err);
     if (fd < 0)
         return fd;
-    for (size_t i = 0; rc == 0 && i < e->count; i++) {
+    for (size_t i = 0; rc == 0 && e->names != NULL && i < e->count; i++) {
         if (cfr_file_fingerprint(fd, e->names[i], &one, NULL) != 0)
-            rc = cfr_err_set(e->err, CFR_E_MISSING, "the current generation has no file %s", e->names[i]);
+            rc = cfr_err_set(l->err, CFR_E_MISSING, "the current generation has no file %s", e->names[i]);
         else if (one.size == 0 && !e->may_be_empty)
-            rc = cfr_err_set(e->err, CFR_E_MISSING, "%s is empty", e->names[i]);
+            rc = cfr_err_set(l->err, CFR_E_MISSING, "%s is empty", e->names[i]);
         else
-            rc = check_link(e, e->names[i]);
+            rc = check_link(l, e->names[i]);
         if (rc == 0)
-            add_to_mark(e->mark, e->names[i], &one);
+            add_to_mark(&l->state->mark, e->names[i], &one);
     }
     if (rc == 0)
-        rc = cfr_layout_each(fd, check_expected, e, e->err);
-    if (rc == 0 && e->found == 0)
-        rc = cfr_err_set(e->err, CFR_E_MISSING, "the current generation is empty");
+        rc = cfr_path_each(fd, check_name, l, l->err);
+    if (rc == 0 && l->found == 0)
+        rc = cfr_err_set(l->err, CFR_E_MISSING, "the current generation is empty");
     (void)close(fd);
     return rc;
 }
 
-static int verify(const char *directory, struct expected *e)
+int cfr_generation_look(const char *directory, const struct cfr_generation_expected *expected,
+                        struct cfr_generation_state *state, struct cfr_err *err)
 {
+    struct look l = {.expected = expected, .state = state, .err = err};
     struct cfr_layout current;
-    int rc = open_current(directory, &e->dir_fd, &current, e->err);
+    struct stat st;
+    int rc = open_current(directory, &l.dir_fd, &current, err);
 
-    if (e->mark != NULL)
-        *e->mark = (struct cfr_file_fingerprint){0};
+    *state = (struct cfr_generation_state){0};
     if (rc != 0)
         return rc;
-    rc = verify_files(&current, e);
-    (void)close(e->dir_fd);
-    if (rc != 0)
-        (void)cfr_err_prefix(e->err, "%s", directory);
-    return rc;
-}
-
-int cfr_generation_verify(const char *directory, const char *const *names, size_t count,
-                          struct cfr_file_fingerprint *mark, struct cfr_err *err)
-{
-    struct expected e = {.names = names, .count = count, .err = err, .mark = mark};
-
-    return verify(directory, &e);
-}
-
-int cfr_generation_verify_names(const char *directory, const char *const *names, size_t count,
-                                struct cfr_file_fingerprint *mark, struct cfr_err *err)
-{
-    struct expected e = {.names = names, .count = count, .err = err, .mark = mark, .may_be_empty = true};
-
-    return verify(directory, &e);
+    if (current.uid == 0 || current.uid == geteuid() || current.uid == expected->owner ||
+        (fstat(l.dir_fd, &st) == 0 && current.uid == st.st_uid))
+        state->number = current.number;
+    state->renamed_ns = read_renamed_ns(l.dir_fd);
+    rc = check_files(&l, &current);
+    (void)close(l.dir_fd);
+    return rc != 0 ? cfr_err_prefix(err, "%s", directory) : 0;
 }
 
 int cfr_generation_read(const char *directory, const char *name, struct cfr_secret *out, struct cfr_err *err)

@@ -27,35 +27,49 @@ struct cfr_generation {
     bool differs;    /* the caller knows that the current generation differs, so it is not read */
 };
 
+/* What is in a directory of generations. */
+struct cfr_generation_state {
+    /* The current generation; 0 when there is none, or one of another user than root, ours, the owner of the directory
+     * and the one that is expected. */
+    uint64_t number;
+    /* Changes when one of the files is written to or replaced: all sizes, and a digest of names, sizes and times in
+     * place of the time; it has no inode, so that a copy which keeps the times has the same. */
+    struct cfr_file_fingerprint mark;
+    int64_t renamed_ns; /* change time of ..data */
+};
+
+/* What is expected there. */
+struct cfr_generation_expected {
+    const char *const *names; /* NULL: any files, empty ones too */
+    size_t count;
+    bool may_be_empty;
+    uid_t owner; /* or CFR_FILE_KEEP_ID */
+};
+
 /* Makes the directory alone, with its owner, group and mode, if it is not there. */
 int cfr_generation_make(const struct cfr_generation *g, struct cfr_err *err);
 /* Publishes the set in one step (rename of ..data). *CHANGED is false, and no generation is made, if the
- * current one already has the same files, modes and owners (visible links that were removed are made again). On error
+ * current one already has the same files, modes and owners (visible links that were removed are made again). STATE (may
+ * be NULL) is what is there now; its number is 0 where it has to be looked at. On error
  * the published generation stays and nothing else is left. CFR_E_CONFLICT, naming the path, if a name that is needed is
  * taken by an entry that is not ours. Generations older than the previous one are wiped; a failure of this, or of
  * anything else after the swap, is not reported, and cfr_generation_recover makes up for it. CFR_E_PERM if the
  * directory is given to another user, and we are neither that user nor root. */
-int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct cfr_err *err);
+int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct cfr_generation_state *state,
+                           struct cfr_err *err);
 /* Removes what a crash left: unfinished generations, ..data_tmp, dangling visible links; and all but the
  * newest previous generation. A missing DIRECTORY is no error. If ..data is not ours nothing is removed:
  * CFR_E_CONFLICT. RECORDED: the current generation was published to its end, and is not written to; otherwise its files
  * get the times that a crash may have left out. */
 int cfr_generation_recover(const char *directory, bool recorded, struct cfr_err *err);
-/* The number of the current generation, 0 when there is none, or one of another user than root, ours, the owner of
- * DIRECTORY and OWNER. CFR_E_CONFLICT if ..data is not ours. */
-int cfr_generation_current(const char *directory, uid_t owner, uint64_t *number, struct cfr_err *err);
 /* 0 if NAME can be published in DIRECTORY, which need not exist; CFR_E_CONFLICT if it is taken by an entry that is not
  * ours. */
 int cfr_generation_check_name(const char *directory, const char *name, struct cfr_err *err);
-/* 0 if the current generation has exactly NAMES, none of them empty, each reachable through its visible link;
- * otherwise CFR_E_MISSING, saying what is missing. With NAMES == NULL any files will do, empty ones too. *MARK (may be
- * NULL) changes when one of the files is written to or replaced: all sizes, and a digest of names, sizes and times in
- * place of the time; it has no inode, so that a copy which keeps the times has the same. */
-int cfr_generation_verify(const char *directory, const char *const *names, size_t count,
-                          struct cfr_file_fingerprint *mark, struct cfr_err *err);
-/* The same, but files may be empty. */
-int cfr_generation_verify_names(const char *directory, const char *const *names, size_t count,
-                                struct cfr_file_fingerprint *mark, struct cfr_err *err);
+/* Looks at DIRECTORY. 0 if the current generation has exactly the files that are EXPECTED, none of them empty, each
+ * reachable through its visible link; otherwise CFR_E_MISSING, saying what is missing. CFR_E_CONFLICT if ..data is not
+ * ours. STATE is filled in as far as it could be read. */
+int cfr_generation_look(const char *directory, const struct cfr_generation_expected *expected,
+                        struct cfr_generation_state *state, struct cfr_err *err);
 /* Reads NAME of the current generation into OUT, following no link but ..data: the owner of the files need not be
  * trusted. CFR_E_MISSING; CFR_E_PATH if it is not a regular file. */
 int cfr_generation_read(const char *directory, const char *name, struct cfr_secret *out, struct cfr_err *err);

@@ -6,7 +6,6 @@
 #include "files/file_private.h"
 #include "files/path_private.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -59,27 +58,6 @@ void cfr_layout_name(uint64_t number, int64_t now_s, struct cfr_layout *out)
     }
     (void)snprintf(out->name, sizeof out->name, "..%s.%09" PRIu64, stamp, number);
     out->number = number;
-}
-
-int cfr_layout_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name), void *ctx, struct cfr_err *err)
-{
-    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    struct dirent *entry;
-    int rc = 0;
-
-    if (dir == NULL) {
-        rc = cfr_err_sys(err, errno, "cannot list the directory");
-        if (fd >= 0)
-            (void)close(fd);
-        return rc;
-    }
-    for (int seen = 0; rc == 0 && seen < CFR_PATH_ENTRIES_MAX && (entry = readdir(dir)) != NULL; seen++) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            rc = fn(ctx, dir_fd, entry->d_name);
-    }
-    (void)closedir(dir);
-    return rc;
 }
 
 /* False if there is no directory ONE. */
@@ -141,10 +119,11 @@ int cfr_layout_previous(int dir_fd, const struct cfr_layout *current, struct cfr
     struct previous p = {current, out};
 
     *out = (struct cfr_layout){0};
-    return cfr_layout_each(dir_fd, find_previous, &p, err);
+    return cfr_path_each(dir_fd, find_previous, &p, err);
 }
 
 struct sweep {
+    const struct cfr_generation *set; /* NULL: none */
     const struct cfr_layout *keep;
     const struct cfr_layout *keep_too;
     int rc;
@@ -176,7 +155,7 @@ static void wipe_one(struct sweep *s, int dir_fd, const char *name)
     /* Only the owner needs this; if it fails, the next call reports why. */
     if (fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
         (void)fchmod(fd, 0700);
-    rc = cfr_layout_each(fd, wipe_entry, s, err);
+    rc = cfr_path_each(fd, wipe_entry, s, err);
     (void)close(fd);
     if (s->budget.entries == 0)
         return;
@@ -209,7 +188,7 @@ int cfr_layout_wipe_others(int dir_fd, const struct cfr_layout *keep, const stru
                            struct cfr_err *err)
 {
     struct sweep s = {.keep = keep, .keep_too = keep_too, .err = err, .budget = CFR_FILE_BUDGET};
-    int rc = cfr_layout_each(dir_fd, wipe_other, &s, err);
+    int rc = cfr_path_each(dir_fd, wipe_other, &s, err);
 
     return rc < 0 ? rc : s.rc;
 }
@@ -231,6 +210,10 @@ static int tidy_entry(void *ctx, int dir_fd, const char *name)
 
     if (strncmp(name, "..", 2) == 0)
         return wipe_other(ctx, dir_fd, name);
+    for (size_t i = 0; s->set != NULL && i < s->set->file_count; i++) {
+        if (strcmp(name, s->set->files[i].name) == 0)
+            return 0;
+    }
     if (!cfr_layout_is_link(dir_fd, name) || fstatat(dir_fd, name, &st, 0) == 0 || errno != ENOENT)
         return 0;
     if (unlinkat(dir_fd, name, 0) != 0 && errno != ENOENT && s->rc == 0)
@@ -238,10 +221,11 @@ static int tidy_entry(void *ctx, int dir_fd, const char *name)
     return 0;
 }
 
-int cfr_layout_tidy(int dir_fd, const struct cfr_layout *keep, const struct cfr_layout *keep_too, struct cfr_err *err)
+int cfr_layout_tidy(int dir_fd, const struct cfr_layout *keep, const struct cfr_layout *keep_too,
+                    const struct cfr_generation *set, struct cfr_err *err)
 {
-    struct sweep s = {.keep = keep, .keep_too = keep_too, .err = err, .budget = CFR_FILE_BUDGET};
-    int rc = cfr_layout_each(dir_fd, tidy_entry, &s, err);
+    struct sweep s = {.set = set, .keep = keep, .keep_too = keep_too, .err = err, .budget = CFR_FILE_BUDGET};
+    int rc = cfr_path_each(dir_fd, tidy_entry, &s, err);
 
     return rc < 0 ? rc : s.rc;
 }

@@ -33,14 +33,13 @@ int cfr_layout_wipe(int dir_fd, const char *name, struct cfr_err *err);
  * returns the first one. */
 int cfr_layout_wipe_others(int dir_fd, const struct cfr_layout *keep, const struct cfr_layout *keep_too,
                            struct cfr_err *err);
-/* The same, and removes our links that lead nowhere. */
-int cfr_layout_tidy(int dir_fd, const struct cfr_layout *keep, const struct cfr_layout *keep_too, struct cfr_err *err);
+/* The same, and removes our links that lead nowhere. SET: that was just published, whose links are not read again; may
+ * be NULL. */
+int cfr_layout_tidy(int dir_fd, const struct cfr_layout *keep, const struct cfr_layout *keep_too,
+                    const struct cfr_generation *set, struct cfr_err *err);
 /* True if NAME is our link: `NAME -> ..data/NAME`. */
 bool cfr_layout_is_link(int dir_fd, const char *name);
 /* Removes `..data_tmp` if it is a link; CFR_E_CONFLICT if it is anything else. */
 int cfr_layout_remove_tmp(int dir_fd, struct cfr_err *err);
-/* Calls FN for each entry but `.` and `..`, until it returns other than 0; of more than CFR_PATH_ENTRIES_MAX for some.
- * FN may remove entries. */
-int cfr_layout_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name), void *ctx, struct cfr_err *err);
 
 #endif

@@ -20,6 +20,7 @@
 #define TEMP_MARK   ".credfresh-"
 #define TEMP_DIGITS 8
 #define SYNCED_MAX  16
+#define LIST_BYTES  8192
 #define TEMP_KEPT   (CFR_PATH_NAME_MAX - 1 - (sizeof TEMP_MARK - 1) - TEMP_DIGITS)
 
 bool cfr_path_is_name(const char *name)
@@ -199,31 +200,58 @@ static int move_dir_in(int dir_fd, const char *temp, const char *name)
     return errno;
 }
 
+int cfr_path_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name), void *ctx, struct cfr_err *err)
+{
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    union {
+        struct dirent64 entry;
+        char bytes[LIST_BYTES];
+    } buf;
+    ssize_t n = fd >= 0 ? 1 : -1;
+    int seen = 0;
+    int rc = 0;
+
+    while (n > 0 && rc == 0 && seen < CFR_PATH_ENTRIES_MAX) {
+        n = getdents64(fd, buf.bytes, sizeof buf.bytes);
+        for (const char *p = buf.bytes; rc == 0 && p < buf.bytes + n && seen < CFR_PATH_ENTRIES_MAX; seen++) {
+            const struct dirent64 *entry = (const struct dirent64 *)(const void *)p;
+
+            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                rc = fn(ctx, dir_fd, entry->d_name);
+            p += entry->d_reclen;
+        }
+    }
+    if (n < 0)
+        rc = cfr_err_sys(err, errno, "cannot list the directory");
+    if (fd >= 0)
+        (void)close(fd);
+    return rc;
+}
+
+static int found_entry(void *ctx, int dir_fd, const char *name)
+{
+    (void)ctx;
+    (void)dir_fd;
+    (void)name;
+    return 1;
+}
+
 /* Refuses a directory FD that is not empty and ours, as a new one is: another user that can write in the directory
  * above could have put a different one in its place, which must not change its owner. */
 static int check_new_dir(int fd, const char *name, struct cfr_err *err)
 {
-    int list_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = list_fd >= 0 ? fdopendir(list_fd) : NULL;
-    const struct dirent *entry;
     struct stat st;
-    bool is_new = true;
-    int rc = 0;
+    int rc = cfr_path_each(fd, found_entry, NULL, err);
 
-    if (dir == NULL || fstat(fd, &st) != 0)
-        rc = cfr_err_sys(err, errno, "cannot look at the new directory %s", name);
-    else
-        is_new = st.st_uid == geteuid();
-    while (dir != NULL && rc == 0 && is_new && (entry = readdir(dir)) != NULL)
-        is_new = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-    if (dir != NULL)
-        (void)closedir(dir);
-    else if (list_fd >= 0)
-        (void)close(list_fd);
-    return is_new ? rc
-                  : cfr_err_set(err, CFR_E_CONFLICT,
-                                "the directory %s was replaced while it was made: see which other program writes there",
-                                name);
+    if (rc == 0 && fstat(fd, &st) != 0)
+        rc = cfr_err_sys(err, errno, "cannot read the status of the new directory");
+    if (rc < 0)
+        return cfr_err_prefix(err, "%s", name);
+    return rc == 0 && st.st_uid == geteuid()
+               ? 0
+               : cfr_err_set(err, CFR_E_CONFLICT,
+                             "the directory %s was replaced while it was made: see which other program writes there",
+                             name);
 }
 
 int cfr_path_make_dir(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid, struct cfr_err *err)

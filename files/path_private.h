@@ -24,6 +24,9 @@ int cfr_path_openat(int dir_fd, const char *name, int flags, mode_t mode, struct
 /* Makes directory NAME below DIR_FD, with its mode and owner ((uid_t)-1 leaves it) set before the name appears. An
  * existing directory is no error. */
 int cfr_path_make_dir(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid, struct cfr_err *err);
+/* Calls FN for each entry but `.` and `..`, until it returns other than 0; of more than CFR_PATH_ENTRIES_MAX for some.
+ * FN may remove entries. */
+int cfr_path_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name), void *ctx, struct cfr_err *err);
 /* Sets OUT to the path of FD, which may be of O_PATH. False where /proc is missing, or FD has no path. Never blocks. */
 bool cfr_path_of_fd(int fd, char out[PATH_MAX]);
 /* fsync(2). A descriptor that cannot be synced (directories of some file systems, or one that may be entered but not

@@ -187,14 +187,15 @@ static void report_parent(struct cfr_doctor *d, const char *path)
 /* The published directory must belong to credfresh. */
 static void report_generation(struct cfr_doctor *d, const char *directory)
 {
+    const struct cfr_generation_expected any = {.names = NULL};
+    struct cfr_generation_state state;
     struct cfr_err err = {0};
-    uint64_t number = 0;
 
-    if (cfr_generation_current(directory, CFR_FILE_KEEP_ID, &number, &err) == CFR_E_CONFLICT)
+    if (cfr_generation_look(directory, &any, &state, &err) == CFR_E_CONFLICT)
         cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.foreign", "publish into a separate directory", "%s", err.text);
-    else if (number != 0)
+    else if (state.number != 0)
         cfr_doctor_report(d, CFR_FINDING_OK, "publish.generation", NULL, "%s holds generation %llu", directory,
-                          (unsigned long long)number);
+                          (unsigned long long)state.number);
 }
 
 static void check_owner(void *ctx, const char *owner, const char *group)

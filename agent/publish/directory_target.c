@@ -120,6 +120,13 @@ static uint64_t hash_of(const struct cfr_target_content *content)
     return h != 0 ? h : 1;
 }
 
+static void take_state(const struct cfr_generation_state *state, struct cfr_publish_seen *seen)
+{
+    seen->current = state->number;
+    seen->mark = state->mark;
+    seen->renamed_ns = state->renamed_ns;
+}
+
 static int make_directory(const struct cfr_target *t, struct cfr_err *err)
 {
     struct cfr_generation set = {.directory = t->config->directory,
@@ -130,9 +137,10 @@ static int make_directory(const struct cfr_target *t, struct cfr_err *err)
 }
 
 static int publish_directory(const struct cfr_target *t, const struct cfr_publish_job *job,
-                             struct cfr_target_content *content, uint64_t *hash, bool *changed, struct cfr_err *err)
+                             struct cfr_target_content *content, struct cfr_publish_seen *seen, struct cfr_err *err)
 {
-    uint64_t last = *hash;
+    uint64_t last = seen->hash;
+    struct cfr_generation_state state;
     struct cfr_generation set = {
         .directory = t->config->directory,
         .directory_mode = (mode_t)t->config->directory_mode,
@@ -145,26 +153,17 @@ static int publish_directory(const struct cfr_target *t, const struct cfr_publis
         /* New secrets differ nearly always: comparing hashes saves reading the files. */
         .differs = last != 0 && last != hash_of(content),
     };
-    int rc = cfr_generation_publish(&set, changed, err);
+    int rc = cfr_generation_publish(&set, &seen->changed, &state, err);
 
-    *hash = rc == 0 ? hash_of(content) : 0;
+    seen->hash = rc == 0 ? hash_of(content) : 0;
+    seen->known = rc == 0 && state.number != 0;
+    take_state(&state, seen);
     return rc;
 }
 
 static int recover_directory(const struct cfr_target *t, bool recorded, struct cfr_err *err)
 {
     return cfr_generation_recover(t->config->directory, recorded, err);
-}
-
-static int find_current(const struct cfr_target *t, uint64_t *number, struct cfr_err *err)
-{
-    struct cfr_err none = {0};
-    uid_t uid;
-    gid_t gid;
-
-    if (cfr_publish_content_ids(t->config->owner, NULL, &uid, &gid, &none) != 0)
-        uid = CFR_FILE_KEEP_ID;
-    return cfr_generation_current(t->config->directory, uid, number, err);
 }
 
 static int retire_previous(const struct cfr_target *t, struct cfr_err *err)
@@ -186,10 +185,11 @@ static int forget_old(const struct cfr_target *t, struct cfr_err *err)
 
 /* ---- what is there ---- */
 
-/* A long-lived key's directory may have more than the configured files: those of the previous key. */
-static int check_minted(const struct cfr_config_publish *t, struct cfr_file_fingerprint *mark, struct cfr_err *err)
+/* Each file that is configured has something in it: a long-lived key's directory may have more than these, which are
+ * those of the previous key. */
+static int check_minted(const struct cfr_config_publish *t, struct cfr_err *err)
 {
-    int rc = cfr_generation_verify(t->directory, NULL, 0, mark, err);
+    int rc = 0;
 
     /* Not by its path: a link in it could lead to a file system that does not answer. */
     for (size_t i = 0; rc == 0 && i < t->files.count; i++) {
@@ -203,23 +203,29 @@ static int check_minted(const struct cfr_config_publish *t, struct cfr_file_fing
     return rc;
 }
 
-static int look_at(const struct cfr_target *target, struct cfr_file_fingerprint *mark, struct cfr_err *err)
+static int look_at(const struct cfr_target *target, struct cfr_publish_seen *seen, struct cfr_err *err)
 {
     const struct cfr_config_publish *t = target->config;
+    bool minted = target->credential->mint != NULL;
     const char *names[CFR_CONFIG_FILES_MAX];
-    bool passes_on = false;
+    struct cfr_generation_expected expected = {.count = t->files.count};
+    struct cfr_generation_state state;
+    struct cfr_err none = {0};
+    gid_t gid;
+    int rc;
 
-    if (target->credential->mint != NULL)
-        return check_minted(t, mark, err);
     for (size_t i = 0; i < t->files.count; i++) {
         names[i] = file_at(t, i)->name;
-        passes_on = passes_on || cfr_formats[file_at(t, i)->format].passes_on;
+        /* A key of a Secret may be empty. */
+        expected.may_be_empty = expected.may_be_empty || cfr_formats[file_at(t, i)->format].passes_on;
     }
-    /* A key of a Secret may be empty. */
-    if (passes_on)
-        return cfr_generation_verify_names(t->directory, names, t->files.count, mark, err);
     /* A Secret that is passed on has whatever keys it has. */
-    return cfr_generation_verify(t->directory, t->files.count != 0 ? names : NULL, t->files.count, mark, err);
+    expected.names = minted || t->files.count == 0 ? NULL : names;
+    if (cfr_publish_content_ids(t->owner, NULL, &expected.owner, &gid, &none) != 0)
+        expected.owner = CFR_FILE_KEEP_ID;
+    rc = cfr_generation_look(t->directory, &expected, &state, err);
+    take_state(&state, seen);
+    return rc == 0 && minted ? check_minted(t, err) : rc;
 }
 
 static void read_key(const struct cfr_target *t, char id[CFR_PUBLISH_KEY_MAX])
@@ -238,6 +244,7 @@ static void inspect_directory(const struct cfr_target *target, const struct cfr_
 }
 
 const struct cfr_target_ops cfr_publish_directory = {
+    .has_generations = true,
     .inspect = inspect_directory,
     .is_configured = is_directory,
     .path = path_of_directory,
@@ -247,7 +254,6 @@ const struct cfr_target_ops cfr_publish_directory = {
     .publish = publish_directory,
     .recover = recover_directory,
     .look = look_at,
-    .current = find_current,
     .retire = retire_previous,
     .forget = forget_old,
     .read_key = read_key,

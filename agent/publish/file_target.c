@@ -69,18 +69,19 @@ static bool would_lose(const struct cfr_config_file *f, struct cfr_view ours, ch
 }
 
 static int publish_file(const struct cfr_target *t, const struct cfr_publish_job *job,
-                        struct cfr_target_content *content, uint64_t *hash, bool *changed, struct cfr_err *err)
+                        struct cfr_target_content *content, struct cfr_publish_seen *seen, struct cfr_err *err)
 {
     const struct cfr_config_file *f = t->config->file;
     char loss[CFR_ERR_TEXT_MAX];
     int rc;
 
     /* Known: this agent, or one before it, has published it. */
-    if (*hash == 0 && would_lose(f, content->files[0].content, loss))
+    if (seen->hash == 0 && would_lose(f, content->files[0].content, loss))
         cfr_log(CFR_LOG_WARN, job->render.credential, NULL, "%s", loss);
-    rc = cfr_single_publish(f->path, &content->files[0], f->in_place, cfr_formats[f->format].merge, changed, err);
+    rc =
+        cfr_single_publish(f->path, &content->files[0], f->in_place, cfr_formats[f->format].merge, &seen->changed, err);
     if (rc == 0)
-        *hash = 1;
+        seen->hash = 1;
     return rc;
 }
 
@@ -90,11 +91,9 @@ static int recover_file(const struct cfr_target *t, bool recorded, struct cfr_er
     return cfr_single_recover(t->config->file->path, err);
 }
 
-static int look_at(const struct cfr_target *t, struct cfr_file_fingerprint *mark, struct cfr_err *err)
+static int look_at(const struct cfr_target *t, struct cfr_publish_seen *seen, struct cfr_err *err)
 {
-    struct cfr_file_fingerprint unused;
-
-    return cfr_single_fingerprint(t->config->file->path, mark != NULL ? mark : &unused, err);
+    return cfr_single_fingerprint(t->config->file->path, &seen->mark, err);
 }
 
 static void inspect_file(const struct cfr_target *t, const struct cfr_publish_inspection *i)

@@ -95,17 +95,16 @@ static int render_profile(const struct cfr_target *t, const struct cfr_publish_r
 }
 
 static int publish_profile(const struct cfr_target *t, const struct cfr_publish_job *job,
-                           struct cfr_target_content *content, uint64_t *hash, bool *changed, struct cfr_err *err)
+                           struct cfr_target_content *content, struct cfr_publish_seen *seen, struct cfr_err *err)
 {
     const struct cfr_config_file *p = t->own;
     char section[CFR_FORMAT_SECTION_MAX];
     mode_t was = 0;
     int rc = name_section(p, section, err);
 
-    (void)hash;
     if (rc == 0)
         rc = cfr_profile_publish(p->path, section, &content->files[0], job->may_wait, holds_secret(p) ? &was : NULL,
-                                 changed, err);
+                                 &seen->changed, err);
     if (was != 0)
         cfr_log(CFR_LOG_WARN, job->render.credential, NULL,
                 "%s could be read by other users (mode %04o): its mode is now %04o; set `mode` of the profile to "
@@ -121,13 +120,13 @@ static int recover_profile(const struct cfr_target *t, bool recorded, struct cfr
 }
 
 /* Other programs may have rewritten the file around the section: only that counts. */
-static int look_at(const struct cfr_target *t, struct cfr_file_fingerprint *mark, struct cfr_err *err)
+static int look_at(const struct cfr_target *t, struct cfr_publish_seen *seen, struct cfr_err *err)
 {
     const struct cfr_config_file *p = t->own;
     char section[CFR_FORMAT_SECTION_MAX];
     int rc = name_section(p, section, err);
 
-    return rc != 0 ? rc : cfr_profile_verify(p->path, section, mark, err);
+    return rc != 0 ? rc : cfr_profile_verify(p->path, section, &seen->mark, err);
 }
 
 static void inspect_profile(const struct cfr_target *t, const struct cfr_publish_inspection *i)

@@ -4,7 +4,6 @@
 
 #include "agent/loop/sandbox.h"
 #include "agent/publish/secret_target.h"
-#include "files/route.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +26,8 @@ struct cfr_publish_work {
     struct cfr_target_content *contents[CFR_CONFIG_TARGETS_MAX];
     size_t index;
     enum round round;
-    bool doubtful[CFR_CONFIG_TARGETS_MAX]; /* they lie on a network or FUSE, or did not answer the last time */
+    bool may_hang[CFR_CONFIG_TARGETS_MAX]; /* they lie on a network or FUSE */
+    bool doubtful[CFR_CONFIG_TARGETS_MAX]; /* the same, or they did not answer the last time */
     bool spared[CFR_CONFIG_TARGETS_MAX];   /* they have what is to be published */
     struct cfr_file_fingerprint recorded[CFR_CONFIG_TARGETS_MAX];
     bool left[CFR_CONFIG_TARGETS_MAX]; /* what a killed child has left goes first */
@@ -80,10 +80,10 @@ static void serve_queue(struct cfr_publisher_crew *crew)
 static bool is_recorded(const struct cfr_target *t, const struct cfr_publish_work *work)
 {
     const struct cfr_file_fingerprint unknown = {0};
-    struct cfr_file_fingerprint mark;
+    struct cfr_publish_seen seen;
 
     return t->ops->look != NULL && !cfr_publish_is_mark(&work->recorded[t->index], &unknown) &&
-           t->ops->look(t, &mark, NULL) == 0 && cfr_publish_is_mark(&work->recorded[t->index], &mark);
+           t->ops->look(t, &seen, NULL) == 0 && cfr_publish_is_mark(&work->recorded[t->index], &seen.mark);
 }
 
 static void work_at(const struct cfr_target *t, const struct cfr_publish_work *work, struct cfr_publish_seen *seen)
@@ -99,7 +99,7 @@ static void work_at(const struct cfr_target *t, const struct cfr_publish_work *w
         seen->err = (struct cfr_err){0};
         rc = content == NULL ? cfr_publish_target_render(t, &work->job.render, &content, &seen->err) : 0;
         if (rc == 0)
-            rc = t->ops->publish(t, &work->job, content, &seen->hash, &seen->changed, &seen->err);
+            rc = t->ops->publish(t, &work->job, content, seen, &seen->err);
         if (work->contents[t->index] == NULL)
             cfr_publish_content_drop(content);
     }
@@ -112,7 +112,7 @@ static void work_at(const struct cfr_target *t, const struct cfr_publish_work *w
     if (rc != 0 && !t->ops->is_remote)
         cfr_sandbox_explain(CFR_SANDBOX_WRITE, cfr_publish_path(t->config), &seen->err);
     if (!t->ops->is_remote)
-        cfr_publish_look_at(t, CFR_LOOK_ALL, seen);
+        cfr_publish_look_at(t, rc == 0 && seen->known ? CFR_LOOK_KEY : CFR_LOOK_ALL, seen);
 }
 
 /* ---- in a child ---- */
@@ -186,7 +186,7 @@ static void run_errand(void *ctx, void *result)
     struct cfr_route route;
 
     e->work->job.may_wait = true;
-    cfr_route_find(path, cfr_publish_is_directory(&e->target), true, &route);
+    cfr_route_find(path, e->target.ops->has_generations, true, &route);
     if (!route.foreign && (e->work->what & CFR_PUBLISHER_PUBLISH) != 0 && is_given(&e->target)) {
         seen->err.code = e->target.ops->make(&e->target, &seen->err);
         if (seen->err.code != 0)
@@ -201,16 +201,11 @@ static void run_errand(void *ctx, void *result)
     (void)cfr_errand_as(route.uid, &gids, work_as_told, ctx, result, &seen->err);
 }
 
-static bool needs_child(const struct cfr_target *t, unsigned what, unsigned *mount)
+/* MAY_HANG: this process must not even look at it. */
+static bool needs_child(const struct cfr_target *t, unsigned what, const struct cfr_route *route, bool may_hang)
 {
-    struct cfr_route route;
-
-    cfr_route_find_whole(cfr_publish_path(t->config), cfr_publish_is_directory(t), &route);
-    *mount = route.mount;
-    if (route.storage == CFR_ROUTE_REMOTE || route.blocked)
-        return true;
-    return what != CFR_PUBLISHER_LOOK &&
-           (route.storage != CFR_ROUTE_MEMORY || (route.foreign && geteuid() == 0) || is_given(t));
+    return may_hang || (what != CFR_PUBLISHER_LOOK &&
+                        (route->storage != CFR_ROUTE_MEMORY || (route->foreign && geteuid() == 0) || is_given(t)));
 }
 
 static void fail_hanging(const struct cfr_target *t, struct cfr_publish_seen *seen)
@@ -314,6 +309,40 @@ static bool has_turn(const struct cfr_publisher *p, const struct cfr_target *t)
     }
 }
 
+/* A change by another program is one more event, which is reported. */
+static void expect_event(const struct cfr_publisher *p, const struct cfr_target *t)
+{
+    char path[CFR_TARGET_PATH_MAX];
+
+    if (p->watch == NULL || t->ops->renamed == NULL || !p->work->seen[t->index].changed)
+        return;
+    t->ops->renamed(t->config, path);
+    cfr_watch_expect(p->watch, path, p->watcher);
+}
+
+/* Works at T, here or in a child, or puts it off to the next round. True while a child is waited for. */
+static bool take_turn(struct cfr_publisher *p, const struct cfr_target *t)
+{
+    struct cfr_publish_work *work = p->work;
+    struct cfr_route route;
+    bool here = t->ops->is_remote;
+
+    if (!here) {
+        work->may_hang[t->index] = cfr_publish_find_route(t, &route);
+        if (work->may_hang[t->index] && work->round == ROUND_FIRST) {
+            work->doubtful[t->index] = true;
+            return false;
+        }
+        p->place.mount = route.mount;
+        here = !needs_child(t, work->what, &route, work->may_hang[t->index]);
+    }
+    if (here && work_here(t, work, &work->seen[t->index])) {
+        expect_event(p, t);
+        return false;
+    }
+    return start_errand(p, t) || p->place.queued;
+}
+
 /* Goes on with the next targets, until a child is under way, or all are done. */
 static void advance(struct cfr_publisher *p)
 {
@@ -330,14 +359,8 @@ static void advance(struct cfr_publisher *p)
             continue;
         }
         t = cfr_publish_target(p->config, work->index);
-        if (has_turn(p, &t)) {
-            bool done = t.ops->is_remote || !needs_child(&t, work->what, &p->place.mount);
-
-            if (done)
-                done = work_here(&t, work, &work->seen[work->index]);
-            if (!done && (start_errand(p, &t) || p->place.queued))
-                return;
-        }
+        if (has_turn(p, &t) && take_turn(p, &t))
+            return;
         work->index++;
     }
 }
@@ -429,7 +452,6 @@ int cfr_publisher_start(struct cfr_publisher *p, unsigned work, const struct cfr
                         const struct cfr_publish_record *record, struct cfr_err *err)
 {
     size_t count = p->config->publish.count;
-    struct cfr_target t;
     int rc;
 
     p->work = calloc(1, sizeof *p->work + count * sizeof p->work->seen[0]);
@@ -440,8 +462,7 @@ int cfr_publisher_start(struct cfr_publisher *p, unsigned work, const struct cfr
         p->work->seen[i].hash = record->rendered[i];
         p->work->recorded[i] = record->targets[i];
         p->work->left[i] = p->slots[i].left && (work & CFR_PUBLISHER_PUBLISH) != 0;
-        t = cfr_publish_target(p->config, i);
-        p->work->doubtful[i] = p->slots[i].left || p->slots[i].hanging != NULL || cfr_publish_lies_remote(&t);
+        p->work->doubtful[i] = p->slots[i].left || p->slots[i].hanging != NULL;
     }
     if (job != NULL) {
         p->work->job = *job;
@@ -454,6 +475,13 @@ int cfr_publisher_start(struct cfr_publisher *p, unsigned work, const struct cfr
     spare(p, record);
     advance(p);
     return p->work->ended ? 0 : 1;
+}
+
+int cfr_publisher_watch(struct cfr_publisher *p, struct cfr_watch *watch, void *watcher, struct cfr_err *err)
+{
+    p->watch = watch;
+    p->watcher = watcher;
+    return cfr_publish_watch(p->config, watch, watcher, err);
 }
 
 int64_t cfr_publisher_deadline(const struct cfr_publisher *p)
@@ -489,7 +517,7 @@ static void note(struct cfr_publisher *p, size_t i, struct cfr_publish_record *r
     }
     if ((p->work->what & CFR_PUBLISHER_FORGET) != 0 && t.ops->forget != NULL && seen->look.code == 0)
         record->targets[i] = seen->mark;
-    if (!seen->known || !cfr_publish_lies_remote(&t))
+    if (!seen->known || !p->work->may_hang[i])
         return;
     if (p->slots[i].seen == NULL)
         p->slots[i].seen = malloc(sizeof *seen);
@@ -502,11 +530,13 @@ void cfr_publisher_finish(struct cfr_publisher *p, struct cfr_publish_record *re
     struct cfr_publish_work *work = p->work;
 
     *out = (struct cfr_publisher_outcome){.work = work->what};
+    p->time_ns = 0;
     for (size_t i = 0; i < p->config->publish.count; i++) {
         const struct cfr_publish_seen *seen = &work->seen[i];
 
         note(p, i, record);
         out->changed = out->changed || seen->changed;
+        p->time_ns = seen->renamed_ns > p->time_ns ? seen->renamed_ns : p->time_ns;
         if (seen->err.code == 0)
             out->done++;
         else if (out->failed++ == 0)

@@ -66,6 +66,9 @@ void cfr_publisher_close(struct cfr_publisher *p);
 /* C has the same targets. Work under way goes on with it; what its job is rendered from is the caller's to rebind. */
 void cfr_publisher_rebind(struct cfr_publisher *p, const struct cfr_config_credential *c);
 
+/* As cfr_publish_watch. What P then changes itself is not reported to WATCHER, except by a child. */
+int cfr_publisher_watch(struct cfr_publisher *p, struct cfr_watch *watch, void *watcher, struct cfr_err *err);
+
 /* Begins WORK, none being under way; every file of every target is rendered first, so that a grant that does not fit
  * one of them changes nothing. JOB is needed with CFR_PUBLISHER_PUBLISH, and its grant, of a rotated key, until it is
  * finished; RECORD says what was published last. 0 if all is done; 1 if DONE will be called; or an error, and nothing
@@ -92,7 +95,7 @@ int cfr_publisher_verify(const struct cfr_publisher *p, const struct cfr_publish
 int cfr_publisher_verify_left(const struct cfr_publisher *p, const struct cfr_publish_record *record,
                               struct cfr_err *err);
 /* What is at the targets is what RECORD is of, though an earlier run did not write that down. */
-void cfr_publisher_found(const struct cfr_publisher *p, struct cfr_publish_record *record);
+void cfr_publisher_found(struct cfr_publisher *p, struct cfr_publish_record *record);
 /* True if every target holds the long-lived key ID: directories say so themselves, the others by RECORD. */
 bool cfr_publisher_holds_key(const struct cfr_publisher *p, const struct cfr_publish_record *record, const char *id);
 /* True if all targets are as RECORD remembers them, so that their files may be removed in place. RECORD then remembers
@@ -103,8 +106,8 @@ bool cfr_publisher_may_forget(const struct cfr_publisher *p, struct cfr_publish_
 bool cfr_publisher_holds_made_key(const struct cfr_publisher *p);
 /* The highest generation found in any target directory; 0 if there is none. */
 uint64_t cfr_publisher_newest(const struct cfr_publisher *p);
-/* When the newest of the targets on this machine was published, in nanoseconds by the clock of its file system; 0 if
- * there is none. */
+/* When the newest of the targets on this machine was published, in nanoseconds by the clock of its file system, as the
+ * last work or cfr_publisher_found saw it; 0 if there is none. */
 int64_t cfr_publisher_time_ns(const struct cfr_publisher *p);
 
 #endif

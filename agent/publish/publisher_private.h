@@ -7,19 +7,7 @@
 #include "agent/loop/errand.h"
 #include "agent/publish/publisher.h"
 #include "agent/publish/target_private.h"
-
-/* One target after work at it. Values only: a child hands it over. */
-struct cfr_publish_seen {
-    struct cfr_err err;  /* of the work */
-    struct cfr_err look; /* why nothing complete is there */
-    bool changed;
-    bool known; /* it was looked at */
-    uint64_t hash;
-    uint64_t current;
-    struct cfr_file_fingerprint mark;
-    int64_t renamed_ns;
-    char key[CFR_PUBLISH_KEY_MAX];
-};
+#include "files/route.h"
 
 /* What of a target to look at. */
 enum {
@@ -52,16 +40,17 @@ struct cfr_publisher {
     struct cfr_publisher_place place;
     cfr_publisher_fn *done;
     void *ctx;
+    struct cfr_watch *watch; /* NULL: none */
+    void *watcher;
+    int64_t time_ns;               /* cfr_publisher_time_ns */
     struct cfr_publish_work *work; /* NULL = none */
     struct cfr_publish_slot slots[];
 };
 
-static inline bool cfr_publish_is_directory(const struct cfr_target *t)
-{
-    return t->ops->current != NULL;
-}
-
-/* True if a target may not even be looked at by this process, because its file system may not answer. */
+/* Finds what lies at T, which is on this machine. True if it may not even be looked at by this process, because its
+ * file system may not answer. */
+bool cfr_publish_find_route(const struct cfr_target *t, struct cfr_route *route);
+/* True if it may not, for any target. */
 bool cfr_publish_lies_remote(const struct cfr_target *t);
 /* Of a target that failed. Like nothing that was ever published: what is there is not what was to be. */
 extern const struct cfr_file_fingerprint cfr_publish_never;

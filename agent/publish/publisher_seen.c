@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is at the targets of one credential, and whether that is what was published. */
 #include "agent/publish/publisher_private.h"
-#include "files/route.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,30 +11,13 @@
 
 #define GENERATION_MAX UINT64_C(10000000000) /* of what is found in a directory that others may write to */
 
-static void look_at_set(const struct cfr_target *t, struct cfr_publish_seen *seen)
-{
-    int rc = 0;
-
-    if (t->ops->current != NULL)
-        rc = t->ops->current(t, &seen->current, &seen->look);
-    if (rc == 0 && t->ops->look != NULL)
-        rc = t->ops->look(t, &seen->mark, &seen->look);
-    seen->look.code = rc;
-}
-
 /* A rename changes the change time of what was renamed. */
 static void look_at_time(const struct cfr_target *t, struct cfr_publish_seen *seen)
 {
-    char path[CFR_TARGET_PATH_MAX];
     const char *name;
     struct stat st;
-    int dir_fd;
+    int dir_fd = cfr_path_open_parent(cfr_publish_path(t->config), false, &name, NULL);
 
-    if (t->ops->renamed != NULL)
-        t->ops->renamed(t->config, path);
-    else
-        (void)snprintf(path, sizeof path, "%s", cfr_publish_path(t->config));
-    dir_fd = cfr_path_open_parent(path, false, &name, NULL);
     if (dir_fd < 0)
         return;
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
@@ -47,21 +29,24 @@ void cfr_publish_look_at(const struct cfr_target *t, unsigned parts, struct cfr_
 {
     seen->known = true;
     if ((parts & CFR_LOOK_SET) != 0)
-        look_at_set(t, seen);
+        seen->look.code = t->ops->look != NULL ? t->ops->look(t, seen, &seen->look) : 0;
     if ((parts & CFR_LOOK_KEY) != 0 && t->ops->read_key != NULL && t->credential->mint != NULL)
         t->ops->read_key(t, seen->key);
-    if ((parts & CFR_LOOK_TIME) != 0)
+    if ((parts & CFR_LOOK_TIME) != 0 && !t->ops->has_generations)
         look_at_time(t, seen);
+}
+
+bool cfr_publish_find_route(const struct cfr_target *t, struct cfr_route *route)
+{
+    cfr_route_find_whole(cfr_publish_path(t->config), t->ops->has_generations, route);
+    return route->storage == CFR_ROUTE_REMOTE || route->blocked;
 }
 
 bool cfr_publish_lies_remote(const struct cfr_target *t)
 {
     struct cfr_route route;
 
-    if (t->ops->is_remote)
-        return false;
-    cfr_route_find_whole(cfr_publish_path(t->config), cfr_publish_is_directory(t), &route);
-    return route.storage == CFR_ROUTE_REMOTE || route.blocked;
+    return !t->ops->is_remote && cfr_publish_find_route(t, &route);
 }
 
 /* Fills in PARTS of the state of target I: the current one, or that of the last work where this process must not check
@@ -119,17 +104,17 @@ int cfr_publish_verify_target(const struct cfr_publisher *p, size_t i, const str
     if (seen.look.code != 0)
         return cfr_err_set(err, seen.look.code, "%s", seen.look.text);
     /* A publish that did not change this target has left it at an earlier generation. */
-    if (t.ops->current != NULL && seen.current > record->generation)
+    if (t.ops->has_generations && seen.current > record->generation)
         return cfr_err_set(err, CFR_E_MISSING,
                            "%s holds generation %" PRIu64 ", and this agent has published %" PRIu64
                            ": another credfresh publishes there, or the record in state_dir is older",
                            cfr_publish_path(t.config), seen.current, record->generation);
-    if (t.ops->current != NULL && seen.current == 0)
+    if (t.ops->has_generations && seen.current == 0)
         return cfr_err_set(err, CFR_E_MISSING, "%s does not hold generation %" PRIu64, cfr_publish_path(t.config),
                            record->generation);
     if (t.ops->look != NULL && !is_as(&record->targets[i], &seen.mark))
         return cfr_err_set(err, CFR_E_MISSING, "%s was changed by another program%s", cfr_publish_path(t.config),
-                           t.ops->current != NULL ? ", or another credfresh publishes there" : "");
+                           t.ops->has_generations ? ", or another credfresh publishes there" : "");
     return 0;
 }
 
@@ -167,7 +152,7 @@ int cfr_publisher_verify_left(const struct cfr_publisher *p, const struct cfr_pu
             continue;
         if (seen.look.code != 0)
             return cfr_err_set(err, seen.look.code, "%s", seen.look.text);
-        if (t.ops->current != NULL && seen.current == 0)
+        if (t.ops->has_generations && seen.current == 0)
             return cfr_err_set(err, CFR_E_MISSING, "%s does not hold a generation", cfr_publish_path(t.config));
         if (t.ops->look != NULL && !cfr_publish_is_mark(&record->targets[i], &cfr_publish_never) &&
             !is_as(&record->targets[i], &seen.mark))
@@ -176,13 +161,17 @@ int cfr_publisher_verify_left(const struct cfr_publisher *p, const struct cfr_pu
     return 0;
 }
 
-void cfr_publisher_found(const struct cfr_publisher *p, struct cfr_publish_record *record)
+void cfr_publisher_found(struct cfr_publisher *p, struct cfr_publish_record *record)
 {
     struct cfr_publish_seen seen;
 
-    for (size_t i = 0; i < p->config->publish.count; i++)
-        record->targets[i] =
-            see(p, i, CFR_LOOK_SET, &seen) && seen.look.code == 0 ? seen.mark : (struct cfr_file_fingerprint){0};
+    p->time_ns = 0;
+    for (size_t i = 0; i < p->config->publish.count; i++) {
+        record->targets[i] = see(p, i, CFR_LOOK_SET | CFR_LOOK_TIME, &seen) && seen.look.code == 0
+                                 ? seen.mark
+                                 : (struct cfr_file_fingerprint){0};
+        p->time_ns = seen.renamed_ns > p->time_ns ? seen.renamed_ns : p->time_ns;
+    }
     record->target_count = p->config->publish.count;
 }
 
@@ -239,12 +228,5 @@ uint64_t cfr_publisher_newest(const struct cfr_publisher *p)
 
 int64_t cfr_publisher_time_ns(const struct cfr_publisher *p)
 {
-    int64_t newest_ns = 0;
-    struct cfr_publish_seen seen;
-
-    for (size_t i = 0; i < p->config->publish.count; i++) {
-        if (see(p, i, CFR_LOOK_TIME, &seen) && seen.renamed_ns > newest_ns)
-            newest_ns = seen.renamed_ns;
-    }
-    return newest_ns;
+    return p->time_ns;
 }

@@ -259,14 +259,13 @@ static void note_origin(struct cfr_delivery_object *t, const struct cfr_publish_
 /* Queues it in place of what the Secret was to hold so far; cfr_publish_secret_step begins to apply it. A request
  * under way goes on, and is followed by another. */
 static int queue_secret(const struct cfr_target *target, const struct cfr_publish_job *job,
-                        struct cfr_target_content *content, uint64_t *hash, bool *changed, struct cfr_err *err)
+                        struct cfr_target_content *content, struct cfr_publish_seen *seen, struct cfr_err *err)
 {
     struct cfr_delivery *d = job->delivery;
     struct cfr_publish_keys fresh = {.count = 0};
     struct cfr_delivery_object *t = NULL;
     int rc;
 
-    (void)hash;
     for (size_t i = 0; d != NULL && i < d->count; i++) {
         if (d->targets[i].config == cfr_config_cluster_object(target->config))
             t = &d->targets[i];
@@ -294,7 +293,7 @@ static int queue_secret(const struct cfr_target *target, const struct cfr_publis
     t->wanted_expires_ms = job->expires_ms;
     t->backoff = (struct cfr_backoff){0};
     t->next_boot_ms = job->now.boot_ms;
-    *changed = true;
+    seen->changed = true;
     return 0;
 }
 

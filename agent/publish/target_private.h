@@ -39,12 +39,27 @@ struct cfr_target_content {
     gid_t gid;
 };
 
+/* One target after work at it. Values only: a child hands it over. */
+struct cfr_publish_seen {
+    struct cfr_err err;  /* of the work */
+    struct cfr_err look; /* why nothing complete is there */
+    bool changed;
+    bool known; /* it was looked at */
+    uint64_t hash;
+    uint64_t current;
+    struct cfr_file_fingerprint mark;
+    int64_t renamed_ns;
+    char key[CFR_PUBLISH_KEY_MAX];
+};
+
 /* NULL where a kind has nothing to do: the target is then always fine. */
 struct cfr_target_ops {
     /* First. Without a key: the configuration itself has the kind's, and IS_CONFIGURED and PATH tell of it. */
     struct cfr_config_target_kind kind;
     /* It is in the cluster: published last, because it is only queued and cannot be undone. */
     bool is_remote;
+    /* It is a directory of generations. */
+    bool has_generations;
     /* Publishing needs a lock of other programs: CFR_E_TIMEOUT while it is held. */
     bool locks;
     /* True if T is of this kind. */
@@ -61,16 +76,16 @@ struct cfr_target_ops {
                   struct cfr_err *err);
     /* Makes the directory that the target is, with the owner, group and mode of the configuration. NULL: it is none. */
     int (*make)(const struct cfr_target *t, struct cfr_err *err);
-    /* Publishes it in one step. *HASH is of what was published last, 0 if that is not known; it is brought up to date,
-     * if the kind has one. *CHANGED (false): something was written. Never NULL. */
+    /* Publishes it in one step. SEEN->hash is of what was published last, 0 if that is not known; it is brought up to
+     * date, if the kind has one. SEEN->changed (false): something was written. SEEN->known (false): the kind knows what
+     * LOOK would tell now, and has filled it in. Never NULL. */
     int (*publish)(const struct cfr_target *t, const struct cfr_publish_job *job, struct cfr_target_content *content,
-                   uint64_t *hash, bool *changed, struct cfr_err *err);
+                   struct cfr_publish_seen *seen, struct cfr_err *err);
     /* Removes what a crash has left. RECORDED: what is there is on record as it is, and stays so. */
     int (*recover)(const struct cfr_target *t, bool recorded, struct cfr_err *err);
-    /* 0 if something complete is there, whatever wrote it. *MARK (may be NULL) changes when it is written to. */
-    int (*look)(const struct cfr_target *t, struct cfr_file_fingerprint *mark, struct cfr_err *err);
-    /* The generation that is there; 0 for none. NULL: the kind has no generations. */
-    int (*current)(const struct cfr_target *t, uint64_t *number, struct cfr_err *err);
+    /* 0 if something complete is there, whatever wrote it. SEEN->mark changes when it is written to. With
+     * HAS_GENERATIONS also its number and time. */
+    int (*look)(const struct cfr_target *t, struct cfr_publish_seen *seen, struct cfr_err *err);
     /* Wipes the previous generation. */
     int (*retire)(const struct cfr_target *t, struct cfr_err *err);
     /* Removes the previous values of a rotated key, the key being deleted. NULL: the kind has none on this machine. */

@@ -134,7 +134,7 @@ int cfr_publish_watch(const struct cfr_config_credential *c, struct cfr_watch *w
 
         if (t.ops->renamed == NULL)
             continue;
-        cfr_route_find(cfr_publish_path(t.config), t.ops->current != NULL, false, &route);
+        cfr_route_find(cfr_publish_path(t.config), t.ops->has_generations, false, &route);
         if (route.storage == CFR_ROUTE_REMOTE || route.blocked)
             continue;
         t.ops->renamed(t.config, path);

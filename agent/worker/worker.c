@@ -233,7 +233,7 @@ static void watch(struct cfr_worker *w)
         w->unwatched = cfr_source_inputs_watch(w->config, NULL, w->host->watch, &w->source_watcher, &err) != 0;
     if (err.code != 0)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; polling once a minute", err.text);
-    if (w->host->watch != NULL && cfr_publish_watch(w->config, w->host->watch, &w->target_watcher, &err) != 0)
+    if (w->host->watch != NULL && cfr_publisher_watch(w->targets, w->host->watch, &w->target_watcher, &err) != 0)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; polling once a minute", err.text);
 }
 

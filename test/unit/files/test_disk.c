@@ -26,7 +26,7 @@ static int publish_pair(const char *directory, uint64_t number, char letter)
     memset(a, letter, sizeof a);
     memset(b, letter, sizeof b);
     err = (struct cfr_err){0};
-    return cfr_generation_publish(&g, &changed, &err);
+    return cfr_generation_publish(&g, &changed, NULL, &err);
 }
 
 /* Both files are there, whole and of one generation. Returns its letter. */

@@ -9,6 +9,7 @@
 
 static struct cfr_err err;
 static bool changed;
+static struct cfr_generation_state published;
 
 static int publish(uint64_t number, const struct cfr_file *files, size_t count)
 {
@@ -17,7 +18,7 @@ static int publish(uint64_t number, const struct cfr_file *files, size_t count)
 
     (void)snprintf(directory, sizeof directory, "%s/pub", scratch);
     err = (struct cfr_err){0};
-    return cfr_generation_publish(&g, &changed, &err);
+    return cfr_generation_publish(&g, &changed, &published, &err);
 }
 
 static int publish_two(uint64_t number, const char *a, const char *b)
@@ -37,12 +38,29 @@ static int publish_token(uint64_t number, const char *text)
     return publish(number, &file, 1);
 }
 
+static struct cfr_generation_state seen;
+
+/* Looks for COUNT NAMES, which may be empty. */
+static int look_for(const char *const *names, size_t count)
+{
+    struct cfr_generation_expected expected = {
+        .names = names, .count = count, .may_be_empty = true, .owner = CFR_FILE_KEEP_ID};
+
+    return cfr_generation_look(in("pub"), &expected, &seen, &err);
+}
+
+/* The same, and none may be empty. */
+static int look_for_full(const char *const *names, size_t count)
+{
+    struct cfr_generation_expected expected = {.names = names, .count = count, .owner = CFR_FILE_KEEP_ID};
+
+    return cfr_generation_look(in("pub"), &expected, &seen, &err);
+}
+
 static uint64_t current(void)
 {
-    uint64_t number = 99;
-
-    assert_int_equal(cfr_generation_current(in("pub"), CFR_FILE_KEEP_ID, &number, &err), 0);
-    return number;
+    (void)look_for(NULL, 0);
+    return seen.number;
 }
 
 static int generations(void)
@@ -58,16 +76,19 @@ static void one_file_is_dropped_in_place(void **state)
     (void)state;
     assert_int_equal(cfr_generation_drop(in("pub"), "token", &err), 0);
     assert_int_equal(publish_two(1, "keys", "jwt"), 0);
-    assert_int_equal(cfr_generation_verify(in("pub"), NULL, 0, &before, &err), 0);
+    assert_int_equal(look_for(NULL, 0), 0);
+    before = seen.mark;
     assert_int_equal(cfr_generation_drop(in("pub"), "missing", &err), 0);
-    assert_int_equal(cfr_generation_verify(in("pub"), NULL, 0, &after, &err), 0);
+    assert_int_equal(look_for(NULL, 0), 0);
+    after = seen.mark;
     assert_memory_equal(&before, &after, sizeof before);
     assert_int_equal(cfr_generation_drop(in("pub"), "token", &err), 0);
     assert_string_equal(get(in("pub/credentials")), "keys");
     assert_int_equal(faccessat(AT_FDCWD, in("pub/token"), F_OK, AT_SYMLINK_NOFOLLOW), -1);
     assert_int_equal(faccessat(AT_FDCWD, in("pub/..data/token"), F_OK, AT_SYMLINK_NOFOLLOW), -1);
     assert_int_equal(current(), 1);
-    assert_int_equal(cfr_generation_verify(in("pub"), NULL, 0, &after, &err), 0);
+    assert_int_equal(look_for(NULL, 0), 0);
+    after = seen.mark;
     assert_memory_not_equal(&before, &after, sizeof before);
     /* Another program's file of that name remains. */
     put(in("pub/token"), "theirs");
@@ -91,7 +112,7 @@ static void a_volume_gives_its_group(void **state)
         const struct cfr_generation g = {directory, 0755, KEEP, KEEP, &file, 1, 1, 1767323045, false};
 
         (void)snprintf(directory, sizeof directory, "%s/vol%s", scratch, i == 0 ? "" : "/sub");
-        assert_int_equal(cfr_generation_publish(&g, &changed, &err), 0);
+        assert_int_equal(cfr_generation_publish(&g, &changed, NULL, &err), 0);
         assert_int_equal(stat(i == 0 ? in("vol/token") : in("vol/sub/token"), &st), 0);
         assert_int_equal(st.st_gid, OTHER);
     }
@@ -346,7 +367,7 @@ static void recover_removes_leftovers_only(void **state)
 
 static void generations_of_others_do_not_count(void **state)
 {
-    uint64_t number = 99;
+    struct cfr_generation_expected expected = {.owner = OTHER};
 
     (void)state;
     if (geteuid() != 0)
@@ -354,8 +375,8 @@ static void generations_of_others_do_not_count(void **state)
     assert_int_equal(publish_token(5, "one"), 0);
     assert_int_equal(chown(in("pub/..2026_01_02_03_04_05.000000005"), OTHER, OTHER), 0);
     assert_int_equal(current(), 0);
-    assert_int_equal(cfr_generation_current(in("pub"), OTHER, &number, &err), 0);
-    assert_int_equal(number, 5);
+    assert_int_equal(cfr_generation_look(in("pub"), &expected, &seen, &err), 0);
+    assert_int_equal(seen.number, 5);
     /* Its owner could change it at any time. */
     assert_int_equal(publish_token(6, "one"), 0);
     assert_true(changed);
@@ -468,23 +489,45 @@ static void verify_tells_what_is_missing(void **state)
     static const char *const three[] = {"token", "credentials", "more"};
 
     (void)state;
-    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, NULL, &err), CFR_E_MISSING);
+    assert_int_equal(look_for_full(two, 2), CFR_E_MISSING);
     assert_int_equal(publish_two(1, "keys", "jwt"), 0);
-    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, NULL, &err), 0);
-    assert_int_equal(cfr_generation_verify(in("pub"), three, 3, NULL, &err), CFR_E_MISSING);
+    assert_int_equal(look_for_full(two, 2), 0);
+    assert_int_equal(look_for_full(three, 3), CFR_E_MISSING);
     assert_non_null(strstr(err.text, "more"));
-    assert_int_equal(cfr_generation_verify(in("pub"), two, 1, NULL, &err), CFR_E_MISSING);
+    assert_int_equal(look_for_full(two, 1), CFR_E_MISSING);
     assert_non_null(strstr(err.text, "credentials"));
-    assert_int_equal(cfr_generation_verify(in("pub"), NULL, 0, NULL, &err), 0);
+    assert_int_equal(look_for_full(NULL, 0), 0);
     assert_int_equal(unlink(in("pub/token")), 0);
-    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, NULL, &err), CFR_E_MISSING);
-    assert_int_equal(cfr_generation_verify(in("pub"), NULL, 0, NULL, &err), CFR_E_MISSING);
+    assert_int_equal(look_for_full(two, 2), CFR_E_MISSING);
+    assert_int_equal(look_for_full(NULL, 0), CFR_E_MISSING);
     assert_non_null(strstr(err.text, "the link token"));
     assert_int_equal(publish_two(2, "keys", ""), 0);
-    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, NULL, &err), CFR_E_MISSING);
+    assert_int_equal(look_for_full(two, 2), CFR_E_MISSING);
     assert_non_null(strstr(err.text, "empty"));
-    assert_int_equal(cfr_generation_verify_names(in("pub"), two, 2, NULL, &err), 0);
-    assert_int_equal(cfr_generation_verify_names(in("pub"), three, 3, NULL, &err), CFR_E_MISSING);
+    assert_int_equal(look_for(two, 2), 0);
+    assert_int_equal(look_for(three, 3), CFR_E_MISSING);
+}
+
+/* Nobody has to look again at what has just been published. */
+static void a_publish_tells_what_is_there_now(void **state)
+{
+    static const char *const two[] = {"token", "credentials"};
+
+    (void)state;
+    assert_int_equal(publish_two(1, "keys", "jwt"), 0);
+    for (uint64_t number = 2; number < 4; number++) {
+        assert_int_equal(publish_two(number, "other keys", number == 2 ? "jwt" : ""), 0);
+        assert_int_equal(published.number, number);
+        assert_int_equal(look_for(two, 2), 0);
+        assert_memory_equal(&published, &seen, sizeof seen);
+        assert_true(seen.renamed_ns != 0);
+        assert_int_equal(look_for(NULL, 0), 0);
+        assert_memory_equal(&published, &seen, sizeof seen);
+    }
+    /* Nothing was written: somebody else may have been there. */
+    assert_int_equal(publish_two(4, "other keys", ""), 0);
+    assert_false(changed);
+    assert_int_equal(published.number, 0);
 }
 
 static void owner_and_modes_are_set(void **state)
@@ -500,7 +543,7 @@ static void owner_and_modes_are_set(void **state)
         skip();
     }
     (void)snprintf(directory, sizeof directory, "%s", in("owned"));
-    assert_int_equal(cfr_generation_publish(&g, &changed, &err), 0);
+    assert_int_equal(cfr_generation_publish(&g, &changed, NULL, &err), 0);
     assert_int_equal(stat(in("owned/token"), &st), 0);
     assert_true(st.st_uid == 12345 && st.st_gid == 23456 && (st.st_mode & 07777) == 0440);
     assert_int_equal(stat(in("owned/..data"), &st), 0);
@@ -508,10 +551,10 @@ static void owner_and_modes_are_set(void **state)
     assert_int_equal(stat(in("owned"), &st), 0);
     assert_true(st.st_uid == 12345 && st.st_gid == 23456 && (st.st_mode & 07777) == 0750);
     g.number = 2;
-    assert_int_equal(cfr_generation_publish(&g, &changed, &err), 0);
+    assert_int_equal(cfr_generation_publish(&g, &changed, NULL, &err), 0);
     assert_false(changed);
     file.gid = 1;
-    assert_int_equal(cfr_generation_publish(&g, &changed, &err), 0);
+    assert_int_equal(cfr_generation_publish(&g, &changed, NULL, &err), 0);
     assert_true(changed);
 }
 
@@ -538,6 +581,7 @@ int main(void)
         SCRATCH_TEST(publish_gets_over_leftovers_by_itself),
         SCRATCH_TEST(removed_directory_is_made_again),
         SCRATCH_TEST(verify_tells_what_is_missing),
+        SCRATCH_TEST(a_publish_tells_what_is_there_now),
         SCRATCH_TEST(owner_and_modes_are_set),
     };
 

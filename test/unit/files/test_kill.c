@@ -30,7 +30,7 @@ static int publish(const struct set *set, uint64_t number)
     struct cfr_generation g = {directory, 0755, KEEP, KEEP, files, set->with_more ? 3 : 2, number, 0, false};
 
     (void)snprintf(directory, sizeof directory, "%s/pub", scratch);
-    return cfr_generation_publish(&g, &changed, &err);
+    return cfr_generation_publish(&g, &changed, NULL, &err);
 }
 
 /* Whole and of one generation: A's, or B's, or (before the first) nothing at all. */

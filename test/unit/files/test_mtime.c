@@ -65,7 +65,7 @@ static void publish_directory(uint64_t number, const char *text)
                                .files = files,
                                .file_count = 2};
 
-    assert_int_equal(cfr_generation_publish(&g, &changed, &err), 0);
+    assert_int_equal(cfr_generation_publish(&g, &changed, NULL, &err), 0);
 }
 
 static void of_a_directory(void **state)

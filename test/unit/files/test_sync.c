@@ -304,7 +304,7 @@ static int publish_set(const char *letter, size_t count, uint64_t number)
     struct cfr_generation g = {directory, 0750, KEEP, KEEP, files, count, number, 0, false};
 
     (void)snprintf(directory, sizeof directory, "%s", in("deep/pub"));
-    return cfr_generation_publish(&g, &changed, &err);
+    return cfr_generation_publish(&g, &changed, NULL, &err);
 }
 
 static void a_generation(void **state)

@@ -53,38 +53,31 @@ static int render_toy(const struct cfr_target *t, const struct cfr_publish_rende
 }
 
 static int publish_toy(const struct cfr_target *t, const struct cfr_publish_job *job,
-                       struct cfr_target_content *content, uint64_t *hash, bool *changed, struct cfr_err *err)
+                       struct cfr_target_content *content, struct cfr_publish_seen *seen, struct cfr_err *err)
 {
     (void)err;
     assert_view(content->files[0].content, "content");
     assert_int_equal(job->render.generation, 7);
     note("publish", t->index);
-    *hash = t->index + 1;
-    *changed = toy.changes;
+    seen->hash = t->index + 1;
+    seen->changed = toy.changes;
     return 0;
 }
 
-static int current_toy(const struct cfr_target *t, uint64_t *number, struct cfr_err *err)
+static int look_at_toy(const struct cfr_target *t, struct cfr_publish_seen *seen, struct cfr_err *err)
 {
-    (void)err;
-    *number = 10 + t->index;
-    return 0;
-}
-
-static int look_at_toy(const struct cfr_target *t, struct cfr_file_fingerprint *mark, struct cfr_err *err)
-{
-    if (mark != NULL)
-        *mark = (struct cfr_file_fingerprint){.size = toy.size};
+    seen->current = 10 + t->index;
+    seen->mark = (struct cfr_file_fingerprint){.size = toy.size};
     return toy.size != 0 ? 0 : cfr_err_set(err, CFR_E_MISSING, "toy %zu", t->index);
 }
 
 static const struct cfr_target_ops near_kind = {
+    .has_generations = true,
     .is_configured = is_near,
     .path = path_of_near,
     .render = render_toy,
     .publish = publish_toy,
     .look = look_at_toy,
-    .current = current_toy,
 };
 
 /* With as little as a kind may have. */
