@@ -15,7 +15,7 @@ static size_t find(const struct cfr_http_sockets *s, int fd)
 {
     size_t i = 0;
 
-    while (i < s->count && s->fds[i] != fd)
+    while (i < s->count && s->items[i].fd != fd)
         i++;
     return i;
 }
@@ -26,14 +26,14 @@ void cfr_http_sockets_add(struct cfr_http_sockets *s, int fd)
         return;
     if (s->count == s->cap) {
         size_t cap = s->cap == 0 ? 8 : 2 * s->cap;
-        int *fds = realloc(s->fds, cap * sizeof *fds);
+        struct cfr_http_socket *items = realloc(s->items, cap * sizeof *items);
 
-        if (fds == NULL)
+        if (items == NULL)
             return;
-        s->fds = fds;
+        s->items = items;
         s->cap = cap;
     }
-    s->fds[s->count++] = fd;
+    s->items[s->count++] = (struct cfr_http_socket){.fd = fd};
 }
 
 int cfr_http_sockets_close(struct cfr_http_sockets *s, int fd)
@@ -41,11 +41,11 @@ int cfr_http_sockets_close(struct cfr_http_sockets *s, int fd)
     size_t i = find(s, fd);
 
     if (i < s->count)
-        s->fds[i] = s->fds[--s->count];
+        s->items[i] = s->items[--s->count];
     return close(fd);
 }
 
-static long port_of(int fd)
+static long read_port(int fd)
 {
     struct sockaddr_storage a = {0};
     struct sockaddr_in in4;
@@ -64,6 +64,14 @@ static long port_of(int fd)
     return ntohs(in6.sin6_port);
 }
 
+/* A connection keeps its port. */
+static long port_of(struct cfr_http_socket *one)
+{
+    if (one->port == 0)
+        one->port = read_port(one->fd);
+    return one->port;
+}
+
 bool cfr_http_sockets_received(const struct cfr_http_sockets *s, long local_port, uint64_t *bytes)
 {
     struct tcp_info info = {.tcpi_bytes_received = 0};
@@ -71,19 +79,19 @@ bool cfr_http_sockets_received(const struct cfr_http_sockets *s, long local_port
     int unread = 0;
     size_t i = 0;
 
-    while (i < s->count && (local_port == 0 || port_of(s->fds[i]) != local_port))
+    while (i < s->count && (local_port == 0 || port_of(&s->items[i]) != local_port))
         i++;
-    if (i == s->count || getsockopt(s->fds[i], IPPROTO_TCP, TCP_INFO, &info, &n) != 0)
+    if (i == s->count || getsockopt(s->items[i].fd, IPPROTO_TCP, TCP_INFO, &info, &n) != 0)
         return false;
     *bytes = info.tcpi_bytes_received;
     /* What waits in the kernel, as it does for a stream that pauses, is nothing that libcurl had to read. */
-    if (ioctl(s->fds[i], FIONREAD, &unread) == 0 && unread > 0 && (uint64_t)unread <= *bytes)
+    if (ioctl(s->items[i].fd, FIONREAD, &unread) == 0 && unread > 0 && (uint64_t)unread <= *bytes)
         *bytes -= (uint64_t)unread;
     return true;
 }
 
 void cfr_http_sockets_free(struct cfr_http_sockets *s)
 {
-    free(s->fds);
-    *s = (struct cfr_http_sockets){.fds = NULL};
+    free(s->items);
+    *s = (struct cfr_http_sockets){.items = NULL};
 }

@@ -9,7 +9,10 @@
 
 /* Zero-initialised is empty. */
 struct cfr_http_sockets {
-    int *fds;
+    struct cfr_http_socket {
+        int fd;
+        long port; /* its own; 0: not asked for yet */
+    } * items;
     size_t count;
     size_t cap;
 };
