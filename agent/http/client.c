@@ -202,7 +202,7 @@ int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, c
                    void **handle, struct cfr_err *err)
 {
     struct cfr_http_transfer *t = calloc(1, sizeof *t);
-    int running;
+    int running = 0;
     int rc;
 
     if (handle != NULL)
@@ -230,7 +230,7 @@ int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, c
         *handle = t;
     /* On an open connection the request is sent now, and not after another turn of the loop. */
     (void)curl_multi_perform(h->multi, &running);
-    h->moved = true;
+    h->moved = h->moved || running < (int)h->active;
     return 0;
 }
 
@@ -342,8 +342,10 @@ static int fill_wait_list(struct cfr_http *h, const struct pollfd *fds, size_t c
     return 0;
 }
 
-/* Sets revents of our own descriptors from the result of the wait. */
-static void read_revents(const struct cfr_http *h, struct pollfd *fds, size_t count)
+/* Sets revents of our own descriptors from the result of the wait. READY: how many descriptors it found, with
+ * libcurl's.
+ */
+static void read_revents(const struct cfr_http *h, struct pollfd *fds, size_t count, int ready)
 {
     bool any = false;
 
@@ -358,7 +360,7 @@ static void read_revents(const struct cfr_http *h, struct pollfd *fds, size_t co
         any = any || fds[i].revents != 0;
     }
     /* libcurl does not pass on POLLHUP and POLLERR, which would then be missed indefinitely. */
-    if (!any && count != 0)
+    if (!any && ready != 0 && count != 0)
         (void)poll(fds, count, 0);
 }
 
@@ -389,17 +391,18 @@ static void end_streams(struct cfr_http *h)
 int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t timeout_ms, struct cfr_err *err)
 {
     int ms = timeout_ms < 0 || timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
+    int ready = 0;
     int running;
     CURLMcode code;
     int rc = fill_wait_list(h, fds, count, err);
 
     if (rc != 0)
         return rc;
-    code = curl_multi_poll(h->multi, h->wait, (unsigned)count, h->moved ? 0 : ms, NULL);
+    code = curl_multi_poll(h->multi, h->wait, (unsigned)count, h->moved ? 0 : ms, &ready);
     h->moved = false;
     if (code != CURLM_OK)
         return report_multi_error(code, err);
-    read_revents(h, fds, count);
+    read_revents(h, fds, count, ready);
     code = curl_multi_perform(h->multi, &running);
     if (code != CURLM_OK)
         return report_multi_error(code, err);
