@@ -135,6 +135,16 @@ static int start(struct cfr_slow_write *s, int dir_fd, const struct job *job, st
     return 0;
 }
 
+/* An open directory stays on its file system. */
+static bool is_in_memory(struct cfr_slow_write *s, int dir_fd)
+{
+    if (!s->asked || s->dir_fd != dir_fd)
+        s->in_memory = cfr_route_storage_of(dir_fd, &s->mount) == CFR_ROUTE_MEMORY;
+    s->asked = true;
+    s->dir_fd = dir_fd;
+    return s->in_memory;
+}
+
 int cfr_slow_write(struct cfr_slow_write *s, int dir_fd, cfr_slow_write_fn *work, const char *name,
                    struct cfr_view content, struct cfr_err *err)
 {
@@ -154,7 +164,7 @@ int cfr_slow_write(struct cfr_slow_write *s, int dir_fd, cfr_slow_write_fn *work
             return rc;
         }
     }
-    if (!cfr_slow_file_guarded() || cfr_route_storage_of(dir_fd, &s->mount) == CFR_ROUTE_MEMORY) {
+    if (!cfr_slow_file_guarded() || is_in_memory(s, dir_fd)) {
         s->since_boot_ms = 0;
         return work(dir_fd, name, content, err);
     }

@@ -28,14 +28,17 @@ struct cfr_slow_write {
     cfr_slow_write_fn *work;
     char *name;
     struct cfr_secret content;
+    bool asked; /* what DIR_FD lies on */
+    int dir_fd;
+    bool in_memory;
     unsigned mount;
     int64_t since_boot_ms;
     bool left; /* nobody asks for it any more */
 };
 
-/* Does WORK. CFR_SLOW_WRITE_UNDER_WAY: call it again, with what the file is to hold by then; CFR_E_TIMEOUT in its place
- * once 10 s have passed, though it still is. Otherwise what WORK returned, CFR_E_INTERNAL if the child broke down, or
- * CFR_E_NOMEM. */
+/* Does WORK. S is for one DIR_FD as long as that is open. CFR_SLOW_WRITE_UNDER_WAY: call it again, with what the file
+ * is to hold by then; CFR_E_TIMEOUT in its place once 10 s have passed, though it still is. Otherwise what WORK
+ * returned, CFR_E_INTERNAL if the child broke down, or CFR_E_NOMEM. */
 int cfr_slow_write(struct cfr_slow_write *s, int dir_fd, cfr_slow_write_fn *work, const char *name,
                    struct cfr_view content, struct cfr_err *err);
 /* What is under way goes on without its owner, as long as the process runs. */
