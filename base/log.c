@@ -145,9 +145,10 @@ static size_t write_some(const char *text, size_t n)
     while (done < n) {
         struct pollfd p = {.fd = out.fd, .events = POLLOUT};
         size_t left = n - done;
-        ssize_t k = send(out.fd, text + done, left, (out.never_waits ? MSG_DONTWAIT : 0) | MSG_NOSIGNAL);
+        bool pipe = out.done_fd >= 0;
+        ssize_t k = pipe ? -1 : send(out.fd, text + done, left, (out.never_waits ? MSG_DONTWAIT : 0) | MSG_NOSIGNAL);
 
-        if (k < 0 && errno == ENOTSOCK) {
+        if (pipe || (k < 0 && errno == ENOTSOCK)) {
             /* A pipe that can be written takes this much at once (pipe(7)). */
             if (out.never_waits && out.shared && left > PIPE_BUF)
                 left = PIPE_BUF;
