@@ -30,17 +30,20 @@ static bool enter(void *ctx, int dir_fd, const struct stat *st, unsigned mount)
     return look->may_wait || out->storage != CFR_ROUTE_REMOTE;
 }
 
-/* True if a file system that may not answer is mounted at NAME in DIR_FD ("": the directory itself) or below. */
-static bool crosses(int dir_fd, const char *name)
+/* True if a file system that may not answer is mounted at PATH or below, of which the directory DIR_FD is the first N
+ * bytes. */
+static bool crosses(int dir_fd, const char *path, size_t n, bool real)
 {
-    char path[2 * PATH_MAX];
-    size_t n;
+    char found[2 * PATH_MAX];
+    size_t len;
 
-    if (!cfr_path_of_fd(dir_fd, path))
+    if (real)
+        return cfr_mount_is_remote_below(path);
+    if (!cfr_path_of_fd(dir_fd, found))
         return false;
-    n = strlen(path);
-    (void)snprintf(path + n, sizeof path - n, "%s", name);
-    return cfr_mount_is_remote_below(n == 1 ? path + strspn(name, "/") : path);
+    len = strlen(found);
+    (void)snprintf(found + len, sizeof found - len, "%s", path + n);
+    return cfr_mount_is_remote_below(len == 1 ? found + strspn(path + n, "/") : found);
 }
 
 static void find(const char *path, bool is_directory, bool may_wait, bool whole, struct cfr_route *out)
@@ -60,7 +63,7 @@ static void find(const char *path, bool is_directory, bool may_wait, bool whole,
     out->blocked = fd == CFR_E_PATH;
     if (fd < 0)
         return;
-    if (whole && !walk.ended && crosses(fd, path + n))
+    if (whole && !walk.ended && crosses(fd, path, n, walk.real))
         out->storage = CFR_ROUTE_REMOTE;
     (void)close(fd);
 }

@@ -217,12 +217,12 @@ static int step(struct at *at, struct cfr_walk *walk, struct cfr_err *err)
     return rc;
 }
 
-/* Opens the directory of the first N bytes of PATH in one call. -1: a link is on the way, it does not exist, or this
- * kernel has no openat2. */
-static int open_at_once(const char *path, size_t n, unsigned resolve)
+/* Opens the first N bytes of PATH in one call. -1: a link is on the way, it does not exist, or this kernel has no
+ * openat2. */
+static int open_at_once(const char *path, size_t n, int flags, unsigned resolve)
 {
     char whole[PATH_MAX];
-    struct open_how how = {.flags = PASS | O_DIRECTORY,
+    struct open_how how = {.flags = (unsigned)(PASS | flags),
                            .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | resolve};
 
     memcpy(whole, path, n);
@@ -230,19 +230,27 @@ static int open_at_once(const char *path, size_t n, unsigned resolve)
     return (int)syscall(SYS_openat2, AT_FDCWD, n != 0 ? whole : "/", &how, sizeof how);
 }
 
-/* The number of components of PATH; DEPTH_MAX if one of them is `.` or `..`, or there are as many. */
+int cfr_walk_open_cached(const char *path)
+{
+    size_t n = strlen(path);
+
+    return n < PATH_MAX ? open_at_once(path, n, 0, RESOLVE_CACHED) : -1;
+}
+
+/* The number of components of PATH; DEPTH_MAX if one of them is `.`, `..` or empty, or there are as many. */
 static size_t count_components(const char *path, size_t n)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (path[i] == '/')
+        const char *name = path + i + 1;
+
+        if (path[i] != '/')
             continue;
-        if (i == 0 || path[i - 1] == '/') {
-            if (path[i] == '.' && (i + 1 >= n || path[i + 1] == '/' || path[i + 1] == '.'))
-                return DEPTH_MAX;
-            count++;
-        }
+        if (i + 1 == n || name[0] == '/' ||
+            (name[0] == '.' && (i + 2 == n || name[1] == '/' || (name[1] == '.' && (i + 3 == n || name[2] == '/')))))
+            return DEPTH_MAX;
+        count++;
     }
     return count < DEPTH_MAX ? count : DEPTH_MAX;
 }
@@ -266,7 +274,7 @@ static bool read_upwards(int fd, size_t depth, struct dir dirs[DEPTH_MAX])
  * directory takes three calls instead of one. Another user could hide a directory of theirs from this only by moving
  * the one below it meanwhile, which they must be able to write to for that. False if the walk has to begin at the root.
  */
-static bool begin_below(struct at *at, const char *path, size_t n, const struct cfr_walk *walk)
+static bool begin_below(struct at *at, const char *path, size_t n, struct cfr_walk *walk)
 {
     struct dir dirs[DEPTH_MAX];
     size_t used = n;
@@ -278,7 +286,7 @@ static bool begin_below(struct at *at, const char *path, size_t n, const struct 
         while (i > 0 && used > 0 && path[--used] != '/')
             ;
         depth = count_components(path, used);
-        at->fd = depth < DEPTH_MAX ? open_at_once(path, used, RESOLVE_CACHED) : -1;
+        at->fd = depth < DEPTH_MAX ? open_at_once(path, used, O_DIRECTORY, RESOLVE_CACHED) : -1;
     }
     good = at->fd >= 0 && read_upwards(at->fd, depth, dirs);
     for (size_t i = 0; good && i < depth; i++)
@@ -287,6 +295,7 @@ static bool begin_below(struct at *at, const char *path, size_t n, const struct 
         (void)close(at->fd);
     if (!good)
         return false;
+    walk->real = used == n;
     at->dir = dirs[depth];
     memcpy(at->rest, path + used, n - used);
     at->rest[n - used] = '\0';
@@ -324,9 +333,9 @@ int cfr_walk_open(const char *path, size_t n, struct cfr_walk *walk, struct cfr_
 
     if (n >= PATH_MAX)
         return cfr_err_sys(err, ENAMETOOLONG, "cannot open the directory");
-    walk->ended = false;
+    walk->ended = walk->real = false;
     walk->file_fd = -1;
-    rc = walk->enter == NULL ? open_at_once(path, n, 0) : -1;
+    rc = walk->enter == NULL ? open_at_once(path, n, O_DIRECTORY, 0) : -1;
     if (rc >= 0)
         return rc;
     at.own = REST_MAX;

@@ -20,6 +20,7 @@ struct cfr_walk {
     bool cached; /* directories are looked at without asking a file system that may not answer */
     bool file;   /* the last component need not be a directory */
     bool ended;  /* out: ENTER said so */
+    bool real;   /* out: PATH is the directory's real path, without links and needless slashes */
     /* Out, with FILE: the last component (O_PATH) and its name, if it is not a directory; else -1. ENTER is called with
      * it, too, and the directory that it is in is what is returned. */
     int file_fd;
@@ -37,5 +38,9 @@ bool cfr_walk_trusts_link(const struct stat *dir, const struct stat *link, const
  * CFR_E_PATH. Where ENTER says so, the directory that it
  * was called with last is what is returned. Errors name the directory that could not be opened. */
 int cfr_walk_open(const char *path, size_t n, struct cfr_walk *walk, struct cfr_err *err);
+
+/* Opens PATH, which has no links, for passing through (O_PATH), whatever it is. -1 also if that takes a file system
+ * that may not answer, or an older kernel than 5.12. */
+int cfr_walk_open_cached(const char *path);
 
 #endif

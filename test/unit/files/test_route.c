@@ -2,6 +2,7 @@
 /* What lies at a path, and which links on it are followed. */
 #include "files_scratch.h"
 
+#include "files/file.h"
 #include "files/path.h"
 #include "files/route.h"
 #include "files/walk_private.h"
@@ -196,6 +197,27 @@ static void takes_one_call_for_each_directory(void **state)
     assert_int_equal(route.uid, OTHER);
 }
 
+/* The devices of terminals are on a file system of no known kind. */
+static void tells_what_is_mounted_below(void **state)
+{
+    static const char *const paths[] = {"/dev", "/dev/", "//dev", "/dev/.", "/dev/../dev"};
+    struct cfr_route route;
+
+    (void)state;
+    if (!cfr_file_is_mount("/dev/pts"))
+        skip();
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        cfr_route_find(paths[i], true, false, &route);
+        assert_true(route.storage != CFR_ROUTE_REMOTE);
+        cfr_route_find_whole(paths[i], true, &route);
+        assert_int_equal(route.storage, CFR_ROUTE_REMOTE);
+    }
+    cfr_route_find_whole("/dev/pts/none", false, &route);
+    assert_int_equal(route.storage, CFR_ROUTE_REMOTE);
+    cfr_route_find_whole("/dev/none", false, &route);
+    assert_true(route.storage != CFR_ROUTE_REMOTE);
+}
+
 static void goes_from_the_root_where_a_path_leads_up(void **state)
 {
     char path[PATH_MAX];
@@ -241,6 +263,7 @@ int main(void)
         SCRATCH_TEST(tells_the_storage_on_a_kernel_before_5_8),
         SCRATCH_TEST(tells_whose_directories_it_leads_through),
         SCRATCH_TEST(takes_one_call_for_each_directory),
+        SCRATCH_TEST(tells_what_is_mounted_below),
         SCRATCH_TEST(goes_from_the_root_where_a_path_leads_up),
         SCRATCH_TEST(looks_at_the_way_again_where_a_link_has_come),
         SCRATCH_TEST(follows_only_links_that_nobody_else_could_make),
