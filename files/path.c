@@ -202,17 +202,16 @@ static int move_dir_in(int dir_fd, const char *temp, const char *name)
 
 int cfr_path_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name), void *ctx, struct cfr_err *err)
 {
-    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     union {
         struct dirent64 entry;
         char bytes[LIST_BYTES];
     } buf;
-    ssize_t n = fd >= 0 ? 1 : -1;
+    ssize_t n = lseek(dir_fd, 0, SEEK_SET) == 0 ? 1 : -1;
     int seen = 0;
     int rc = 0;
 
     while (n > 0 && rc == 0 && seen < CFR_PATH_ENTRIES_MAX) {
-        n = getdents64(fd, buf.bytes, sizeof buf.bytes);
+        n = getdents64(dir_fd, buf.bytes, sizeof buf.bytes);
         for (const char *p = buf.bytes; rc == 0 && p < buf.bytes + n && seen < CFR_PATH_ENTRIES_MAX; seen++) {
             const struct dirent64 *entry = (const struct dirent64 *)(const void *)p;
 
@@ -221,11 +220,8 @@ int cfr_path_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name)
             p += entry->d_reclen;
         }
     }
-    if (n < 0)
-        rc = cfr_err_sys(err, errno, "cannot list the directory");
-    if (fd >= 0)
-        (void)close(fd);
-    return rc;
+    /* A descriptor for passing through only is what there is of a directory that may not be listed. */
+    return n < 0 ? cfr_err_sys(err, errno == EBADF ? EACCES : errno, "cannot list the directory") : rc;
 }
 
 static int found_entry(void *ctx, int dir_fd, const char *name)
