@@ -82,6 +82,9 @@ int cfr_file_read_below(int dir_fd, const char *name, enum cfr_file_reach reach,
                         struct cfr_err *err);
 /* As stat(2), with CFR_FILE_ANSWERING; also CFR_FILE_ELSEWHERE. Never blocks. */
 int cfr_file_status(const char *path, struct stat *out, struct cfr_err *err);
+/* True if PATH is without links and leads to the file of status SEEN, unchanged. Also false if that takes a file system
+ * that may not answer, or an older kernel than 5.12. Never blocks. */
+bool cfr_file_is_still(const char *path, const struct stat *seen);
 /* Opens PATH (absolute; a relative one is opened as it is) with FLAGS of open(2), as far as REACH goes: 0 with *OUT, an
  * error, or CFR_FILE_ELSEWHERE. */
 int cfr_file_open(const char *path, int flags, enum cfr_file_reach reach, int *out, struct cfr_err *err);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 struct passage {
@@ -129,6 +130,22 @@ int cfr_file_open(const char *path, int flags, enum cfr_file_reach reach, int *o
     }
     *out = open_found(fd, &walk, flags);
     return *out < 0 ? cfr_err_sys(err, errno, "cannot open %s", path) : 0;
+}
+
+bool cfr_file_is_still(const char *path, const struct stat *seen)
+{
+    int fd = cfr_walk_open_cached(path);
+    struct statx now;
+    bool same;
+
+    if (fd < 0)
+        return false;
+    same = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &now) == 0 &&
+           makedev(now.stx_dev_major, now.stx_dev_minor) == seen->st_dev && now.stx_ino == seen->st_ino &&
+           now.stx_size == (uint64_t)seen->st_size && now.stx_mtime.tv_sec == seen->st_mtim.tv_sec &&
+           now.stx_mtime.tv_nsec == seen->st_mtim.tv_nsec;
+    (void)close(fd);
+    return same;
 }
 
 bool cfr_file_leads_to(const char *path, enum cfr_file_reach reach, char *out)

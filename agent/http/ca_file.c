@@ -84,6 +84,8 @@ static int read_copy(const char *path, const struct stat *seen, struct stat *now
     int rc;
 
     *out = -1;
+    if (seen != NULL && cfr_file_is_still(path, seen))
+        return 0;
     if (seen != NULL && cfr_slow_file_status(path, now, NULL) == 0 && is_same_file(seen, now))
         return 0;
     cfr_secret_init(&bytes, CFR_HTTP_CA_FILE_MAX);

@@ -266,6 +266,31 @@ static void wipe_never_overwrites_what_somebody_else_has(void **state)
     assert_true(exists(in("dir")));
 }
 
+static void a_file_is_still_the_one_that_was_read(void **state)
+{
+    char path[PATH_MAX];
+    char link[PATH_MAX];
+    struct stat seen;
+
+    (void)state;
+    (void)snprintf(path, sizeof path, "%s", in("ca.pem"));
+    (void)snprintf(link, sizeof link, "%s", in("link.pem"));
+    put(path, "one");
+    assert_int_equal(stat(path, &seen), 0);
+    assert_true(cfr_file_is_still(path, &seen));
+    /* Where a link leads has to be checked on the way. */
+    assert_int_equal(symlink("ca.pem", link), 0);
+    assert_false(cfr_file_is_still(link, &seen));
+    put(path, "three");
+    assert_false(cfr_file_is_still(path, &seen));
+    assert_int_equal(stat(path, &seen), 0);
+    put(in("new.pem"), "three");
+    assert_int_equal(rename(in("new.pem"), path), 0);
+    assert_false(cfr_file_is_still(path, &seen));
+    assert_int_equal(unlink(path), 0);
+    assert_false(cfr_file_is_still(path, &seen));
+}
+
 static void mark_tells_which_file_it_is(void **state)
 {
     struct cfr_file_fingerprint a;
@@ -493,6 +518,7 @@ int main(void)
         SCRATCH_TEST(same_reads_long_files),
         SCRATCH_TEST(wipe_overwrites),
         SCRATCH_TEST(wipe_never_overwrites_what_somebody_else_has),
+        SCRATCH_TEST(a_file_is_still_the_one_that_was_read),
         SCRATCH_TEST(mark_tells_which_file_it_is),
         SCRATCH_TEST(overwrite_keeps_the_inode),
         SCRATCH_TEST(overwrite_that_may_not_set_the_mode_changes_nothing),
