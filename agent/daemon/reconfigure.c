@@ -158,6 +158,7 @@ static int swap_workers(struct cfr_daemon *a, struct cfr_config *next, struct cf
     free(former);
     a->count = count;
     cfr_daemon_index_workers(a);
+    a->host.moved = true;
     return 0;
 }
 

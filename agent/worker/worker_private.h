@@ -123,6 +123,7 @@ struct cfr_worker {
         look_boot_ms;    /* when the source is looked at again, such as one that could not be read; INT64_MAX = never */
     unsigned looks;      /* how often it was */
     bool unwatched;      /* no event tells of all its changes */
+    bool was_ready;      /* when the timer was set last */
     bool source_missing; /* the mounted Secret that is copied was removed */
     bool polled;         /* that look is for this, and nothing has announced a change */
     uint64_t token_used; /* mark of the inputs that the exchange under way, or the last one, used */
