@@ -75,6 +75,8 @@ def test_an_answer_of_the_server_ends_the_pauses_of_other_requests(agent, kube):
     """The pause of the first request is 5 minutes; the watch's list shows that the server works again."""
     agent.cloud.fault(kind="status", status=503, body="", headers={"Retry-After": "300"}, count=1,
                       match={"action": "kube.secret.get"})
+    # The order of the two requests is not fixed: the list has to be answered after the 503.
+    agent.cloud.fault(kind="delay", ms=1000, count=1, match={"action": "kube.list"})
     start(agent, target(agent, "paused"))
     wait_ok(agent, 1)
 
