@@ -158,7 +158,6 @@ static int swap_workers(struct cfr_daemon *a, struct cfr_config *next, struct cf
     free(former);
     a->count = count;
     cfr_daemon_index_workers(a);
-    a->host.moved = true;
     return 0;
 }
 

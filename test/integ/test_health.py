@@ -421,6 +421,17 @@ def manager(tmp_path):
     made.socket.close()
 
 
+def test_a_reload_that_does_not_require_what_is_missing_makes_ready(agent, manager):
+    missing = agent.credential("missing", token={"file": str(agent.dir / "token")})
+    agent.configure(agent.credential(), missing).start(env={"NOTIFY_SOCKET": manager.path})
+    agent.wait_state("fresh")
+    assert manager.index("READY") == -1, manager.messages
+    agent.configure(agent.credential(), {**missing, "required": False})
+    assert agent.run("reload").returncode == 0
+    # Not as late as the look of each minute.
+    eventually(lambda: "ready: every required credential" in agent.log, lambda: agent.log, 20)
+
+
 def test_ready_only_after_the_first_publish(agent, manager):
     token = agent.dir / "token"
     agent.configure(agent.credential(token={"file": str(token)})).start(env={"NOTIFY_SOCKET": manager.path})

@@ -13,6 +13,8 @@ static struct {
     char calls[256]; /* one word for each */
     size_t fails_at; /* index of the target that cannot be rendered */
     bool changes;
+    bool knows; /* what is there after a publish */
+    int looks;
     uint64_t size;
 } toy;
 
@@ -61,11 +63,14 @@ static int publish_toy(const struct cfr_target *t, const struct cfr_publish_job 
     note("publish", t->index);
     seen->hash = t->index + 1;
     seen->changed = toy.changes;
+    seen->known = toy.knows;
+    seen->mark = (struct cfr_file_fingerprint){.size = 9};
     return 0;
 }
 
 static int look_at_toy(const struct cfr_target *t, struct cfr_publish_seen *seen, struct cfr_err *err)
 {
+    toy.looks++;
     seen->current = 10 + t->index;
     seen->mark = (struct cfr_file_fingerprint){.size = toy.size};
     return toy.size != 0 ? 0 : cfr_err_set(err, CFR_E_MISSING, "toy %zu", t->index);
@@ -170,6 +175,26 @@ static void renders_all_then_publishes_each_and_the_remote_last(void **state)
     begin(SIZE_MAX, false);
     assert_int_equal(cfr_test_work(&credential, CFR_PUBLISHER_PUBLISH, &job, &record, &out, &err), 0);
     assert_false(out.changed);
+    cfr_publish_record_free(&record);
+}
+
+static void looks_only_at_what_a_kind_does_not_know(void **state)
+{
+    struct cfr_publish_record record = {0};
+    struct cfr_err err = {0};
+    struct cfr_publisher_outcome out;
+
+    (void)state;
+    begin(SIZE_MAX, true);
+    toy.size = 5;
+    assert_int_equal(cfr_test_work(&credential, CFR_PUBLISHER_PUBLISH, &job, &record, &out, &err), 0);
+    assert_true(toy.looks != 0);
+    assert_int_equal(record.targets[0].size, 5);
+    begin(SIZE_MAX, true);
+    toy.knows = true;
+    assert_int_equal(cfr_test_work(&credential, CFR_PUBLISHER_PUBLISH, &job, &record, &out, &err), 0);
+    assert_int_equal(toy.looks, 0);
+    assert_int_equal(record.targets[0].size, 9);
     cfr_publish_record_free(&record);
 }
 
@@ -345,6 +370,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(renders_all_then_publishes_each_and_the_remote_last),
+        cmocka_unit_test(looks_only_at_what_a_kind_does_not_know),
         cmocka_unit_test(publishes_nothing_if_one_does_not_fit),
         cmocka_unit_test(which_key_is_held_is_on_record),
         cmocka_unit_test(a_kind_does_not_need_what_it_cannot_do),
