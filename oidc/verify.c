@@ -62,7 +62,7 @@ static void check_signature(const struct cfr_oidc_options *o, struct cfr_view te
     if (rc != 0) {
         cfr_finding_report(sink, CFR_FINDING_WRONG, "token.signature",
                            o->jwks != NULL ? "give a file with a JSON Web Key Set"
-                                           : "a cloud must be able to read both documents: see the page on issuers",
+                                           : "make both documents public: clouds must be able to read them, too",
                            "the signature is not verified, because the key set cannot be read: %s", err.text);
     } else if (cfr_jwks_verify(cfr_secret_view(&keys), &token, &count, &err) != 0) {
         cfr_finding_report(sink, CFR_FINDING_WRONG, "token.signature", cfr_jwks_remedy(err.code), "%s", err.text);
@@ -70,7 +70,7 @@ static void check_signature(const struct cfr_oidc_options *o, struct cfr_view te
         (void)cfr_view_show(claims->alg, alg, sizeof alg);
         (void)cfr_view_show(claims->kid.n != 0 ? claims->kid : cfr_view_of("(none)"), kid, sizeof kid);
         cfr_finding_report(sink, CFR_FINDING_OK, "token.signature", NULL,
-                           "the signature matches the key kid=%s (%s; the set has %zu keys)", kid, alg, count);
+                           "the signature matches the key kid=%s (%s; keys in the set: %zu)", kid, alg, count);
     }
     cfr_secret_free(&keys);
 }

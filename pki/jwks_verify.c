@@ -304,9 +304,11 @@ static int verify(const struct cfr_json *list, const struct cfr_jwks_token *toke
         if (token->kid.n == 0 || cfr_view_eq(cfr_json_text(key, "kid"), token->kid))
             rc = verify_by(key, token, a, shown, err);
     }
-    return rc != CFR_E_MISSING
-               ? rc
-               : cfr_err_set(err, CFR_E_MISSING, "no key with kid %s is among the %zu keys", shown, *keys);
+    if (rc == CFR_E_MISSING && *keys == 1)
+        return cfr_err_set(err, rc, "no key has the kid %s: the only key of the set has another one", shown);
+    if (rc == CFR_E_MISSING)
+        return cfr_err_set(err, rc, "no key with kid %s is among the %zu keys", shown, *keys);
+    return rc;
 }
 
 int cfr_jwks_verify(struct cfr_view jwks, const struct cfr_jwks_token *token, size_t *keys, struct cfr_err *err)
@@ -337,8 +339,7 @@ const char *cfr_jwks_remedy(int code)
     switch (code) {
     case CFR_E_MISSING:
         return "the issuer has changed its keys since, or another issuer signed the token: get a new token, and "
-               "publish "
-               "the key set that has the signer's key";
+               "publish the key set that has the signer's key";
     case CFR_E_REJECTED:
         return "the token was changed, or another key signed it: compare the published key set with the signer's key";
     case CFR_E_TOKEN:

@@ -19,7 +19,7 @@ static void check_issuer(const struct cfr_claims *c, const char *issuer, const s
         cfr_finding_report(sink, CFR_FINDING_WRONG, "token.issuer", "this is not a token of an OpenID Connect issuer",
                            "the token names no issuer (`iss`)");
     else if (issuer == NULL)
-        cfr_finding_report(sink, CFR_FINDING_NOTE, "token.issuer", NULL, "the issuer is %s; it is not compared", shown);
+        cfr_finding_report(sink, CFR_FINDING_NOTE, "token.issuer", NULL, "the issuer is %s (not compared)", shown);
     else if (cfr_view_is(c->iss, issuer))
         cfr_finding_report(sink, CFR_FINDING_OK, "token.issuer", NULL, "the issuer is %s", shown);
     else
@@ -52,8 +52,8 @@ static void check_audience(const struct cfr_claims *c, const char *audience, con
                            "request a token with an audience; clouds refuse one without",
                            "the token has no audience (`aud`)");
     else if (audience == NULL)
-        cfr_finding_report(sink, CFR_FINDING_NOTE, "token.audience", "compare it: --audience",
-                           "the audience is %s; it is not compared", list.p != NULL ? list.p : "-");
+        cfr_finding_report(sink, CFR_FINDING_NOTE, "token.audience", "give --audience to compare it",
+                           "the audience is %s (not compared)", list.p != NULL ? list.p : "-");
     else if (cfr_claims_has_audience(c, audience))
         cfr_finding_report(sink, CFR_FINDING_OK, "token.audience", NULL, "the audience is %.*s", SHOWN_MAX, audience);
     else
