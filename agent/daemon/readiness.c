@@ -61,9 +61,7 @@ static void add_reason(const struct cfr_daemon *a, struct cfr_str *out)
         const char *why = counts(w, NULL) && !cfr_worker_is_ready(w) ? cfr_worker_error(w) : NULL;
 
         if (why != NULL) {
-            /* A server's words may have line feeds, which would begin another field of the message. */
-            cfr_str_addf(out, "; %s: ", cfr_worker_config(w)->name);
-            cfr_str_add_shown(out, cfr_view_of(why), CFR_ERR_TEXT_MAX);
+            cfr_str_addf(out, "; %s: %s", cfr_worker_config(w)->name, why);
             return;
         }
     }
@@ -80,7 +78,7 @@ static void report_waiting(struct cfr_daemon *a, int64_t now_ms)
     list_unready(a, &text);
     add_reason(a, &text);
     if (text.p != NULL && (a->readiness.waiting == NULL || strcmp(text.p, a->readiness.waiting) != 0)) {
-        cfr_sd_notify("STATUS=%s %s", a->announced ? "not ready:" : "waiting for", text.p);
+        cfr_sd_notify_status(false, "%s %s", a->announced ? "not ready:" : "waiting for", text.p);
         free(a->readiness.waiting);
         a->readiness.waiting = strdup(text.p);
     }
@@ -132,7 +130,7 @@ static void report_ready(struct cfr_daemon *a, int64_t now_ms)
     a->readiness.tell_boot_ms = INT64_MAX;
     free(a->readiness.waiting);
     a->readiness.waiting = NULL;
-    cfr_sd_notify("%sSTATUS=%zu credentials, all required ones published", a->announced ? "" : "READY=1\n", a->count);
+    cfr_sd_notify_status(!a->announced, "%zu credentials, all required ones published", a->count);
     if (a->announced)
         cfr_log(CFR_LOG_INFO, NULL, NULL, "ready again, after %s",
                 cfr_time_words(now_ms - a->readiness.lost_boot_ms, words));

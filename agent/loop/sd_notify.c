@@ -2,6 +2,8 @@
 /* Service manager: readiness and watchdog messages, journal detection. */
 #include "agent/loop/sd_notify.h"
 
+#include "base/view.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,19 +14,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-void cfr_sd_notify(const char *fmt, ...)
+#define TEXT_MAX 1024
+
+static void send_text(const char *text)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    char text[1024];
-    va_list ap;
     int fd;
 
     if (path == NULL || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof to.sun_path)
         return;
-    va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
     memcpy(to.sun_path, path, strlen(path));
     /* A leading @ is the NUL of an abstract address. */
     if (path[0] == '@')
@@ -35,6 +34,30 @@ void cfr_sd_notify(const char *fmt, ...)
     (void)sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&to,
                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path)));
     (void)close(fd);
+}
+
+void cfr_sd_notify(const char *fmt, ...)
+{
+    char text[TEXT_MAX];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    send_text(text);
+}
+
+void cfr_sd_notify_status(bool ready, const char *fmt, ...)
+{
+    char text[TEXT_MAX];
+    int n = snprintf(text, sizeof text, "%sSTATUS=", ready ? "READY=1\n" : "");
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(text + n, sizeof text - (size_t)n, fmt, ap);
+    va_end(ap);
+    (void)cfr_view_show(cfr_view_of(text + n), text + n, sizeof text - (size_t)n);
+    send_text(text);
 }
 
 bool cfr_sd_notify_is_on(void)

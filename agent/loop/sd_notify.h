@@ -8,8 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Sends STATE ("READY=1\nSTATUS=...") to $NOTIFY_SOCKET; does nothing where there is none. Never blocks. */
+/* Sends STATE ("RELOADING=1\n...") to $NOTIFY_SOCKET; does nothing where there is none. Never blocks. */
 void cfr_sd_notify(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Sends the text as STATUS=, after READY=1 if READY. It may repeat what others wrote: a line feed in it would begin
+ * another assignment, so it is shown as by cfr_view_show. */
+void cfr_sd_notify_status(bool ready, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* True if $NOTIFY_SOCKET is set. */
 bool cfr_sd_notify_is_on(void);
 /* How often WATCHDOG=1 is due, in milliseconds (half of $WATCHDOG_USEC); 0 = never. */
