@@ -304,6 +304,20 @@ void cfr_daemon_client_secret_make(struct cfr_daemon_client_secrets *p)
     }
 }
 
+bool cfr_daemon_client_secret_is_making(struct cfr_daemon_client_secrets *p)
+{
+    bool making = false;
+
+    for (size_t i = 0; i < p->count; i++) {
+        struct client_secret *one = &p->items[i];
+
+        if (one->errand != NULL && !one->made && !one->reported)
+            look_at(one, 0);
+        making = making || (one->errand != NULL && !one->made && !one->reported);
+    }
+    return making;
+}
+
 void cfr_daemon_client_secret_close(struct cfr_daemon_client_secrets *p)
 {
     if (p == NULL)

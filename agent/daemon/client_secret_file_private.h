@@ -17,6 +17,8 @@ int cfr_daemon_client_secret_open(const struct cfr_config *config, struct cfr_da
  * user's rights. Those on a disk are written by a child, which is waited for 50 ms in all: what takes longer is looked
  * at again with the next request. Blocks on disk to read. */
 void cfr_daemon_client_secret_make(struct cfr_daemon_client_secrets *p);
+/* True while a child writes one of these files for the first time, for at most 10 s each. Never waits for it. */
+bool cfr_daemon_client_secret_is_making(struct cfr_daemon_client_secrets *p);
 /* Wipes; the files stay. NULL is allowed. */
 void cfr_daemon_client_secret_close(struct cfr_daemon_client_secrets *p);
 /* The content of the file at PATH, without the white space around it; p == NULL if it cannot be made or read now.

@@ -358,6 +358,11 @@ void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoi
     free_plan(plan);
 }
 
+bool cfr_daemon_endpoints_are_making(struct cfr_daemon_endpoints *e)
+{
+    return e != NULL && e->client_secrets != NULL && cfr_daemon_client_secret_is_making(e->client_secrets);
+}
+
 void cfr_daemon_endpoints_quiesce(struct cfr_daemon_endpoints *e)
 {
     for (size_t i = 0; i < e->count; i++)

@@ -25,6 +25,9 @@ int cfr_daemon_endpoints_prepare(struct cfr_daemon_endpoints *e, const struct cf
 /* E becomes as PLAN, which is freed: a listener in both keeps its connections and counts, others are closed. NEXT of
  * the plan must outlive E. */
 void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *plan);
+/* True while a file that clients must show the content of is written for the first time, for at most 10 s. NULL is
+ * allowed. */
+bool cfr_daemon_endpoints_are_making(struct cfr_daemon_endpoints *e);
 /* Discards PLAN. NULL is allowed. */
 void cfr_daemon_endpoints_drop(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *plan);
 

@@ -14,6 +14,7 @@
 
 #define LIST_BYTES 200 /* of names */
 #define SETTLE_MS  1000
+#define MAKING_MS  50 /* between two checks of files that a child writes */
 
 static bool counts(const struct cfr_worker *w, const struct cfr_strings *wanted)
 {
@@ -142,10 +143,15 @@ static void report_ready(struct cfr_daemon *a, int64_t now_ms)
 void cfr_daemon_readiness_announce(struct cfr_daemon *a)
 {
     int64_t now_ms = cfr_clock_now().boot_ms;
+    bool making;
     bool open;
 
     if (a->options.once)
         return;
+    /* Programs that are started then read the endpoints' files, too. */
+    making = !a->announced && cfr_daemon_endpoints_are_making(a->endpoints);
+    if (making && a->readiness.look_boot_ms == INT64_MAX)
+        a->readiness.look_boot_ms = now_ms + MAKING_MS;
     /* What is put right at once is not worth a word. */
     if (a->host.moved && a->readiness.look_boot_ms == INT64_MAX)
         a->readiness.look_boot_ms = now_ms + (a->announced ? SETTLE_MS : 0);
@@ -156,8 +162,8 @@ void cfr_daemon_readiness_announce(struct cfr_daemon *a)
         report_waiting(a, now_ms);
     if (now_ms < a->readiness.look_boot_ms)
         return;
-    a->readiness.look_boot_ms = INT64_MAX;
-    open = cfr_daemon_readiness_is_open(a, NULL);
+    a->readiness.look_boot_ms = making ? now_ms + MAKING_MS : INT64_MAX;
+    open = cfr_daemon_readiness_is_open(a, NULL) && !making;
     if (open && !a->readiness.ready)
         report_ready(a, now_ms);
     else if (!open && a->readiness.ready)
@@ -179,7 +185,7 @@ void cfr_daemon_readiness_report(struct cfr_daemon *a)
 {
     char word = 0;
 
-    if (a->options.ready_fd == 0)
+    if (a->options.ready_fd == 0 || cfr_daemon_endpoints_are_making(a->endpoints))
         return;
     if (cfr_daemon_readiness_is_open(a, a->options.gate))
         word = CFR_DAEMON_READINESS_READY;

@@ -28,7 +28,10 @@ def agent(agent_factory, shared_cloud):
 
 
 def secret_of(agent, name="authorization"):
-    return pathlib.Path(agent.dir / name).read_text()
+    """A child writes it, which may take longer than the start of the agent."""
+    path = pathlib.Path(agent.dir / name)
+    eventually(path.exists, lambda: agent.log)
+    return path.read_text()
 
 
 def container(agent, credential="demo", **over):

@@ -17,6 +17,7 @@ import pytest
 
 from conftest import CREDFRESH, Agent, eventually, let_others_in, needs_namespace, read_text
 from endpoint_client import free_port
+from test_hung_disk import frozen  # noqa: F401
 
 PYTHON = sys.executable
 
@@ -254,6 +255,21 @@ def test_the_command_waits_for_what_its_endpoint_serves(launch, shared_cloud, tm
     assert "is not published, or not in memory for its endpoint" in late.log
     shared_cloud.admin("/outage", {"on": False})
     assert launch(*sh("echo started"), agent=agent).end() == (0, "started\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_the_command_waits_for_the_file_of_its_endpoint(launch, shared_cloud, tmp_path, frozen):  # noqa: F811
+    """A child writes it, which a busy disk delays: the command would find no authorization."""
+    agent = Agent(tmp_path / "served", shared_cloud)
+    path = frozen / "authorization"
+    agent.configure(endpoints=[{"listen": f"127.0.0.1:{free_port()}",
+                                "aws_container": {"credential": "demo", "authorization": {"file": str(path)}}}])
+    subprocess.run(["fsfreeze", "-f", str(frozen)], check=True)
+    command = launch(*sh(f"test -s {path} && echo there"), agent=agent)
+    eventually(agent.socket.exists, lambda: command.log)
+    agent.wait_state("fresh")
+    subprocess.run(["fsfreeze", "-u", str(frozen)], check=True)
+    assert command.end() == (0, "there\n"), command.log
 
 
 def test_refreshes_while_the_command_runs(launch):

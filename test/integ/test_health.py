@@ -16,6 +16,7 @@ import pytest
 
 from conftest import AS_NOBODY, eventually
 from endpoint_client import free_port
+from test_hung_disk import frozen  # noqa: F401
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -447,6 +448,24 @@ def test_ready_only_after_the_first_publish(agent, manager):
     assert agent.status()["published"]
     agent.stop()
     assert manager.wait("STOPPING")[0] == {"STOPPING": "1"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_ready_only_with_the_files_of_its_endpoints(agent, manager, frozen):  # noqa: F811
+    """Units that are started after it read them."""
+    path = frozen / "authorization"
+    agent.configure(endpoints=[{"listen": f"127.0.0.1:{free_port()}",
+                                "aws_container": {"credential": "demo", "authorization": {"file": str(path)}}}])
+    subprocess.run(["fsfreeze", "-f", str(frozen)], check=True)
+    agent.start(wait=False, env={"NOTIFY_SOCKET": manager.path})
+    eventually(agent.socket.exists, lambda: agent.log)
+    agent.wait_state("fresh")
+    for _ in range(3):  # turns of its loop
+        agent.status()
+    assert manager.index("READY") == -1, manager.messages
+    subprocess.run(["fsfreeze", "-u", str(frozen)], check=True)
+    manager.wait("READY")
+    assert path.exists()
 
 
 def test_a_reload_is_announced(agent, manager):
