@@ -212,7 +212,7 @@ int cfr_path_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name)
 
     while (n > 0 && rc == 0 && seen < CFR_PATH_ENTRIES_MAX) {
         n = getdents64(dir_fd, buf.bytes, sizeof buf.bytes);
-        for (const char *p = buf.bytes; rc == 0 && p < buf.bytes + n && seen < CFR_PATH_ENTRIES_MAX; seen++) {
+        for (const char *p = buf.bytes; n > 0 && rc == 0 && p < buf.bytes + n && seen < CFR_PATH_ENTRIES_MAX; seen++) {
             const struct dirent64 *entry = (const struct dirent64 *)(const void *)p;
 
             if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)

@@ -118,7 +118,7 @@ int cfr_kube_list_plugin(const struct cfr_kube_where *where, struct cfr_secret *
     struct cfr_kube_context *p = cfr_kube_context_make(CFR_KUBE_POD_DIRECTORY, where, &own);
     int rc = p != NULL ? cfr_kube_context_refresh(p, true, cfr_clock_now(), &own) : own.code;
 
-    if (rc == 0 && p->config.plugin != NULL)
+    if (p != NULL && rc == 0 && p->config.plugin != NULL)
         rc = cfr_kube_exec_plugin_list(&p->config, cfr_kube_context_identity(p).ca, list, &own);
     cfr_kube_context_destroy(p);
     return rc == 0 ? 0 : cfr_err_set(err, rc, "%s", own.text);
