@@ -6,6 +6,7 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/redact.h"
+#include "base/time.h"
 #include "kube/ca_bundle.h"
 #include "kube/status.h"
 
@@ -17,6 +18,7 @@
 #define MANAGERS_MAX 256
 #define NAMED_MAX    3
 #define SHOWN_MAX    80
+#define RUN_DIGITS   16
 
 static bool is_our_apply(const struct cfr_json *entry)
 {
@@ -88,11 +90,92 @@ static int check_owner(const struct cfr_k8s_secret_object *o, const struct cfr_j
         o->kind->key);
 }
 
+/* The run that wrote the object; its start is 0 where the annotation does not say. */
+struct publisher {
+    int64_t start_s;
+    uint64_t run;
+};
+
+static bool read_hex(struct cfr_view text, uint64_t *out)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    *out = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        const char *digit = text.p[i] != '\0' ? strchr(digits, text.p[i]) : NULL;
+
+        if (digit == NULL)
+            return false;
+        *out = *out << 4 | (uint64_t)(digit - digits);
+    }
+    return text.n == RUN_DIGITS;
+}
+
+static struct publisher read_publisher(const struct cfr_json *metadata)
+{
+    struct cfr_view text = annotation(metadata, CFR_K8S_SECRET_PUBLISHER);
+    const char *slash = text.n != 0 ? memchr(text.p, '/', text.n) : NULL;
+    struct publisher p = {.start_s = 0};
+    size_t n = slash != NULL ? (size_t)(slash - text.p) : 0;
+
+    if (slash == NULL || !cfr_time_parse((struct cfr_view){text.p, n}, &p.start_s) ||
+        !read_hex((struct cfr_view){slash + 1, text.n - n - 1}, &p.run))
+        return (struct publisher){.start_s = 0};
+    return p;
+}
+
+/* An agent renews at 80 % of the lifetime. Where it has not done so at 90 %, it has ended, or cannot renew. */
+static bool is_overdue(const struct cfr_json *metadata, int64_t now_s)
+{
+    const struct cfr_json *entry = cfr_json_first(cfr_json_get(metadata, "managedFields"));
+    int64_t expires_s;
+    int64_t written_s;
+
+    if (!cfr_time_parse(annotation(metadata, "credfresh.io/expires"), &expires_s))
+        return false;
+    for (size_t i = 0; entry != NULL && i < MANAGERS_MAX; i++, entry = cfr_json_next(entry)) {
+        if (is_our_apply(entry) && cfr_time_parse(cfr_json_text(entry, "time"), &written_s) && written_s < expires_s)
+            return now_s >= expires_s - (expires_s - written_s) / 10;
+    }
+    return now_s >= expires_s;
+}
+
+enum rival { RIVAL_NONE, RIVAL_YIELDS, RIVAL_PREVAILS };
+
+/* Two agents with separate stores and the same credential would replace each other's content for ever. */
+static enum rival find_rival(const struct cfr_k8s_secret_object *o, const struct cfr_json *metadata,
+                             struct publisher *p)
+{
+    *p = read_publisher(metadata);
+    if (o->run == 0 || p->start_s == 0 ||
+        !cfr_view_is(annotation(metadata, "credfresh.io/credential"), o->credential) || p->run == o->run ||
+        p->run == o->former_run)
+        return RIVAL_NONE;
+    if (p->start_s < o->start_s || (p->start_s == o->start_s && p->run < o->run) || is_overdue(metadata, o->now_s))
+        return RIVAL_YIELDS;
+    return RIVAL_PREVAILS;
+}
+
+static int refuse_rival(const struct cfr_k8s_secret_object *o, const struct cfr_json *metadata,
+                        const struct publisher *p, struct cfr_err *err)
+{
+    bool expires = annotation(metadata, "credfresh.io/expires").n != 0;
+    char started[CFR_TIME_RFC3339_MAX];
+
+    return cfr_err_set(err, CFR_E_CONFLICT,
+                       "another agent, started at %s, publishes %s to the %s %s/%s: stop one of the two, or publish "
+                       "under another name. If that agent has ended, %s",
+                       cfr_time_format(p->start_s, started), o->credential, o->kind->name, o->namespace_name, o->name,
+                       expires ? "this one takes over shortly before the content expires"
+                               : "remove the annotation " CFR_K8S_SECRET_PUBLISHER);
+}
+
 static int check_state(const struct cfr_k8s_secret_object *o, const struct cfr_json *doc, bool adopt,
                        struct cfr_err *err)
 {
     const struct cfr_json *metadata = cfr_json_get(doc, "metadata");
     struct cfr_view type = cfr_json_text(doc, "type");
+    struct publisher publisher;
     char shown[CFR_REDACT_MAX];
     bool immutable = false;
 
@@ -109,6 +192,8 @@ static int check_state(const struct cfr_k8s_secret_object *o, const struct cfr_j
                            o->kind->name, o->namespace_name, o->name, o->kind->key);
     if (check_owner(o, metadata, adopt, err) != 0)
         return CFR_E_CONFLICT;
+    if (find_rival(o, metadata, &publisher) == RIVAL_PREVAILS)
+        return refuse_rival(o, metadata, &publisher, err);
     if (!o->kind->is_public && !cfr_view_is(type, o->type))
         return cfr_err_set(err, CFR_E_CONFLICT,
                            "the %s %s/%s has the type \"%.*s\", which cannot be changed to %s: delete it, or "
@@ -211,7 +296,10 @@ static int check_held(const struct cfr_k8s_secret_object *o, const struct cfr_js
     const struct cfr_json *metadata = cfr_json_get(doc, "metadata");
     struct cfr_view generation = annotation(metadata, "credfresh.io/generation");
     char wanted[24];
+    char started[CFR_TIME_RFC3339_MAX];
     char shown[CFR_REDACT_MAX];
+    struct publisher publisher;
+    enum rival rival = find_rival(o, metadata, &publisher);
     int rc = 0;
 
     (void)snprintf(wanted, sizeof wanted, "%" PRIu64, o->generation);
@@ -221,6 +309,12 @@ static int check_held(const struct cfr_k8s_secret_object *o, const struct cfr_js
     rc = check_newer(o, metadata, err);
     if (rc != 0)
         return rc;
+    if (rival == RIVAL_PREVAILS)
+        return refuse_rival(o, metadata, &publisher, err);
+    if (rival == RIVAL_YIELDS)
+        return cfr_err_set(err, CFR_E_MISSING,
+                           "the %s %s/%s was written by another agent, started at %s: it is published again",
+                           o->kind->name, o->namespace_name, o->name, cfr_time_format(publisher.start_s, started));
     if (!cfr_view_is(annotation(metadata, "credfresh.io/credential"), o->credential) ||
         !cfr_view_is(generation, wanted) ||
         (o->rotation != NULL && !cfr_view_is(annotation(metadata, "credfresh.io/rotation"), o->rotation)))

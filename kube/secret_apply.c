@@ -204,7 +204,10 @@ static void write_metadata(const struct cfr_k8s_secret_object *o, struct cfr_wri
 {
     char generation[24];
     char expires[CFR_TIME_RFC3339_MAX];
+    char started[CFR_TIME_RFC3339_MAX];
+    char publisher[CFR_TIME_RFC3339_MAX + 20];
 
+    (void)snprintf(publisher, sizeof publisher, "%s/%016" PRIx64, cfr_time_format(o->start_s, started), o->run);
     (void)snprintf(generation, sizeof generation, "%" PRIu64, o->generation);
     cfr_writer_object(w, "metadata");
     cfr_writer_string(w, "name", cfr_view_of(o->name));
@@ -221,6 +224,8 @@ static void write_metadata(const struct cfr_k8s_secret_object *o, struct cfr_wri
         cfr_writer_string(w, "credfresh.io/rotation", cfr_view_of(o->rotation));
     if (o->ca_keys != NULL && o->ca_keys[0] != '\0')
         cfr_writer_string(w, CFR_K8S_CA_OWNER, (struct cfr_view){o->ca_keys, strcspn(o->ca_keys, ",")});
+    if (o->run != 0)
+        cfr_writer_string(w, CFR_K8S_SECRET_PUBLISHER, cfr_view_of(publisher));
     if (o->expires_s != 0)
         cfr_writer_string(w, "credfresh.io/expires", cfr_view_of(cfr_time_format(o->expires_s, expires)));
     cfr_writer_close(w);

@@ -8,6 +8,7 @@
 
 #define CFR_K8S_SECRET_MANAGER     "credfresh" /* the field manager */
 #define CFR_K8S_SECRET_LABEL       "app.kubernetes.io/managed-by"
+#define CFR_K8S_SECRET_PUBLISHER   "credfresh.io/publisher" /* START/RUN, the run in 16 hexadecimal digits */
 #define CFR_K8S_SECRET_PATH_MAX    640
 #define CFR_K8S_SECRET_ANSWER_MAX  2097152 /* of the API server: base64, annotations and fields of managers on top */
 #define CFR_K8S_SECRET_TOTAL_MAX   1048576 /* of all values */
@@ -49,6 +50,11 @@ struct cfr_k8s_secret_object {
     const char
         *rotation; /* other agents of this rotation write it, too, with the same GENERATION for the same values: of
                       the same ROTATION, which goes into an annotation, a higher one is newer; NULL = none do */
+    uint64_t run;  /* of the agent: goes into an annotation with START_S, and what a later run of another agent
+                      wrote is left as it is while that agent renews it; 0 = no annotation, and no check */
+    uint64_t former_run; /* of the same agent; 0 = not known */
+    int64_t start_s;     /* when RUN began */
+    int64_t now_s;
     const char *ca_keys; /* the key ids of the CA that issued it, the newest first, with commas: one of another CA is
                             left as it is; NULL or empty: no CA did */
     const char *version; /* the body: the resourceVersion that it must have when it is written; NULL or empty = any */
@@ -68,7 +74,7 @@ bool cfr_k8s_secret_apply_path(const struct cfr_k8s_kind *kind, const char *name
 int cfr_k8s_secret_apply_check(const struct cfr_k8s_secret_object *o, struct cfr_err *err);
 /* Reads the answer (200) to a GET of the object: CFR_E_CONFLICT if it must not be written: immutable, of
  * another type, or, unless ADOPT, not made by credfresh (without its managed-by label or field manager) or made for
- * another credential; or of another CA.
+ * another credential; or of another CA; or published by an agent that started later.
  * CFR_E_UNAVAILABLE: it is being deleted, try again. CFR_E_WORSE: what is there is newer. CFR_E_ANSWER: it is not of
  * the kind, or another one. */
 int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_view body, bool adopt,
@@ -76,7 +82,8 @@ int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_v
 /* Reads the answer (200) to a GET of the object that was applied earlier; its values are not looked at. CFR_E_MISSING
  * if it is not as it was: not of this credential and generation, without the label, or one of the keys is not the field
  * manager's any more (of no KEYS: all of them), or it is being deleted; ERR names the manager. CFR_E_WORSE: what is
- * there is newer. CFR_E_ANSWER: it is not of the kind, or another. */
+ * there is newer. CFR_E_CONFLICT: an agent that started later publishes it. CFR_E_ANSWER: it is not of the kind, or
+ * another. */
 int cfr_k8s_secret_apply_held(const struct cfr_k8s_secret_object *o, struct cfr_view body, struct cfr_err *err);
 /* Reads from the answer (200) to a GET of the Secret the values of COUNT KEYS into VALUES, which it initialises and the
  * caller frees also after an error; THERE says which of the keys exist. CFR_E_ANSWER, CFR_E_NOMEM. */
@@ -89,7 +96,7 @@ void cfr_k8s_secret_apply_uid(struct cfr_view body, char uid[CFR_K8S_SECRET_VERS
 /* The resourceVersion in the answer (200 or 201) to a GET or an apply; empty if there is none that fits. */
 void cfr_k8s_secret_apply_version(struct cfr_view body, char version[CFR_K8S_SECRET_VERSION_MAX]);
 /* Appends the apply configuration as JSON: `data` as the kind needs it, label app.kubernetes.io/managed-by, annotations
- * credfresh.io/credential, /generation and (unless it never expires) /expires. */
+ * credfresh.io/credential, /generation, (unless it never expires) /expires and (of a RUN) /publisher. */
 int cfr_k8s_secret_apply_body(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err);
 /* Reads a 409 of an apply: names the field managers that own the fields. Sets ERR, returns CFR_E_CONFLICT; a
  * 409 without such owners (two writers at once) is CFR_E_UNAVAILABLE, unless its text is a refusal that

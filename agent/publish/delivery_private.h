@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of a delivery share: secret_target.c (rendering and queueing), secret_apply.c (requests and watches),
- * secret_content.c (previous values, merging), secret_event.c (Events). Private to them. */
+ * secret_content.c (previous values, merging), secret_run.c (this run), secret_event.c (Events). Private to them. */
 #ifndef CFR_AGENT_PUBLISH_DELIVERY_PRIVATE_H
 #define CFR_AGENT_PUBLISH_DELIVERY_PRIVATE_H
 
@@ -83,6 +83,7 @@ struct cfr_delivery {
     void *ctx;
     struct cfr_delivery_object *targets;
     struct cfr_api_status_hook *status;
+    uint64_t run; /* of this agent that wrote one last; 0 = not known */
     size_t count;
 };
 
@@ -142,6 +143,13 @@ int cfr_publish_delivery_merge(struct cfr_delivery_object *t, struct cfr_view bo
  * KEY.old, and nothing was read. */
 int cfr_publish_delivery_read_back(struct cfr_delivery_object *t, struct cfr_view body, bool *none,
                                    struct cfr_err *err);
+
+/* ---- secret_run.c ---- */
+
+/* The number of this run, random and not 0. */
+uint64_t cfr_publish_delivery_run(void);
+/* When this run first came to publish, by the wall clock. */
+int64_t cfr_publish_delivery_start_s(void);
 
 /* ---- secret_event.c ---- */
 

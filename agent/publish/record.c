@@ -111,6 +111,8 @@ static void write_lists(struct cfr_writer *w, const struct cfr_publish_record *r
     cfr_writer_close(w);
     write_numbers(w, "hooks", r->hook_done, r->hook_count);
     write_numbers(w, "delivered", r->delivered, r->delivered_count);
+    if (r->run != 0)
+        write_number(w, "run", r->run);
     write_numbers(w, "acknowledged", r->acknowledged, r->acknowledged_count);
     write_texts(w, "reasons", r->reasons, r->reason_count);
     if (r->made_count != 0)
@@ -315,6 +317,7 @@ static int decode(const struct cfr_json *doc, struct cfr_publish_record *out, st
     out->token_mark = get_number(doc, "token_mark", &good);
     /* Older records have none. */
     out->published_ns = cfr_json_get(doc, "published_ns") != NULL ? (int64_t)get_number(doc, "published_ns", &good) : 0;
+    out->run = cfr_json_get(doc, "run") != NULL ? get_number(doc, "run", &good) : 0;
     out->identity = get_text(doc, "identity");
     out->pending_reason = get_text(doc, "pending_reason");
     rc = get_lists(doc, out, &good, err);

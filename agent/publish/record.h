@@ -32,6 +32,7 @@ struct cfr_publish_record {
     uint64_t *rendered;  /* hash of what each target was given in this run, 0 = not known; not kept */
     uint64_t *delivered; /* generation that each Secret of the cluster holds, in configuration order */
     size_t delivered_count;
+    uint64_t run;        /* of the agent that wrote one of them last; 0 = not known */
     uint64_t *hook_done; /* generation each hook last succeeded for */
     size_t hook_count;
     uint64_t *acknowledged; /* generation that each consumer has in use */

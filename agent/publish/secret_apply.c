@@ -133,6 +133,7 @@ static void succeed(struct cfr_delivery_object *t)
     t->space_watch = NULL;
     t->done = t->sending;
     t->done_expires_ms = t->sending_expires_ms;
+    t->all->run = cfr_publish_delivery_run();
     t->told_expired = false;
     t->runs_ok++;
     t->collisions = 0;
@@ -329,7 +330,8 @@ static void after_periodic_look(struct cfr_delivery_object *t, const struct cfr_
     o.key_count = t->own_count;
     if (rc == 0 && answer->status == 200) {
         rc = cfr_k8s_secret_apply_held(&o, answer->body, &err);
-        lost = rc == CFR_E_MISSING;
+        /* What another agent has replaced is published again once that agent has ended. */
+        lost = rc == CFR_E_MISSING || rc == CFR_E_CONFLICT;
         behind = is_just_behind(t, rc);
     } else if (rc == 0 && answer->status == 404) {
         rc = cfr_err_set(&err, CFR_E_MISSING, "%s was deleted: it is published again", t->name);

@@ -148,6 +148,7 @@ struct cfr_k8s_secret_object cfr_publish_delivery_content(const struct cfr_deliv
                                                           struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX])
 {
     const struct cfr_config_mint_state *state = cfr_publish_delivery_state(t);
+    bool shared = state != NULL || t->ca_keys[0] != '\0';
     bool merged = false;
 
     for (size_t i = 0; i < t->keys.count; i++) {
@@ -165,6 +166,10 @@ struct cfr_k8s_secret_object cfr_publish_delivery_content(const struct cfr_deliv
         .ca_keys = t->ca_keys,
         .generation = state != NULL ? t->number : t->wanted,
         .rotation = state != NULL ? state->secret : NULL,
+        .run = shared ? 0 : cfr_publish_delivery_run(),
+        .former_run = t->all->run,
+        .start_s = cfr_publish_delivery_start_s(),
+        .now_s = cfr_clock_now().wall_ms / 1000,
         /* What was merged, or read from it, must not replace what another program has written since it was read. */
         .version = state != NULL || merged || t->forgets ? t->version : NULL,
         .expires_s = t->wanted_expires_ms == INT64_MAX ? 0 : t->wanted_expires_ms / 1000,
@@ -363,6 +368,8 @@ void cfr_publish_secret_restore(struct cfr_delivery *d, const struct cfr_publish
 {
     bool known = d != NULL && record->delivered_count == d->count;
 
+    if (d != NULL)
+        d->run = record->run;
     for (size_t i = 0; d != NULL && i < d->count; i++)
         restore(&d->targets[i], known ? record->delivered[i] : 0, record, minted);
 }
@@ -488,6 +495,11 @@ int64_t cfr_publish_secret_expires_ms(const struct cfr_delivery *d)
 bool cfr_publish_secret_valid(const struct cfr_delivery *d, struct cfr_now now)
 {
     return cfr_publish_secret_expires_ms(d) > now.wall_ms;
+}
+
+uint64_t cfr_publish_secret_run(const struct cfr_delivery *d)
+{
+    return d != NULL ? d->run : 0;
 }
 
 size_t cfr_publish_secret_count(const struct cfr_delivery *d)

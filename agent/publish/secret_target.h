@@ -63,6 +63,8 @@ const char *cfr_publish_secret_error(const struct cfr_delivery *d);
 int64_t cfr_publish_secret_expires_ms(const struct cfr_delivery *d);
 /* True if every Secret holds something that has not expired. */
 bool cfr_publish_secret_valid(const struct cfr_delivery *d, struct cfr_now now);
+/* The number of the agent's run that wrote a Secret last; 0 = not known. */
+uint64_t cfr_publish_secret_run(const struct cfr_delivery *d);
 size_t cfr_publish_secret_count(const struct cfr_delivery *d);
 /* The generation that it holds; 0 while other content of the same number waits to be applied. */
 uint64_t cfr_publish_secret_done(const struct cfr_delivery *d, size_t index);

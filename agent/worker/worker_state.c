@@ -119,6 +119,7 @@ void cfr_worker_save(struct cfr_worker *w)
     for (size_t i = 0; i < w->record.hook_count; i++)
         w->record.hook_done[i] = cfr_hook_done(w->hooks, i);
     w->record.delivered_count = cfr_publish_secret_count(w->delivery);
+    w->record.run = cfr_publish_secret_run(w->delivery);
     for (size_t i = 0; i < w->record.delivered_count; i++)
         w->record.delivered[i] = cfr_publish_secret_done(w->delivery, i);
     cfr_worker_ack_record(w);

@@ -57,7 +57,10 @@ static void secret(bool adopt, bool conflict, struct cfr_view body)
                                       .type = "Opaque",
                                       .keys = &key,
                                       .key_count = 1,
-                                      .credential = "registry"};
+                                      .credential = "registry",
+                                      .run = 1,
+                                      .start_s = 1700000000,
+                                      .now_s = 1800000000};
     struct cfr_err err = {0};
     int rc;
 

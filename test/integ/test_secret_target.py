@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Secrets of the cluster as targets: applied, updated, in conflict, refused, adopted."""
 import base64
+import calendar
 import json
+import re
 import shutil
+import time
 import urllib.parse
 
 import pytest
@@ -312,6 +315,53 @@ def test_immutable_and_of_another_type(agent, kube):
     agent.stop()
     done = agent.run("once")
     assert done.returncode != 0 and ("immutable" in done.stderr or "cannot be changed" in done.stderr)
+
+
+def publisher(kube, name):
+    return kube.get(name)["metadata"]["annotations"]["credfresh.io/publisher"]
+
+
+def test_of_two_agents_with_one_credential_the_newer_writes(agent, agent_factory, kube):
+    """With separate stores. They do not replace each other's content, and the older takes over when the newer has ended."""
+    agent.cloud.fault(kind="short_life", s=30, count=-1, match={"action": "AssumeRoleWithWebIdentity"})
+    start(agent, target(agent, "rivals"))
+    eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
+    older = publisher(kube, "rivals")
+    # By when it first published.
+    eventually(lambda: time.time() // 1 > started(older), "the next second", pause_s=0.05)
+    newer = start(agent_factory(agent.cloud, "newer"), target(agent, "rivals"))
+    eventually(lambda: delivery(newer).get("result") == "ok", newer.log)
+    wait_failed(agent, f"another agent, started at {publisher(kube, 'rivals').split('/')[0]}, publishes demo to the Secret "
+                       "default/rivals: stop one of the two, or publish under another name")
+    assert not agent.status()["ready"]
+    (finding,) = [f for f in json.loads(agent.run("doctor", "--json", "--offline").stdout)["findings"] if f["check"] == "agent.delivery"]
+    assert "another agent, started at" in finding["text"]
+    metrics = agent.request("GET", "/metrics")[1]
+    assert re.search(r'credfresh_delivery_runs_total{credential="demo",target="Secret default/rivals",result="failed"} [1-9]', metrics)
+    # Through renewals and a loss.
+    for generation in (2, 3):
+        assert agent.run("rotate", "demo").returncode == 0 and newer.run("rotate", "demo").returncode == 0
+        eventually(lambda: delivery(newer).get("generation", 0) >= generation, newer.log)
+        assert delivery(newer)["result"] == "ok" and publisher(kube, "rivals") != older
+    kube.call("DELETE", "rivals")
+    eventually(lambda: kube.get("rivals").get("data") and delivery(newer)["result"] == "ok" and "another agent" in
+               (delivery(agent).get("error") or ""), lambda: newer.log + agent.log)
+    # Its own restart is no other agent.
+    newer.wait_state("fresh")
+    newer.stop()
+    newer.start()
+    eventually(lambda: newer.status().get("ready"), lambda: newer.log)
+    assert publisher(kube, "rivals") != older and "another agent, started" not in (delivery(newer).get("error") or "")
+    newer.stop()
+    ends = kube.get("rivals")["metadata"]["annotations"]["credfresh.io/expires"]
+    eventually(lambda: delivery(agent).get("result") == "ok", lambda: agent.log, 90)
+    assert publisher(kube, "rivals") == older
+    assert time.time() < calendar.timegm(time.strptime(ends, "%Y-%m-%dT%H:%M:%SZ")) + 31  # a retry comes within 30 s
+    assert agent.status()["ready"]
+
+
+def started(text):
+    return calendar.timegm(time.strptime(text.split("/")[0], "%Y-%m-%dT%H:%M:%SZ"))
 
 
 def test_an_image_pull_secret_of_a_mounted_one(agent, kube):

@@ -361,8 +361,10 @@ def test_a_secret_from_its_first_day_to_its_last(space, agent_factory):
     assert first["type"] == "Opaque" and list(first["data"]) == ["token"]
     assert_for(space, value(first))
     assert first["metadata"]["labels"] == {"app.kubernetes.io/managed-by": "credfresh"}
-    assert annotations(first) == {"credfresh.io/credential": "demo", "credfresh.io/generation": "1",
-                                  "credfresh.io/expires": agent.status()["expires"]}
+    marks = annotations(first)
+    assert re.fullmatch(r"20[0-9T:-]+Z/[0-9a-f]{16}", marks.pop("credfresh.io/publisher"))
+    assert marks == {"credfresh.io/credential": "demo", "credfresh.io/generation": "1",
+                     "credfresh.io/expires": agent.status()["expires"]}
     (manager,) = first["metadata"]["managedFields"]
     assert (manager["manager"], manager["operation"]) == ("credfresh", "Apply")
     assert set(manager["fieldsV1"]["f:data"]) == {"f:token"}

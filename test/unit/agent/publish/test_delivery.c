@@ -9,6 +9,15 @@
 
 #define MINUTE INT64_C(60000)
 
+/* The runs' first publish is at 2026-11-18T11:06:40Z. */
+#define NOW_MS       INT64_C(1795000000000)
+#define OTHER        "00000000000000ff"
+#define WRITTEN      "\"2026-11-18T11:06:40Z\""
+#define EXPIRES      "\"credfresh.io/expires\":\"2026-11-18T12:06:40Z\""
+#define PUBLISHED(s) ",\"credfresh.io/publisher\":\"" s "\""
+#define LATER        "2026-11-18T11:07:00Z/" OTHER
+#define EARLIER      "2026-11-18T11:06:00Z/" OTHER
+
 static struct {
     struct cfr_now now;
     bool live;
@@ -19,6 +28,9 @@ static struct {
     cfr_kube_fn *done;
     void *done_ctx;
     unsigned losses;
+    unsigned conflicts;
+    const char *annotations; /* of the Secret, besides those of its credential and generation; NULL = none */
+    char body[1024];         /* of the last apply */
 } fake;
 
 struct cfr_now __wrap_cfr_clock_now(void);
@@ -44,6 +56,8 @@ int __wrap_cfr_kube_start(struct cfr_kube *k, const struct cfr_kube_where *where
     (void)where;
     (void)err;
     fake.applies += strcmp(request->method, "PATCH") == 0;
+    if (request->body != NULL)
+        (void)snprintf(fake.body, sizeof fake.body, "%s", request->body->p);
     fake.reads += strcmp(request->method, "GET") == 0;
     assert_true(cfr_view_starts(cfr_view_of(request->path), "/api/v1/namespaces/apps/secrets/creds"));
     fake.done = done;
@@ -87,24 +101,26 @@ static void on_ended(void *ctx, const char *name, uint64_t generation, const str
     (void)news;
     assert_string_equal(name, "Secret apps/creds");
     fake.losses += err != NULL && err->code == CFR_E_MISSING;
+    fake.conflicts += err != NULL && err->code == CFR_E_CONFLICT;
 }
 
 /* Answers the read: VERSION of the Secret as it was applied; NULL: there is none. */
 static void answer(const char *version)
 {
-    char body[512];
+    char body[1024];
     struct cfr_kube_answer a = {.status = version != NULL ? 200 : 404, .retry_after_s = -1, .warning = ""};
     cfr_kube_fn *done = fake.done;
 
     assert_non_null(done);
-    (void)snprintf(body, sizeof body,
-                   "{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"type\":\"Opaque\",\"metadata\":{\"name\":\"creds\","
-                   "\"namespace\":\"apps\","
-                   "\"resourceVersion\":\"%s\",\"labels\":{\"app.kubernetes.io/managed-by\":\"credfresh\"},"
-                   "\"annotations\":{\"credfresh.io/credential\":\"demo\","
-                   "\"credfresh.io/generation\":\"3\"},\"managedFields\":[{\"manager\":\"credfresh\","
-                   "\"operation\":\"Apply\",\"fieldsV1\":{\"f:data\":{\"f:token\":{}}}}]}}",
-                   version != NULL ? version : "");
+    (void)snprintf(
+        body, sizeof body,
+        "{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"type\":\"Opaque\",\"metadata\":{\"name\":\"creds\","
+        "\"namespace\":\"apps\","
+        "\"resourceVersion\":\"%s\",\"labels\":{\"app.kubernetes.io/managed-by\":\"credfresh\"},"
+        "\"annotations\":{\"credfresh.io/credential\":\"demo\","
+        "\"credfresh.io/generation\":\"3\"%s},\"managedFields\":[{\"manager\":\"credfresh\",\"time\":" WRITTEN
+        ",\"operation\":\"Apply\",\"fieldsV1\":{\"f:data\":{\"f:token\":{}}}}]}}",
+        version != NULL ? version : "", fake.annotations != NULL ? fake.annotations : "");
     a.body = cfr_view_of(version != NULL ? body : "{}");
     /* It may send the next request. */
     fake.done = NULL;
@@ -135,7 +151,7 @@ static struct cfr_delivery *open_delivery(struct cfr_config_credential *c)
     struct cfr_delivery *d;
 
     memset(&fake, 0, sizeof fake);
-    fake.now = (struct cfr_now){.wall_ms = INT64_C(1795000000000), .boot_ms = INT64_C(5000000)};
+    fake.now = (struct cfr_now){.wall_ms = NOW_MS, .boot_ms = INT64_C(5000000)};
     assert_int_equal(cfr_publish_secret_open(c, NULL, on_ended, NULL, &d, NULL), 0);
     cfr_publish_secret_restore(d, &record, false);
     cfr_publish_secret_step(d, fake.now);
@@ -225,6 +241,17 @@ static void test_an_object_that_changes_all_the_time_is_read_once_a_second(void 
     cfr_publish_secret_close(d);
 }
 
+/* A new generation is to be applied. */
+static void queue(struct cfr_delivery_object *t)
+{
+    assert_int_equal(cfr_publish_keys_add(&t->keys, "token", 16, NULL), 0);
+    assert_int_equal(cfr_secret_append_str(&t->keys.items[0].value, "next", NULL), 0);
+    t->own_count = 1;
+    t->loaded = true;
+    t->wanted = 4;
+    t->next_boot_ms = fake.now.boot_ms;
+}
+
 /* Another owner has taken its fields, which nobody has read yet, when a new generation is applied. */
 static void test_what_others_own_is_no_longer_published(void **state)
 {
@@ -240,18 +267,133 @@ static void test_what_others_own_is_no_longer_published(void **state)
 
     (void)state;
     assert_true(cfr_publish_secret_valid(d, fake.now));
-    assert_int_equal(cfr_publish_keys_add(&t->keys, "token", 16, NULL), 0);
-    assert_int_equal(cfr_secret_append_str(&t->keys.items[0].value, "next", NULL), 0);
-    t->own_count = 1;
-    t->loaded = true;
-    t->wanted = 4;
-    t->next_boot_ms = fake.now.boot_ms;
+    queue(t);
     cfr_publish_secret_step(d, fake.now);
     answer("7");
     assert_int_equal(fake.applies, 1);
     fake.done(fake.done_ctx, &conflict);
     assert_non_null(strstr(cfr_publish_secret_error(d), "rival"));
     assert_false(cfr_publish_secret_valid(d, fake.now));
+    cfr_publish_secret_close(d);
+}
+
+/* The error of a delivery whose Secret another agent has replaced. */
+static const char *look_at(struct cfr_delivery *d, const char *annotations)
+{
+    fake.annotations = annotations;
+    (void)pass_minutes(d, 1, "8");
+    fake.annotations = NULL;
+    return cfr_publish_secret_error(d);
+}
+
+static void test_an_agent_that_started_later_prevails(void **state)
+{
+    struct cfr_delivery *d = open_delivery(&credential);
+
+    (void)state;
+    /* An earlier one does not, and what has no mark is from a version without marks. */
+    assert_null(look_at(d, NULL));
+    assert_null(look_at(d, PUBLISHED("yesterday")));
+    assert_null(look_at(d, PUBLISHED("2026-11-18T11:07:00Z/00ff")));
+    assert_int_equal(fake.losses, 0);
+    assert_contains(look_at(d, PUBLISHED(EARLIER)), "was written by another agent, started at 2026-11-18T11:06:00Z");
+    assert_int_equal(fake.losses, 1);
+    cfr_publish_secret_close(d);
+
+    d = open_delivery(&credential);
+    assert_contains(look_at(d, PUBLISHED(LATER)), "another agent, started at 2026-11-18T11:07:00Z, publishes demo to "
+                                                  "the Secret apps/creds: stop one of the two, or publish under "
+                                                  "another name. If that agent has ended, remove the annotation "
+                                                  "credfresh.io/publisher");
+    assert_int_equal(fake.losses, 0);
+    assert_int_equal(fake.conflicts, 1);
+    assert_true(cfr_publish_secret_lost(d));
+    cfr_publish_secret_close(d);
+}
+
+/* Applies what is queued, where the Secret has ANNOTATIONS. True if it was written. */
+static bool applies(struct cfr_delivery *d, const char *annotations)
+{
+    unsigned before = fake.applies;
+
+    d->targets[0].next_boot_ms = fake.now.boot_ms;
+    cfr_publish_secret_step(d, fake.now);
+    fake.annotations = annotations;
+    answer("8");
+    fake.annotations = NULL;
+    if (fake.applies != before)
+        answer("9");
+    return fake.applies != before;
+}
+
+static void test_it_writes_again_when_the_other_has_ended(void **state)
+{
+    struct cfr_delivery *d = open_delivery(&credential);
+    char own[96];
+
+    (void)state;
+    queue(&d->targets[0]);
+    assert_false(applies(d, PUBLISHED(LATER)));
+    assert_false(applies(d, PUBLISHED(LATER) "," EXPIRES));
+    assert_contains(cfr_publish_secret_error(d), "this one takes over shortly before the content expires");
+    /* At 80 % of the lifetime it is renewed. */
+    fake.now.wall_ms = NOW_MS + 53 * MINUTE;
+    assert_false(applies(d, PUBLISHED(LATER) "," EXPIRES));
+    fake.now.wall_ms = NOW_MS + 54 * MINUTE;
+    assert_true(applies(d, PUBLISHED(LATER) "," EXPIRES));
+    assert_null(cfr_publish_secret_error(d));
+    (void)snprintf(own, sizeof own, "\"credfresh.io/publisher\":\"2026-11-18T11:06:40Z/%016llx\"",
+                   (unsigned long long)cfr_publish_delivery_run());
+    assert_contains(fake.body, own);
+    cfr_publish_secret_close(d);
+
+    d = open_delivery(&credential);
+    queue(&d->targets[0]);
+    assert_true(applies(d, NULL));
+    cfr_publish_secret_close(d);
+    d = open_delivery(&credential);
+    queue(&d->targets[0]);
+    assert_true(applies(d, PUBLISHED(EARLIER)));
+    cfr_publish_secret_close(d);
+}
+
+/* Whose clock was set back meanwhile. */
+static void test_an_earlier_run_of_the_same_agent_is_no_other(void **state)
+{
+    struct cfr_delivery *d = open_delivery(&credential);
+
+    (void)state;
+    d->run = 0xff;
+    assert_null(look_at(d, PUBLISHED(LATER)));
+    assert_true(cfr_publish_secret_run(d) == 0xff);
+    queue(&d->targets[0]);
+    assert_true(applies(d, PUBLISHED(LATER)));
+    /* For the record. */
+    assert_true(cfr_publish_secret_run(d) == cfr_publish_delivery_run());
+    cfr_publish_secret_close(d);
+}
+
+/* What a service CA issued, and what a shared rotation keeps, has other marks. */
+static void test_what_has_another_mark_has_no_publisher(void **state)
+{
+    struct cfr_config_mint_state shared = {.secret = demo, .takeover_ms = MINUTE};
+    struct cfr_config_mint mint = {.state = &shared};
+    struct cfr_config_credential c = credential;
+    struct cfr_delivery *d = open_delivery(&credential);
+
+    (void)state;
+    queue(&d->targets[0]);
+    strcpy(d->targets[0].ca_keys, "ab");
+    assert_true(applies(d, PUBLISHED(LATER)));
+    assert_null(strstr(fake.body, "credfresh.io/publisher"));
+    cfr_publish_secret_close(d);
+    c.mint = &mint;
+    d = open_delivery(&credential);
+    cfr_publish_secret_rebind(d, &c);
+    queue(&d->targets[0]);
+    d->targets[0].number = 4;
+    assert_true(applies(d, PUBLISHED(LATER)));
+    assert_null(strstr(fake.body, "credfresh.io/publisher"));
     cfr_publish_secret_close(d);
 }
 
@@ -263,6 +405,10 @@ int main(void)
         cmocka_unit_test(test_a_loss_is_noticed_at_once),
         cmocka_unit_test(test_an_object_that_changes_all_the_time_is_read_once_a_second),
         cmocka_unit_test(test_what_others_own_is_no_longer_published),
+        cmocka_unit_test(test_an_agent_that_started_later_prevails),
+        cmocka_unit_test(test_it_writes_again_when_the_other_has_ended),
+        cmocka_unit_test(test_an_earlier_run_of_the_same_agent_is_no_other),
+        cmocka_unit_test(test_what_has_another_mark_has_no_publisher),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,7 @@ static void round_trip(void **state)
         .hook_count = 2,
         .acknowledged_count = 3,
         .published_ns = INT64_C(1795000000123456789),
+        .run = UINT64_MAX - 1,
     };
     struct cfr_slow_write saving = {.next = NULL};
     struct cfr_publish_record in;
@@ -87,7 +88,7 @@ static void round_trip(void **state)
     assert_memory_equal(in.targets, out.targets, 2 * sizeof(struct cfr_file_fingerprint));
     assert_true(in.hook_done[1] == UINT64_MAX && in.hook_count == 2);
     assert_true(in.acknowledged_count == 3 && in.acknowledged[1] == UINT64_MAX && in.acknowledged[2] == 4);
-    assert_true(in.published_ns == INT64_C(1795000000123456789));
+    assert_true(in.published_ns == INT64_C(1795000000123456789) && in.run == UINT64_MAX - 1);
     assert_string_equal(in.key->id, "AKIA\"");
     assert_true(in.key->minted_s == 1795000001 && in.key->number == UINT64_MAX && in.key->journal == 7);
     assert_int_equal(cfr_publish_record_set_key(&in, NULL, &err), 0);
@@ -148,7 +149,7 @@ static void reads_one_of_before_acknowledgements(void **state)
     assert_int_equal(cfr_state_save(p->fd, "old", cfr_view_of(old), &err), 0);
     assert_int_equal(cfr_publish_record_load(p->fd, "old", &r, &err), 0);
     assert_true(r.generation == 7 && r.hook_count == 1 && r.hook_done[0] == 7);
-    assert_true(r.delivered_count == 0 && r.acknowledged_count == 0 && r.published_ns == 0);
+    assert_true(r.delivered_count == 0 && r.acknowledged_count == 0 && r.published_ns == 0 && r.run == 0);
     cfr_publish_record_free(&r);
 }
 
