@@ -345,6 +345,24 @@ static void put_openstack_interface(struct draft *d)
     put(d, "        interface", known >= 0 ? cfr_openstack_interfaces[known] : value);
 }
 
+/* What decides how to log in, and credfresh does not follow. */
+static int refuse_openstack(const struct draft *d)
+{
+    const char *type = get(d, "OS_AUTH_TYPE");
+    const char *version = get(d, "OS_IDENTITY_API_VERSION");
+
+    if (type != NULL && strstr(" password v3password v3applicationcredential ", type) == NULL)
+        return cfr_err_set(d->err, CFR_E_CONFIG,
+                           "OS_AUTH_TYPE: must be v3applicationcredential, v3password or password, got \"%.63s\"",
+                           type);
+    if (version != NULL && version[0] == '2')
+        return cfr_err_set(d->err, CFR_E_CONFIG, "OS_IDENTITY_API_VERSION: must be 3, got \"%.63s\"", version);
+    return get(d, "OS_TRUST_ID") == NULL
+               ? 0
+               : cfr_err_set(d->err, CFR_E_CONFIG,
+                             "OS_TRUST_ID: is not supported: the session would not be limited to the trust");
+}
+
 static int draft_openstack(struct draft *d)
 {
     const char *url = get(d, "OS_AUTH_URL");
@@ -352,6 +370,9 @@ static int draft_openstack(struct draft *d)
 
     if (url == NULL)
         return 0;
+    rc = refuse_openstack(d);
+    if (rc != 0)
+        return rc;
     begin(d, "openstack", "OS_AUTH_URL and what goes with it");
     cfr_str_addz(d->out, "    exchange:\n      openstack:\n");
     put(d, "        auth_url", url);
