@@ -350,8 +350,10 @@ static int refuse_openstack(const struct draft *d)
 {
     const char *type = get(d, "OS_AUTH_TYPE");
     const char *version = get(d, "OS_IDENTITY_API_VERSION");
+    char word[64];
 
-    if (type != NULL && strstr(" password v3password v3applicationcredential ", type) == NULL)
+    (void)snprintf(word, sizeof word, " %s ", type != NULL ? type : "");
+    if (type != NULL && strstr(" password v3password v3applicationcredential ", word) == NULL)
         return cfr_err_set(d->err, CFR_E_CONFIG,
                            "OS_AUTH_TYPE: must be v3applicationcredential, v3password or password, got \"%.63s\"",
                            type);

@@ -285,6 +285,8 @@ static void openstack_application_credentials(void **state)
     must_fail(CFR_E_CONFIG, "nor OS_PASSWORD", LIST(KEYSTONE, "OS_USERNAME", "robot"));
     must_fail(CFR_E_CONFIG, "OS_AUTH_TYPE: must be v3applicationcredential, v3password or password, got \"v3totp\"",
               LIST(KEYSTONE, "OS_AUTH_TYPE", "v3totp", "OS_USERNAME", "robot", "OS_PASSWORD", "x"));
+    must_fail(CFR_E_CONFIG, "got \"v3pass\"",
+              LIST(KEYSTONE, "OS_AUTH_TYPE", "v3pass", "OS_USERNAME", "robot", "OS_PASSWORD", "x"));
     must_fail(CFR_E_CONFIG, "OS_IDENTITY_API_VERSION: must be 3, got \"2.0\"",
               LIST(KEYSTONE, "OS_IDENTITY_API_VERSION", "2.0", "OS_USERNAME", "robot", "OS_PASSWORD", "x"));
     must_fail(CFR_E_CONFIG, "OS_TRUST_ID: is not supported",
