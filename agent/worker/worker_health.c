@@ -36,7 +36,10 @@ static enum cfr_api_history_health health_of(const struct cfr_worker *w, struct 
 void cfr_worker_note_health(struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
+    bool ready = cfr_worker_is_ready(w);
 
+    w->host->moved = w->host->moved || !ready || !w->was_ready;
+    w->was_ready = ready;
     cfr_api_history_note(&w->history, now.wall_ms / 1000, health_of(w, now));
 }
 

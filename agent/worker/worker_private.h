@@ -123,7 +123,7 @@ struct cfr_worker {
         look_boot_ms;    /* when the source is looked at again, such as one that could not be read; INT64_MAX = never */
     unsigned looks;      /* how often it was */
     bool unwatched;      /* no event tells of all its changes */
-    bool was_ready;      /* when the timer was set last */
+    bool was_ready;      /* when its health was noted last */
     bool source_missing; /* the mounted Secret that is copied was removed */
     bool polled;         /* that look is for this, and nothing has announced a change */
     uint64_t token_used; /* mark of the inputs that the exchange under way, or the last one, used */
@@ -174,7 +174,8 @@ cfr_hook_fn cfr_worker_on_hook;
 cfr_publish_secret_fn cfr_worker_on_delivered;
 
 /* worker_health.c */
-/* Notes in the history how the credential is now: after each event, once a minute, and when the history is shown. */
+/* Notes in the history how the credential is now, and for the host whether readiness may have changed: after each
+ * event, once a minute, and when the history is shown. */
 void cfr_worker_note_health(struct cfr_worker *w);
 
 /* worker_publish.c */

@@ -63,7 +63,6 @@ static int64_t trouble_deadline(const struct cfr_worker *w)
 void cfr_worker_rearm(struct cfr_worker *w)
 {
     int64_t at = w->turn.queued || w->acquire_after ? INT64_MAX : cfr_lifecycle_wake_at(&w->life);
-    bool ready;
 
     at = earlier(at, cfr_hook_deadline(w->hooks));
     at = earlier(at, cfr_publish_secret_deadline(w->delivery));
@@ -78,9 +77,6 @@ void cfr_worker_rearm(struct cfr_worker *w)
     at = earlier(at, trouble_deadline(w));
     if (w->news)
         at = 0;
-    ready = cfr_worker_is_ready(w);
-    w->host->moved = w->host->moved || !ready || !w->was_ready;
-    w->was_ready = ready;
     if (!cfr_timer_heap_set(&w->host->timers, &w->timer, at))
         cfr_log(CFR_LOG_ERROR, w->config->name, cfr_worker_state_name(w), "out of memory for a timer");
 }
