@@ -44,6 +44,7 @@ out=build/static
 [ "$arch" = "$native" ] || out=$out-$arch
 mkdir -p $out
 log=$PWD/$out/libraries.log
+: >$out/outdated # NAME VERSION of what lacks later fixes
 
 # logged LOG COMMAND...: not in a condition, where "set -e" would be without effect.
 logged() {

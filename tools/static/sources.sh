@@ -1,6 +1,7 @@
 # Debian's source packages, pinned; sourced by tools/build-static.sh.
 
-# Of several versions the first that apt can download is taken; if that is not the first, the build says so.
+# Of several versions the first that apt can download is taken; if that is not the first, the build says so, and it is not
+# released.
 # RELEASE NAME VERSION SHA-256 of the .dsc, which holds the SHA-256 of every other file of the source package.
 all_pins='
 bookworm curl 7.88.1-10+deb12u15 2744f12e3aef161c0361743fa1b318296b122e566e47f381e4a63320fbcc23f4
@@ -55,7 +56,10 @@ choose() {
         [ -f "$cache/sources/${name}_$version.dsc" ] || say "downloading the source of $name, less than a minute"
         if download "$name" "$version" "$sum" >>"$log" 2>&1 </dev/null; then
             echo "$name $version $sum"
-            [ -z "${missed:-}" ] || echo "static: WARNING: taking $name $version, which lacks later security fixes" >&2
+            [ -z "${missed:-}" ] || {
+                echo "$name $version" >>"$out/outdated"
+                echo "static: WARNING: taking $name $version, which lacks later security fixes" >&2
+            }
             break
         fi
         missed=1
