@@ -204,24 +204,6 @@ static int open_prefix(const char *path, size_t n)
     return rc == 0 ? fd : -1;
 }
 
-/* Watches the directory whose path is the first N bytes of the entry's. */
-static int watch_prefix(const struct cfr_watch *w, const struct entry *e, size_t n, uint32_t events)
-{
-    char opened[64];
-    int fd = open_prefix(e->path, n);
-    int saved;
-    int wd;
-
-    if (fd < 0)
-        return -1;
-    (void)snprintf(opened, sizeof opened, "/proc/self/fd/%d", fd);
-    wd = inotify_add_watch(w->fd, opened, events);
-    saved = errno;
-    (void)close(fd);
-    errno = saved;
-    return wd;
-}
-
 /* A path that ends with it means everything in its directory. */
 static bool is_whole_directory(const struct entry *e)
 {
@@ -239,80 +221,6 @@ static uint32_t events_of(const struct entry *e)
     if (is_directory_itself(e))
         return SELF_EVENTS;
     return is_whole_directory(e) ? FILE_EVENTS | REMOVALS : FILE_EVENTS;
-}
-
-/* Watches the directory itself, or its nearest existing parent. Sets the offset of the component to find
- * there. Returns a watch descriptor, or -1 with errno. */
-static int watch_nearest(const struct cfr_watch *w, struct entry *e, size_t *part_at)
-{
-    size_t at = e->name_at;
-
-    for (;;) {
-        int wd = watch_prefix(w, e, at - 1, at == e->name_at ? events_of(e) : PARENT_EVENTS);
-
-        *part_at = at;
-        if (wd >= 0 || (errno != ENOENT && errno != ENOTDIR) || at == 1)
-            return wd;
-        do
-            at--;
-        while (e->path[at - 1] != '/');
-    }
-}
-
-static bool part_exists(const struct entry *e, size_t part_at)
-{
-    int fd = open_prefix(e->path, part_at + strcspn(e->path + part_at, "/"));
-
-    if (fd >= 0)
-        (void)close(fd);
-    return fd >= 0;
-}
-
-static int report_no_watch(const struct entry *e, int errnum, struct cfr_err *err)
-{
-    if (errnum == ENOSPC)
-        return cfr_err_set(err, CFR_E_LIMIT,
-                           "no inotify watch is left for this user, so %s is only checked once a "
-                           "minute: raise the sysctl fs.inotify.max_user_watches",
-                           e->path);
-    return cfr_err_sys(err, errnum, "cannot watch the directory of %s", e->path);
-}
-
-/* Attaches E to the right directory, which may be its present one. */
-static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
-{
-    struct directory *d;
-    size_t part_at = e->name_at;
-    int wd = -1;
-
-    /* A parent may be made just before its watch begins. */
-    for (int i = 0; i < CLIMB_TRIES; i++) {
-        wd = watch_nearest(w, e, &part_at);
-        if (wd < 0 || part_at == e->name_at || !part_exists(e, part_at))
-            break;
-        if (find_directory(w, wd) == NULL)
-            (void)inotify_rm_watch(w->fd, wd);
-    }
-    if (wd < 0) {
-        int errnum = errno;
-
-        detach(w, e);
-        return report_no_watch(e, errnum, err);
-    }
-    e->part_at = (uint16_t)part_at;
-    if (e->directory != NULL && e->directory->wd == wd)
-        return 0;
-    detach(w, e);
-    d = add_directory(w, wd);
-    if (d == NULL) {
-        (void)inotify_rm_watch(w->fd, wd);
-        return cfr_err_nomem(err);
-    }
-    e->directory = d;
-    e->expected = 0;
-    e->next = d->first;
-    d->first = e;
-    return 0;
 }
 
 /* As fstatat(2) of what is there itself, but a file system that is mounted there, and may never answer, is not asked.
@@ -344,25 +252,21 @@ static bool read_status(int dir_fd, const struct entry *e, struct stat *st)
     return true;
 }
 
-static struct identity read_identity(const struct entry *e)
+/* Of E's file, whose directory DIR_FD is. */
+static struct identity read_identity(int dir_fd, const struct entry *e)
 {
     char target[256];
     struct identity id = {0};
     struct stat st;
     ssize_t n;
-    int dir_fd = open_prefix(e->path, (size_t)e->name_at - 1);
 
-    if (dir_fd < 0)
-        return id;
     if (read_status(dir_fd, e, &st) || (is_whole_directory(e) && fstat(dir_fd, &st) == 0)) {
         id.device = st.st_dev;
         id.inode = st.st_ino;
     }
     /* What is in it is not meant. */
-    if (is_directory_itself(e)) {
-        (void)close(dir_fd);
+    if (is_directory_itself(e))
         return id;
-    }
     if (id.inode != 0) {
         id.size = st.st_size;
         id.changed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
@@ -370,8 +274,106 @@ static struct identity read_identity(const struct entry *e)
     n = readlinkat(dir_fd, CFR_GENERATION_DATA, target, sizeof target);
     if (n >= 0)
         id.data_hash = cfr_hash_add(CFR_HASH_START, target, (size_t)n);
-    (void)close(dir_fd);
     return id;
+}
+
+/* Watches the directory whose path is the first N bytes of the entry's. NOW (may be NULL) becomes the identity of the
+ * file, if that is its directory. */
+static int watch_prefix(const struct cfr_watch *w, const struct entry *e, size_t n, struct identity *now)
+{
+    bool whole = n + 1 == e->name_at;
+    char opened[64];
+    int fd = open_prefix(e->path, n);
+    int saved;
+    int wd;
+
+    if (fd < 0)
+        return -1;
+    (void)snprintf(opened, sizeof opened, "/proc/self/fd/%d", fd);
+    wd = inotify_add_watch(w->fd, opened, whole ? events_of(e) : PARENT_EVENTS);
+    saved = errno;
+    /* Later changes are events. */
+    if (whole && now != NULL)
+        *now = read_identity(fd, e);
+    (void)close(fd);
+    errno = saved;
+    return wd;
+}
+
+/* Watches the directory itself, or its nearest existing parent. Sets the offset of the component to find
+ * there. Returns a watch descriptor, or -1 with errno. */
+static int watch_nearest(const struct cfr_watch *w, struct entry *e, size_t *part_at, struct identity *now)
+{
+    size_t at = e->name_at;
+
+    for (;;) {
+        int wd = watch_prefix(w, e, at - 1, now);
+
+        *part_at = at;
+        if (wd >= 0 || (errno != ENOENT && errno != ENOTDIR) || at == 1)
+            return wd;
+        do
+            at--;
+        while (e->path[at - 1] != '/');
+    }
+}
+
+static bool part_exists(const struct entry *e, size_t part_at)
+{
+    int fd = open_prefix(e->path, part_at + strcspn(e->path + part_at, "/"));
+
+    if (fd >= 0)
+        (void)close(fd);
+    return fd >= 0;
+}
+
+static int report_no_watch(const struct entry *e, int errnum, struct cfr_err *err)
+{
+    if (errnum == ENOSPC)
+        return cfr_err_set(err, CFR_E_LIMIT,
+                           "no inotify watch is left for this user, so %s is only checked once a "
+                           "minute: raise the sysctl fs.inotify.max_user_watches",
+                           e->path);
+    return cfr_err_sys(err, errnum, "cannot watch the directory of %s", e->path);
+}
+
+/* Attaches E to the right directory, which may be its present one. NOW (may be NULL) becomes the file's identity. */
+static int attach(struct cfr_watch *w, struct entry *e, struct identity *now, struct cfr_err *err)
+{
+    struct directory *d;
+    size_t part_at = e->name_at;
+    int wd = -1;
+
+    /* A parent may be made just before its watch begins. */
+    for (int i = 0; i < CLIMB_TRIES; i++) {
+        if (now != NULL)
+            *now = (struct identity){0};
+        wd = watch_nearest(w, e, &part_at, now);
+        if (wd < 0 || part_at == e->name_at || !part_exists(e, part_at))
+            break;
+        if (find_directory(w, wd) == NULL)
+            (void)inotify_rm_watch(w->fd, wd);
+    }
+    if (wd < 0) {
+        int errnum = errno;
+
+        detach(w, e);
+        return report_no_watch(e, errnum, err);
+    }
+    e->part_at = (uint16_t)part_at;
+    if (e->directory != NULL && e->directory->wd == wd)
+        return 0;
+    detach(w, e);
+    d = add_directory(w, wd);
+    if (d == NULL) {
+        (void)inotify_rm_watch(w->fd, wd);
+        return cfr_err_nomem(err);
+    }
+    e->directory = d;
+    e->expected = 0;
+    e->next = d->first;
+    d->first = e;
+    return 0;
 }
 
 static bool same_identity(const struct identity *a, const struct identity *b)
@@ -419,12 +421,11 @@ int cfr_watch_add(struct cfr_watch *w, const char *path, void *owner, struct cfr
     memcpy(e->path, path, n + 1);
     e->owner = owner;
     e->name_at = (uint16_t)(slash - path + 1);
-    rc = attach(w, e, err);
+    rc = attach(w, e, &e->seen, err);
     if (rc == CFR_E_NOMEM) {
         free(e);
         return rc;
     }
-    e->seen = read_identity(e);
     i = find_owner_index(w, owner, true);
     memmove(array + i + 1, array + i, (w->entry_count - i) * sizeof(struct entry *));
     array[i] = e;
@@ -488,7 +489,7 @@ static void notify_owners(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
             e->pending = false;
         }
         for (size_t k = first; moved && k < i; k++)
-            (void)attach(w, w->entries[k], NULL);
+            (void)attach(w, w->entries[k], NULL, NULL);
         if (pending && fn(ctx, owner))
             i = find_owner_index(w, owner, true);
         else if (pending)
@@ -510,7 +511,7 @@ static void reattach(struct cfr_watch *w, struct directory *d)
         e->next = NULL;
         e->directory = NULL;
         e->pending = true;
-        (void)attach(w, e, NULL);
+        (void)attach(w, e, NULL, NULL);
         e = next;
     }
 }
@@ -544,7 +545,7 @@ static void mark_pending(struct cfr_watch *w, struct directory *d, const char *n
         struct entry *next = e->next;
 
         if (e->pending && e->part_at != e->name_at)
-            (void)attach(w, e, NULL);
+            (void)attach(w, e, NULL, NULL);
         e = next;
     }
 }
@@ -578,7 +579,7 @@ static void handle_event(struct cfr_watch *w, const struct inotify_event *event,
 static void attach_all(struct cfr_watch *w)
 {
     for (size_t i = 0; i < w->entry_count; i++)
-        (void)attach(w, w->entries[i], NULL);
+        (void)attach(w, w->entries[i], NULL, NULL);
 }
 
 int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *overflowed, struct cfr_err *err)
@@ -614,19 +615,15 @@ int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *o
     return rc;
 }
 
-/* Many may watch one path, mostly in a row. */
 void cfr_watch_rescan(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
 {
-    const struct entry *last = NULL;
-
-    attach_all(w);
     for (size_t i = 0; i < w->entry_count; i++) {
         struct entry *e = w->entries[i];
-        struct identity now = last != NULL && strcmp(last->path, e->path) == 0 ? last->seen : read_identity(e);
+        struct identity now;
 
+        (void)attach(w, e, &now, NULL);
         e->pending = e->pending || !same_identity(&e->seen, &now);
         e->seen = now; /* before FN reads the file */
-        last = e;
     }
     notify_owners(w, fn, ctx);
 }
