@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef RESOLVE_CACHED
@@ -20,6 +22,7 @@
 
 #define LINKS_MAX 40 /* as the kernel has it */
 #define DEPTH_MAX 32 /* of a path that is opened at once */
+#define KEPT_MS   1000
 #define REST_MAX  ((size_t)2 * PATH_MAX)
 
 #define PASS      (O_PATH | O_CLOEXEC)
@@ -27,7 +30,7 @@
 
 /* A directory on the way. */
 struct dir {
-    struct stat st; /* mode, user and group only */
+    struct stat st; /* device, inode, mode, user and group only */
     unsigned mount; /* 0: this kernel does not report it */
 };
 
@@ -82,7 +85,11 @@ static int read_dir(int fd, const char *name, bool cached, struct dir *out)
     if (statx(fd, name, AT_EMPTY_PATH | (cached ? AT_STATX_DONT_SYNC : 0), STATX_BASIC_STATS | STATX_MNT_ID, &now) != 0)
         return -1;
     *out = (struct dir){
-        .st = {.st_mode = now.stx_mode, .st_uid = now.stx_uid, .st_gid = now.stx_gid},
+        .st = {.st_dev = makedev(now.stx_dev_major, now.stx_dev_minor),
+               .st_ino = now.stx_ino,
+               .st_mode = now.stx_mode,
+               .st_uid = now.stx_uid,
+               .st_gid = now.stx_gid},
         .mount = (now.stx_mask & STATX_MNT_ID) != 0 ? (unsigned)now.stx_mnt_id : 0,
     };
     return 0;
@@ -255,18 +262,55 @@ static size_t count_components(const char *path, size_t n)
     return count < DEPTH_MAX ? count : DEPTH_MAX;
 }
 
-/* Reads the status of FD, which is DEPTH directories below the root, and of those above it. False if one of them may
- * not answer: those above that are not asked. */
-static bool read_upwards(int fd, size_t depth, struct dir dirs[DEPTH_MAX])
+/* The directories of the last walk, from the root: most of the next one's are the same. */
+static struct {
+    struct dir dirs[DEPTH_MAX];
+    size_t count;
+    int64_t since_ms; /* when they were read; some of them later */
+} last;
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* True if the directory at depth I was the same less than a second ago: those above it are not read again. Another user
+ * could have changed them only as the owner of one of them. A change of owner by root counts after a second. */
+static bool is_as_last(const struct dir *dir, size_t i)
+{
+    const struct dir *then = &last.dirs[i];
+
+    return i < last.count && now_ms() - last.since_ms < KEPT_MS && dir->mount == then->mount &&
+           dir->st.st_ino == then->st.st_ino && dir->st.st_dev == then->st.st_dev &&
+           dir->st.st_mode == then->st.st_mode && dir->st.st_uid == then->st.st_uid &&
+           dir->st.st_gid == then->st.st_gid;
+}
+
+/* Reads the status of FD, which is DEPTH directories below the root, and of those above it, into LAST. False if one of
+ * them may not answer: those above that are not asked. */
+static bool read_upwards(int fd, size_t depth)
 {
     char up[3 * DEPTH_MAX + 1] = "";
+    size_t i = depth + 1;
+    bool same = false;
+    struct dir dir;
 
-    for (size_t i = depth + 1; i-- > 0;) {
-        if (read_dir(fd, up, true, &dirs[i]) != 0 || dirs[i].mount == 0 ||
-            cfr_mount_storage(fd, dirs[i].mount) == CFR_ROUTE_REMOTE)
+    while (!same && i-- > 0) {
+        if (read_dir(fd, up, true, &dir) != 0 || dir.mount == 0 ||
+            cfr_mount_storage(fd, dir.mount) == CFR_ROUTE_REMOTE) {
+            last.count = 0;
             return false;
+        }
+        same = is_as_last(&dir, i);
+        last.dirs[i] = dir;
         memcpy(up + 3 * (depth - i), "../", sizeof "../");
     }
+    last.count = depth + 1;
+    if (!same)
+        last.since_ms = now_ms();
     return true;
 }
 
@@ -276,7 +320,6 @@ static bool read_upwards(int fd, size_t depth, struct dir dirs[DEPTH_MAX])
  */
 static bool begin_below(struct at *at, const char *path, size_t n, struct cfr_walk *walk)
 {
-    struct dir dirs[DEPTH_MAX];
     size_t used = n;
     size_t depth = 0;
     bool good;
@@ -288,15 +331,15 @@ static bool begin_below(struct at *at, const char *path, size_t n, struct cfr_wa
         depth = count_components(path, used);
         at->fd = depth < DEPTH_MAX ? open_at_once(path, used, O_DIRECTORY, RESOLVE_CACHED) : -1;
     }
-    good = at->fd >= 0 && read_upwards(at->fd, depth, dirs);
+    good = at->fd >= 0 && read_upwards(at->fd, depth);
     for (size_t i = 0; good && i < depth; i++)
-        good = tell(walk, at->fd, &dirs[i]);
+        good = tell(walk, at->fd, &last.dirs[i]);
     if (!good && at->fd >= 0)
         (void)close(at->fd);
     if (!good)
         return false;
     walk->real = used == n;
-    at->dir = dirs[depth];
+    at->dir = last.dirs[depth];
     memcpy(at->rest, path + used, n - used);
     at->rest[n - used] = '\0';
     return true;
@@ -338,6 +381,7 @@ int cfr_walk_open(const char *path, size_t n, struct cfr_walk *walk, struct cfr_
     rc = walk->enter == NULL ? open_at_once(path, n, O_DIRECTORY, 0) : -1;
     if (rc >= 0)
         return rc;
+    at.dir = (struct dir){.mount = 0};
     at.own = REST_MAX;
     at.links = 0;
     at.borrowed = false;

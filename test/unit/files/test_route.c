@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define OTHER 4321
@@ -174,7 +175,20 @@ static int depth_of(const char *path)
     return depth;
 }
 
-static void takes_one_call_for_each_directory(void **state)
+int __real_clock_gettime(clockid_t id, struct timespec *out);
+int __wrap_clock_gettime(clockid_t id, struct timespec *out);
+
+static time_t later_s;
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *out)
+{
+    int rc = __real_clock_gettime(id, out);
+
+    out->tv_sec += later_s;
+    return rc;
+}
+
+static void reads_each_directory_once(void **state)
 {
     char path[PATH_MAX];
     struct cfr_route route;
@@ -183,16 +197,35 @@ static void takes_one_call_for_each_directory(void **state)
     assert_int_equal(mkdir(in("a"), 0755), 0);
     assert_int_equal(mkdir(in("a/b"), 0755), 0);
     (void)snprintf(path, sizeof path, "%s", in("a/b"));
+    later_s += 2;
     assert_int_equal(count_calls(path, &route), depth_of(path) + 1);
-    /* One that does not exist yet, below one that does. */
-    assert_int_equal(count_calls(in("a/none"), &route), depth_of(path) + 1);
+    /* Those above it are as they were. */
+    assert_int_equal(count_calls(path, &route), 1);
+    assert_int_equal(mkdir(in("a/c"), 0755), 0);
+    assert_int_equal(count_calls(in("a/c"), &route), 2);
+    later_s += 2;
+    assert_int_equal(count_calls(path, &route), depth_of(path) + 1);
+    /* Another directory has the name. */
+    assert_int_equal(rename(in("a/b"), in("a/old")), 0);
+    assert_int_equal(mkdir(in("a/b"), 0755), 0);
+    assert_int_equal(count_calls(path, &route), 2);
+    /* One that does not exist, in one that does. */
+    assert_int_equal(count_calls(in("a/none"), &route), 2);
     if (geteuid() != 0)
         return;
-    /* Of two other users, the one nearer to the root. */
-    assert_int_equal(chown(path, OTHER + 1, OTHER), 0);
-    assert_int_equal(chown(in("a"), OTHER, OTHER), 0);
+    /* What root does above counts after a second. */
     assert_int_equal(mkdir(in("a/b/c"), 0755), 0);
+    assert_int_equal(count_calls(in("a/b/c"), &route), 3);
+    assert_int_equal(chown(in("a"), OTHER, OTHER), 0);
+    assert_int_equal(count_calls(in("a/b/c"), &route), 1);
+    assert_false(route.foreign);
+    later_s += 2;
     assert_int_equal(count_calls(in("a/b/c"), &route), depth_of(path) + 2);
+    assert_true(route.foreign);
+    assert_int_equal(route.uid, OTHER);
+    /* Of two other users, the one nearer to the root. */
+    assert_int_equal(chown(path, OTHER + 1, (gid_t)-1), 0);
+    assert_int_equal(count_calls(path, &route), 2);
     assert_true(route.foreign);
     assert_int_equal(route.uid, OTHER);
 }
@@ -262,7 +295,7 @@ int main(void)
         SCRATCH_TEST(tells_the_storage),
         SCRATCH_TEST(tells_the_storage_on_a_kernel_before_5_8),
         SCRATCH_TEST(tells_whose_directories_it_leads_through),
-        SCRATCH_TEST(takes_one_call_for_each_directory),
+        SCRATCH_TEST(reads_each_directory_once),
         SCRATCH_TEST(tells_what_is_mounted_below),
         SCRATCH_TEST(goes_from_the_root_where_a_path_leads_up),
         SCRATCH_TEST(looks_at_the_way_again_where_a_link_has_come),
