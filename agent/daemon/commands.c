@@ -7,6 +7,7 @@
 #include "agent/kube/client.h"
 #include "agent/loop/env.h"
 #include "agent/loop/launcher.h"
+#include "agent/loop/slow_file.h"
 #include "base/json.h"
 
 #include <stdio.h>
@@ -43,6 +44,7 @@ bool cfr_daemon_has_commands(const struct cfr_config *config)
 
 struct plugins {
     struct cfr_secret *list;
+    bool slow; /* those on file systems that may hang, or else the others */
     struct cfr_daemon_known seen;
 };
 
@@ -52,12 +54,17 @@ static void list_plugin(void *ctx, const struct cfr_daemon_path *p)
     const struct cfr_kube_where where = {p->path, p->context};
     struct plugins *plugins = ctx;
     char key[8192];
+    struct stat st;
 
     if (!is_kubeconfig(p))
         return;
     (void)snprintf(key, sizeof key, "%s\n%s", p->path, p->context != NULL ? p->context : "");
-    if (cfr_daemon_known_add(&plugins->seen, key))
-        (void)cfr_kube_list_plugin(&where, plugins->list, NULL);
+    if (cfr_daemon_known_has(&plugins->seen, key) ||
+        (cfr_slow_file_status(p->path, &st, NULL) == CFR_FILE_ELSEWHERE) != plugins->slow)
+        return;
+    (void)cfr_daemon_known_add(&plugins->seen, key);
+    (void)cfr_kube_list_plugin(&where, plugins->list, NULL);
+    cfr_launcher_list_send(plugins->list);
 }
 
 void cfr_daemon_list_commands(const struct cfr_config *config, struct cfr_secret *list)
@@ -67,6 +74,10 @@ void cfr_daemon_list_commands(const struct cfr_config *config, struct cfr_secret
     /* A hook that cannot be listed cannot run either, and is no reason to leave out the others. */
     for (size_t i = 0; i < config->credentials.count; i++)
         (void)cfr_hook_list(cfr_config_at(config, i), list, NULL);
+    /* One that hangs delays only what comes after it. */
+    cfr_launcher_list_send(list);
+    cfr_daemon_each_path(config, list_plugin, &plugins);
+    plugins.slow = true;
     cfr_daemon_each_path(config, list_plugin, &plugins);
     cfr_daemon_known_free(&plugins.seen);
 }

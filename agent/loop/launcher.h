@@ -23,6 +23,10 @@ int cfr_launcher_list_add(struct cfr_secret *list, char *const *argv, char *cons
 /* Fills LIST with the commands of the configuration as it is now. Called in a child of the launcher; may block. */
 typedef int cfr_launcher_read_fn(const void *ctx, struct cfr_secret *list, struct cfr_err *err);
 
+/* In such a function: the launcher may use what LIST has so far, which is empty afterwards. Elsewhere nothing happens.
+ * Before what may hang. */
+void cfr_launcher_list_send(struct cfr_secret *list);
+
 /* Forks it. CTX is borrowed. CFR_E_LIMIT, CFR_E_NOMEM, CFR_E_IO. */
 int cfr_launcher_open(cfr_launcher_read_fn *read, const void *ctx, struct cfr_err *err);
 /* A descriptor that is readable between calls only after the process has ended: then nothing can be started any more.

@@ -37,6 +37,14 @@ static bool write_whole(int fd, struct cfr_view bytes)
     return true;
 }
 
+static int child_fd = -1;
+
+void cfr_launcher_list_send(struct cfr_secret *list)
+{
+    if (child_fd >= 0 && write_whole(child_fd, cfr_secret_view(list)))
+        cfr_secret_clear(list);
+}
+
 /* Writes the list and exits with 0, or writes an error's text and exits with 1. */
 static void run(const struct cfr_launcher_reader *r, int fd)
 {
@@ -46,6 +54,7 @@ static void run(const struct cfr_launcher_reader *r, int fd)
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    child_fd = fd;
     cfr_secret_init(&list, CFR_LAUNCHER_LIST_MAX);
     rc = r->read(r->ctx, &list, &err);
     if (!write_whole(fd, rc == 0 ? cfr_secret_view(&list) : cfr_view_of(err.text)))
@@ -135,12 +144,19 @@ void cfr_launcher_reader_collect(struct cfr_launcher_reader *r)
     }
 }
 
-/* True once no child is reading. */
-static bool wait_for(struct cfr_launcher_reader *r)
+static bool is_known(const struct cfr_launcher_reader *r, const struct cfr_launcher_command *head, const char *words)
+{
+    return cfr_launcher_list_has(cfr_secret_view(&r->loaded), head, words) ||
+           cfr_launcher_list_has(cfr_secret_view(&r->newer), head, words) ||
+           cfr_launcher_list_has(cfr_secret_view(&r->got), head, words);
+}
+
+/* True once the command is known, or no child is reading. */
+static bool wait_for(struct cfr_launcher_reader *r, const struct cfr_launcher_command *head, const char *words)
 {
     int64_t end_ms = cfr_clock_now().boot_ms + (r->late ? 0 : WAIT_MS);
 
-    while (r->pid != 0) {
+    while (r->pid != 0 && !is_known(r, head, words)) {
         struct pollfd p = {.fd = r->fd, .events = POLLIN};
         int64_t left_ms = end_ms - cfr_clock_now().boot_ms;
 
@@ -171,12 +187,6 @@ void cfr_launcher_reader_reload(struct cfr_launcher_reader *r)
     start(r, true);
 }
 
-static bool is_known(const struct cfr_launcher_reader *r, const struct cfr_launcher_command *head, const char *words)
-{
-    return cfr_launcher_list_has(cfr_secret_view(&r->loaded), head, words) ||
-           cfr_launcher_list_has(cfr_secret_view(&r->newer), head, words);
-}
-
 enum cfr_launcher_verdict cfr_launcher_reader_judge(struct cfr_launcher_reader *r,
                                                     const struct cfr_launcher_command *head, const char *words)
 {
@@ -190,7 +200,7 @@ enum cfr_launcher_verdict cfr_launcher_reader_judge(struct cfr_launcher_reader *
         fresh = r->pid == 0;
         if (fresh)
             start(r, false);
-        if (!wait_for(r))
+        if (!wait_for(r, head, words))
             return CFR_LAUNCHER_BUSY;
     }
     return CFR_LAUNCHER_ALLOWED;

@@ -137,7 +137,7 @@ static void the_counts_are_compared(void **state)
 /* What the configuration has, as its readers see it. */
 static struct {
     char program[64]; /* "" = none */
-    enum { READS, FAILS, CRASHES, HANGS } how;
+    enum { READS, FAILS, CRASHES, HANGS, HANGS_LATER } how;
     unsigned reads;
 } * config;
 
@@ -152,7 +152,9 @@ static int read_config(const void *ctx, struct cfr_secret *list, struct cfr_err 
         return cfr_err_set(err, CFR_E_CONFIG, "demo.yaml:3: a mistake");
     if (config->how == CRASHES)
         (void)raise(SIGKILL);
-    while (config->how == HANGS)
+    if (config->how == HANGS_LATER && cfr_launcher_list_add(list, argv, none, err) == 0)
+        cfr_launcher_list_send(list);
+    while (config->how == HANGS || config->how == HANGS_LATER)
         (void)usleep(1000);
     return argv[0][0] != '\0' ? cfr_launcher_list_add(list, argv, none, err) : 0;
 }
@@ -284,6 +286,19 @@ static void one_that_hangs_is_waited_for_once(void **state)
     assert_int_equal(config->reads, 1);
 }
 
+/* Such as a kubeconfig on a disk that does not answer. */
+static void what_was_read_before_a_hang_is_started(void **state)
+{
+    (void)state;
+    strcpy(config->program, "/bin/echo");
+    config->how = HANGS_LATER;
+    assert_string_equal(start("/bin/echo", 0), "");
+    assert_string_equal(start("/bin/echo", 0), "");
+    assert_string_equal(start("/bin/true", 0), "");
+    assert_int_equal(config->reads, 1);
+    assert_contains(start("/bin/false", CFR_E_TIMEOUT), "still reading the configuration");
+}
+
 static void a_second_list_ends_it(void **state)
 {
     struct cfr_secret list;
@@ -319,6 +334,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_configuration_that_cannot_be_read, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(one_that_breaks_the_parser, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(one_that_hangs_is_waited_for_once, open_launcher, close_launcher),
+        cmocka_unit_test_setup_teardown(what_was_read_before_a_hang_is_started, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(a_second_list_ends_it, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(a_refusal_has_no_secret, open_launcher, close_launcher),
     };
