@@ -90,9 +90,19 @@ static void check_times(const struct cfr_claims *c, int64_t now_s, const struct 
                            cfr_time_format(begins, when));
 }
 
+/* RFC 7515, 4.1.11: a verifier that does not know what `crit` lists has to refuse the token. */
+static void check_header(const struct cfr_claims *c, const struct cfr_finding_sink *sink)
+{
+    if (cfr_json_get(c->header, "crit") != NULL)
+        cfr_finding_report(sink, CFR_FINDING_WRONG, "token.header",
+                           "the issuer must sign without `crit`: clouds refuse extensions that they do not know",
+                           "the token's header has critical extensions (`crit`)");
+}
+
 void cfr_claims_verify(const struct cfr_claims *claims, const struct cfr_claims_expected *expected,
                        const struct cfr_finding_sink *sink)
 {
+    check_header(claims, sink);
     check_issuer(claims, expected->issuer, sink);
     check_audience(claims, expected->audience, sink);
     check_times(claims, expected->now_s, sink);

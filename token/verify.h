@@ -14,9 +14,9 @@ struct cfr_claims_expected {
     int64_t now_s;        /* Unix seconds */
 };
 
-/* Gives SINK findings for issuer, audience, times and subject (token.issuer, token.audience, token.expired, token.life,
- * token.not-yet-valid, token.claims):
- * "ok", "wrong" with what to do, or "note" for what is not compared. */
+/* Gives SINK findings for issuer, audience, times, subject and critical extensions (token.issuer, token.audience,
+ * token.expired, token.life, token.not-yet-valid, token.claims, token.header): "ok", "wrong" with what to do, or "note"
+ * for what is not compared. */
 void cfr_claims_verify(const struct cfr_claims *claims, const struct cfr_claims_expected *expected,
                        const struct cfr_finding_sink *sink);
 

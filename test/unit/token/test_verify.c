@@ -57,6 +57,22 @@ static void take(void *ctx, const struct cfr_finding *f)
     (void)snprintf(s->wrong, sizeof s->wrong, "%s: %s", f->check, f->text);
 }
 
+static void critical_extensions_are_refused(void **state)
+{
+    char *text = token_text("{\"alg\":\"RS256\",\"crit\":[\"b64\"],\"b64\":true}", "{" ISS SUB AUD TIMES "}");
+    const struct cfr_claims_expected expected = {NULL, "a", NOW};
+    struct seen seen = {.count = 0};
+    struct cfr_claims claims;
+
+    (void)state;
+    assert_int_equal(cfr_claims_read(cfr_view_of(text), &claims, NULL), 0);
+    cfr_claims_verify(&claims, &expected, &(struct cfr_finding_sink){take, &seen});
+    assert_int_equal(seen.count, 1);
+    assert_contains(seen.wrong, "token.header: the token's header has critical extensions (`crit`)");
+    cfr_claims_free(&claims);
+    free(text);
+}
+
 static void each_claim_has_its_finding(void **state)
 {
     (void)state;
@@ -81,7 +97,8 @@ static void each_claim_has_its_finding(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_claim_has_its_finding)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_claim_has_its_finding),
+                                       cmocka_unit_test(critical_extensions_are_refused)};
 
     cfr_json_setup();
     return cmocka_run_group_tests(tests, NULL, NULL);
