@@ -15,6 +15,7 @@
 
 #define TIMEOUT_MS 30000
 #define SHOWN_MAX  100
+#define AT_MAX_S   INT64_C(253402300799) /* 9999-12-31T23:59:59Z, as for a token's times */
 
 static void print_finding(void *ctx, const struct cfr_finding *f)
 {
@@ -30,7 +31,8 @@ static void print_finding(void *ctx, const struct cfr_finding *f)
 static int read_time(const char *text, int64_t *out, struct cfr_err *err)
 {
     *out = cfr_clock_now().wall_ms / 1000;
-    if (text == NULL || cfr_time_parse(cfr_view_of(text), out) || (cfr_view_int(cfr_view_of(text), out) && *out >= 0))
+    if (text == NULL || cfr_time_parse(cfr_view_of(text), out) ||
+        (cfr_view_int(cfr_view_of(text), out) && *out >= 0 && *out <= AT_MAX_S))
         return 0;
     return cfr_err_set(err, CFR_E_USAGE, "--at %.40s is not a time: write 2026-01-02T03:04:05Z, or Unix seconds", text);
 }

@@ -139,6 +139,7 @@ def test_a_token_as_an_argument_is_accepted_with_a_warning(shared_cloud, issuer)
 
 def test_usage():
     for argv, says in ((["verify", "-"], "verify needs --issuer URL"), (["verify", "-", "--issuer", "https://x", "--at", "noon"], "is not a time"),
+                       (["verify", "-", "--issuer", "https://x", "--at", "9223372036854775807"], "is not a time"),
                        (["verify", "--issuer", "https://x"], "missing argument FILE")):
         done = subprocess.run([OIDC, *argv], input="", capture_output=True, text=True, timeout=60)
         assert done.returncode == 2 and says in done.stderr, done
