@@ -50,7 +50,7 @@ struct cfr_generation_expected {
 int cfr_generation_make(const struct cfr_generation *g, struct cfr_err *err);
 /* Publishes the set in one step (rename of ..data). *CHANGED is false, and no generation is made, if the
  * current one already has the same files, modes and owners (visible links that were removed are made again). STATE (may
- * be NULL) is what is there now; its number is 0 where it has to be looked at. On error
+ * be NULL) is what is there now; its number is 0 if cfr_generation_look has to read it. On error
  * the published generation stays and nothing else is left. CFR_E_CONFLICT, naming the path, if a name that is needed is
  * taken by an entry that is not ours. Generations older than the previous one are wiped; a failure of this, or of
  * anything else after the swap, is not reported, and cfr_generation_recover makes up for it. CFR_E_PERM if the

@@ -220,7 +220,7 @@ int cfr_path_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name)
             p += entry->d_reclen;
         }
     }
-    /* A descriptor for passing through only is what there is of a directory that may not be listed. */
+    /* Of a directory that this user may not list, the descriptor is of O_PATH. */
     return n < 0 ? cfr_err_sys(err, errno == EBADF ? EACCES : errno, "cannot list the directory") : rc;
 }
 

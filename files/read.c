@@ -52,7 +52,7 @@ static int read_all(int fd, size_t hint, struct cfr_secret *out, struct cfr_err 
             return cfr_err_set(err, CFR_E_LIMIT, "it is longer than the %zu bytes that are allowed here", out->limit);
         }
         cfr_secret_grown(out, (size_t)got);
-        /* As long as it was, and not longer: this is the end of it. */
+        /* It has the size that its status said, and this is its end. */
         if (out->len == hint && (size_t)got < n)
             return 0;
         want = out->cap > out->len + 1 ? out->cap - out->len - 1 : CHUNK_BYTES;

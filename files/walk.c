@@ -266,7 +266,7 @@ static size_t count_components(const char *path, size_t n)
 static struct {
     struct dir dirs[DEPTH_MAX];
     size_t count;
-    int64_t since_ms; /* when they were read; some of them later */
+    int64_t since_ms; /* none of them was read earlier */
 } last;
 
 static int64_t now_ms(void)

@@ -292,7 +292,7 @@ static int watch_prefix(const struct cfr_watch *w, const struct entry *e, size_t
     (void)snprintf(opened, sizeof opened, "/proc/self/fd/%d", fd);
     wd = inotify_add_watch(w->fd, opened, whole ? events_of(e) : PARENT_EVENTS);
     saved = errno;
-    /* Later changes are events. */
+    /* Changes after this are reported as events. */
     if (whole && now != NULL)
         *now = read_identity(fd, e);
     (void)close(fd);

@@ -201,7 +201,7 @@ static void run_errand(void *ctx, void *result)
     (void)cfr_errand_as(route.uid, &gids, work_as_told, ctx, result, &seen->err);
 }
 
-/* MAY_HANG: this process must not even look at it. */
+/* MAY_HANG: this process must not access it. */
 static bool needs_child(const struct cfr_target *t, unsigned what, const struct cfr_route *route, bool may_hang)
 {
     return may_hang || (what != CFR_PUBLISHER_LOOK &&

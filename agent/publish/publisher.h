@@ -66,7 +66,7 @@ void cfr_publisher_close(struct cfr_publisher *p);
 /* C has the same targets. Work under way goes on with it; what its job is rendered from is the caller's to rebind. */
 void cfr_publisher_rebind(struct cfr_publisher *p, const struct cfr_config_credential *c);
 
-/* As cfr_publish_watch. What P then changes itself is not reported to WATCHER, except by a child. */
+/* As cfr_publish_watch. Renames that P makes in this process are not reported to WATCHER; those of its children are. */
 int cfr_publisher_watch(struct cfr_publisher *p, struct cfr_watch *watch, void *watcher, struct cfr_err *err);
 
 /* Begins WORK, none being under way; every file of every target is rendered first, so that a grant that does not fit

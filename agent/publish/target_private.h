@@ -77,8 +77,8 @@ struct cfr_target_ops {
     /* Makes the directory that the target is, with the owner, group and mode of the configuration. NULL: it is none. */
     int (*make)(const struct cfr_target *t, struct cfr_err *err);
     /* Publishes it in one step. SEEN->hash is of what was published last, 0 if that is not known; it is brought up to
-     * date, if the kind has one. SEEN->changed (false): something was written. SEEN->known (false): the kind knows what
-     * LOOK would tell now, and has filled it in. Never NULL. */
+     * date, if the kind has one. SEEN->changed (false): something was written. SEEN->known (false): the kind has
+     * filled in what LOOK would read now. Never NULL. */
     int (*publish)(const struct cfr_target *t, const struct cfr_publish_job *job, struct cfr_target_content *content,
                    struct cfr_publish_seen *seen, struct cfr_err *err);
     /* Removes what a crash has left. RECORDED: what is there is on record as it is, and stays so. */
