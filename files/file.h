@@ -44,12 +44,21 @@ struct cfr_file_origin {
  * can be put in its place in between. */
 enum cfr_file_reach {
     CFR_FILE_ANSWERING, /* asks no file system that may not answer, and follows no link that another user could have
-                         * made: CFR_FILE_ELSEWHERE. Never blocks on a network or FUSE */
+                         * made: CFR_FILE_ELSEWHERE. Never blocks on a network or FUSE; on a disk not after
+                         * cfr_file_never_wait */
     CFR_FILE_WAITING,   /* waits; such a link is CFR_E_PATH */
     CFR_FILE_ANYWHERE,  /* waits, and follows every link: with no more rights than that user's */
 };
 
 #define CFR_FILE_ELSEWHERE 1
+
+/* Until this is called, a disk is waited for where it has to be read. ASK then has NAME in DIR_FD, or the file or
+ * directory DIR_FD itself if NAME is "", read by another process (cfr_file_warm), and is waited for a moment only: true
+ * if that has ended. NULL: wait again. */
+typedef bool cfr_file_ask_fn(int dir_fd, const char *name);
+void cfr_file_never_wait(cfr_file_ask_fn *ask);
+/* Reads it, whatever it is, so that it is in memory. Blocks on disk. */
+void cfr_file_warm(int dir_fd, const char *name);
 
 /* Puts FILE at its name in one step: a temporary file, fsync, rename, fsync of the directory. An existing file or link
  * of that name is replaced. On error it stays as it was and nothing else is left behind. CFR_E_PATH if the name is a

@@ -2,6 +2,7 @@
 /* Opening what is read, where another user may have a hand in the path. */
 #include "files/file_private.h"
 
+#include "files/cold_private.h"
 #include "files/mount_private.h"
 #include "files/path_private.h"
 #include "files/walk_private.h"
@@ -62,14 +63,18 @@ static int reopen(int fd, int dir_fd, const char *name, int flags)
 
 int cfr_file_open_at(int dir_fd, const char *name, int flags, enum cfr_file_reach reach, int *out, struct cfr_err *err)
 {
-    int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    bool waits = reach != CFR_FILE_ANSWERING;
+    int fd = waits ? openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC)
+                   : cfr_cold_openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
     unsigned mount;
     int rc = 0;
 
+    if (fd < 0 && errno == EAGAIN && !waits)
+        return CFR_FILE_ELSEWHERE;
     if (fd < 0)
         return cfr_err_sys(err, errno, "cannot open %s", name);
-    if (reach == CFR_FILE_ANSWERING && cfr_route_storage_of(fd, &mount) == CFR_ROUTE_REMOTE)
+    if (!waits && cfr_route_storage_of(fd, &mount) == CFR_ROUTE_REMOTE)
         rc = CFR_FILE_ELSEWHERE;
     else if (fstat(fd, &st) != 0)
         rc = cfr_err_sys(err, errno, "cannot read the status of %s", name);

@@ -2,6 +2,7 @@
 /* Reading and comparing single files, and finding mount points. */
 #include "files/file_private.h"
 
+#include "files/cold_private.h"
 #include "files/path_private.h"
 #include "files/walk_private.h"
 
@@ -16,20 +17,21 @@
 
 #define MODE_BITS   07777
 #define CHUNK_BYTES 4096
+#define WARM_MAX    1048576 /* bytes of a file; more are read by nobody here */
 #define READ_FLAGS  (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-static ssize_t read_some(int fd, char *to, size_t n)
+static ssize_t read_some(int fd, enum cfr_file_reach reach, char *to, size_t n)
 {
     ssize_t got;
 
     do {
-        got = read(fd, to, n);
+        got = reach == CFR_FILE_ANSWERING ? cfr_cold_read(fd, to, n) : read(fd, to, n);
     } while (got < 0 && errno == EINTR);
     return got;
 }
 
 /* Reads to the end; the size from stat is only a hint, because files grow and /proc reports 0. */
-static int read_all(int fd, size_t hint, struct cfr_secret *out, struct cfr_err *err)
+static int read_all(int fd, enum cfr_file_reach reach, size_t hint, struct cfr_secret *out, struct cfr_err *err)
 {
     size_t want = hint < out->limit ? hint + 1 : CHUNK_BYTES;
 
@@ -42,7 +44,9 @@ static int read_all(int fd, size_t hint, struct cfr_secret *out, struct cfr_err 
 
         if (to == NULL)
             return CFR_E_NOMEM;
-        got = read_some(fd, to, n != 0 ? n : 1);
+        got = read_some(fd, reach, to, n != 0 ? n : 1);
+        if (got < 0 && errno == EAGAIN && reach == CFR_FILE_ANSWERING)
+            return CFR_FILE_ELSEWHERE;
         if (got < 0)
             return cfr_err_sys(err, errno, "cannot read it");
         if (got == 0)
@@ -78,7 +82,7 @@ int cfr_file_check_own(int dir_fd, const struct stat *st, struct cfr_err *err)
 }
 
 /* Consumes FD. OWN_DIR_FD: of the directory that it is in, if its owner and mode are to be checked; else -1. */
-static int read_regular(int fd, int own_dir_fd, struct cfr_secret *out, struct cfr_err *err)
+static int read_regular(int fd, enum cfr_file_reach reach, int own_dir_fd, struct cfr_secret *out, struct cfr_err *err)
 {
     struct stat st;
     int rc;
@@ -96,7 +100,7 @@ static int read_regular(int fd, int own_dir_fd, struct cfr_secret *out, struct c
         rc = cfr_err_set(err, CFR_E_LIMIT, "it has %lld bytes, more than the %zu that are allowed here",
                          (long long)st.st_size, out->limit);
     else
-        rc = read_all(fd, (size_t)st.st_size, out, err);
+        rc = read_all(fd, reach, (size_t)st.st_size, out, err);
     (void)close(fd);
     if (rc != 0)
         cfr_secret_clear(out);
@@ -110,7 +114,7 @@ static int read_at(int dir_fd, const char *name, bool own, struct cfr_secret *ou
 
     if (fd < 0)
         return fd;
-    rc = read_regular(fd, own ? dir_fd : -1, out, err);
+    rc = read_regular(fd, CFR_FILE_ANYWHERE, own ? dir_fd : -1, out, err);
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", name);
     return rc;
@@ -124,8 +128,8 @@ int cfr_file_read_below(int dir_fd, const char *name, enum cfr_file_reach reach,
 
     if (rc != 0)
         return rc;
-    rc = read_regular(fd, -1, out, err);
-    return rc != 0 ? cfr_err_prefix(err, "%s", name) : 0;
+    rc = read_regular(fd, reach, -1, out, err);
+    return rc < 0 ? cfr_err_prefix(err, "%s", name) : rc;
 }
 
 int cfr_file_read_at(int dir_fd, const char *name, struct cfr_secret *out, struct cfr_err *err)
@@ -145,7 +149,7 @@ int cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *err)
 
     if (fd < 0)
         return cfr_err_sys(err, errno, "cannot open %s", path);
-    rc = read_regular(fd, -1, out, err);
+    rc = read_regular(fd, CFR_FILE_ANYWHERE, -1, out, err);
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", path);
     return rc;
@@ -165,8 +169,8 @@ static int open_answering_parent(const char *path, const char **name, bool *fore
     rc = cfr_file_open_above(path, (size_t)(last - path), CFR_FILE_ANSWERING, foreign, &fd, err);
     if (rc == CFR_FILE_ELSEWHERE)
         return cfr_err_set(err, CFR_E_PATH,
-                           "%s lies on a network or FUSE file system, which may not answer, and is not read: move it "
-                           "to a file system of this machine",
+                           "%s lies on a network or FUSE file system, which may not answer, or on a disk that has not "
+                           "answered, and is not read: move it to another file system of this machine",
                            path);
     return rc != 0 ? cfr_err_prefix(err, "%s", path) : fd;
 }
@@ -185,7 +189,8 @@ int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_f
         return dir_fd;
     rc = cfr_file_open_at(dir_fd, name, READ_FLAGS, CFR_FILE_ANSWERING, &fd, err);
     if (rc == CFR_FILE_ELSEWHERE) {
-        rc = cfr_err_set(err, CFR_E_PATH, "it is a FUSE file system, which may not answer");
+        rc = cfr_err_set(err, CFR_E_PATH,
+                         "it is a FUSE file system, which may not answer, or its disk has not answered");
     } else if (rc == 0 && (fstat(fd, &st) != 0 || fstat(dir_fd, &dir) != 0)) {
         rc = cfr_err_sys(err, errno, "cannot read the status of %s", name);
         (void)close(fd);
@@ -199,7 +204,9 @@ int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_f
             .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
             .size = (uint64_t)st.st_size,
         };
-        rc = read_regular(fd, -1, out, err);
+        rc = read_regular(fd, CFR_FILE_ANSWERING, -1, out, err);
+        if (rc == CFR_FILE_ELSEWHERE)
+            rc = cfr_err_set(err, CFR_E_TIMEOUT, "its disk has not answered");
     }
     (void)close(dir_fd);
     return rc != 0 ? cfr_err_prefix(err, "%s", path) : 0;
@@ -215,8 +222,8 @@ int cfr_file_read_reach(const char *path, enum cfr_file_reach reach, struct cfr_
         return rc;
     if (status != NULL && fstat(fd, status) != 0)
         *status = (struct stat){.st_size = 0};
-    rc = read_regular(fd, -1, out, err);
-    return rc != 0 ? cfr_err_prefix(err, "%s", path) : 0;
+    rc = read_regular(fd, reach, -1, out, err);
+    return rc < 0 ? cfr_err_prefix(err, "%s", path) : rc;
 }
 
 int cfr_file_read_linked(const char *path, struct cfr_secret *out, struct cfr_err *err)
@@ -226,9 +233,9 @@ int cfr_file_read_linked(const char *path, struct cfr_secret *out, struct cfr_er
     return rc != CFR_FILE_ELSEWHERE
                ? rc
                : cfr_err_set(err, CFR_E_PATH,
-                             "%s lies on a network or FUSE file system, which may not answer, or leads through a link "
-                             "that another user could have made, and is not read: name the real path, on a file "
-                             "system of this machine",
+                             "%s lies on a network or FUSE file system, which may not answer, or on a disk that has "
+                             "not answered, or leads through a link that another user could have made, and is not "
+                             "read: name the real path, on another file system of this machine",
                              path);
 }
 
@@ -252,7 +259,7 @@ static bool same_content(int fd, struct cfr_view content)
     size_t at = 0;
 
     while (same) {
-        ssize_t got = read_some(fd, chunk, sizeof chunk);
+        ssize_t got = read_some(fd, CFR_FILE_ANYWHERE, chunk, sizeof chunk);
 
         if (got <= 0) {
             same = got == 0 && at == content.n;
@@ -300,6 +307,46 @@ bool cfr_file_same(int dir_fd, const struct cfr_file *file)
            same_content(fd, file->content);
     (void)close(fd);
     return same;
+}
+
+/* Nor here is a file system asked that another user may have mounted, and that never answers. */
+static int warm_entry(void *ctx, int dir_fd, const char *name)
+{
+    struct statx st;
+
+    (void)ctx;
+    (void)statx(dir_fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st);
+    return 0;
+}
+
+static int open_entry(int dir_fd, const char *name)
+{
+    int fd;
+
+    if (name[0] == '\0')
+        return fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+    return cfr_file_open_at(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY, CFR_FILE_ANSWERING, &fd, NULL) == 0 ? fd
+                                                                                                                : -1;
+}
+
+void cfr_file_warm(int dir_fd, const char *name)
+{
+    char chunk[CHUNK_BYTES];
+    struct stat st;
+    off_t at = 0;
+    ssize_t got = 1;
+    int fd = open_entry(dir_fd, name);
+
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return;
+    if (S_ISDIR(st.st_mode))
+        (void)cfr_path_each(fd, warm_entry, NULL, NULL);
+    while (S_ISREG(st.st_mode) && got > 0 && at < WARM_MAX) {
+        got = pread(fd, chunk, sizeof chunk, at);
+        at += got;
+    }
+    cfr_secret_wipe(chunk, sizeof chunk);
+    (void)close(fd);
 }
 
 /* Mount points in mountinfo have blanks, tabs, line feeds and backslashes as \ooo (proc(5)). */

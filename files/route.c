@@ -63,7 +63,8 @@ static void find(const char *path, bool is_directory, bool may_wait, bool whole,
     out->blocked = fd == CFR_E_PATH;
     if (fd < 0)
         return;
-    if (whole && !walk.ended && crosses(fd, path, n, walk.real))
+    out->silent = walk.silent;
+    if (walk.silent || (whole && !walk.ended && crosses(fd, path, n, walk.real)))
         out->storage = CFR_ROUTE_REMOTE;
     (void)close(fd);
 }

@@ -21,6 +21,7 @@ struct cfr_route {
     uid_t uid;      /* with FOREIGN: whose */
     unsigned mount; /* of the last directory, as statx(2) numbers it; 0: the kernel does not say (before 5.8) */
     bool blocked;   /* a link on the way is not followed: what is behind it may be anything, and may not answer */
+    bool silent;    /* a disk has not answered (cfr_file_never_wait); STORAGE is then CFR_ROUTE_REMOTE */
 };
 
 /* Looks at PATH (absolute) as far as it exists; at the directory that it is in, and with IS_DIRECTORY at itself too.

@@ -2,6 +2,7 @@
 /* Going along a path, and which links on it are followed. */
 #include "files/walk_private.h"
 
+#include "files/cold_private.h"
 #include "files/mount_private.h"
 #include "files/path_private.h"
 
@@ -192,10 +193,15 @@ static bool is_at_end(const struct at *at)
 static int step(struct at *at, struct cfr_walk *walk, struct cfr_err *err)
 {
     const char *what = walk->file && is_at_end(at) ? "" : "the directory ";
-    int fd = openat(at->fd, at->name, PASS | O_NOFOLLOW);
+    int fd = walk->cached ? cfr_cold_openat(at->fd, at->name, PASS | O_NOFOLLOW)
+                          : openat(at->fd, at->name, PASS | O_NOFOLLOW);
     struct dir found;
     int rc = 0;
 
+    if (fd < 0 && errno == EAGAIN && walk->cached) {
+        walk->silent = true;
+        return 0;
+    }
     /* Nothing is made where a link leads nowhere. */
     if (fd < 0 && errno == ENOENT && walk->create && !at->borrowed) {
         rc = cfr_path_make_dir(at->fd, at->name, 0755, (uid_t)-1, (gid_t)-1, err);
@@ -362,7 +368,7 @@ static int go_on(struct at *at, struct cfr_walk *walk, struct cfr_err *err)
     /* A link leads on from where it is, and is no directory to enter. */
     while (rc > 0) {
         rc = step(at, walk, err);
-        if (rc != 0 || at->fd != before)
+        if (rc != 0 || walk->silent || at->fd != before)
             return rc == 0 ? 1 : rc;
         rc = next_name(at, err);
     }
@@ -376,7 +382,7 @@ int cfr_walk_open(const char *path, size_t n, struct cfr_walk *walk, struct cfr_
 
     if (n >= PATH_MAX)
         return cfr_err_sys(err, ENAMETOOLONG, "cannot open the directory");
-    walk->ended = walk->real = false;
+    walk->ended = walk->real = walk->silent = false;
     walk->file_fd = -1;
     rc = walk->enter == NULL ? open_at_once(path, n, O_DIRECTORY, 0) : -1;
     if (rc >= 0)
@@ -391,7 +397,7 @@ int cfr_walk_open(const char *path, size_t n, struct cfr_walk *walk, struct cfr_
         return rc;
     rc = 1;
     while (rc > 0) {
-        walk->ended = !tell(walk, at.fd, &at.dir);
+        walk->ended = walk->silent || !tell(walk, at.fd, &at.dir);
         rc = walk->ended ? 0 : go_on(&at, walk, err);
     }
     if (rc == 0)

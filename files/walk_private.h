@@ -19,7 +19,8 @@ struct cfr_walk {
     bool create; /* missing directories are made with mode 0755 */
     bool cached; /* directories are looked at without asking a file system that may not answer */
     bool file;   /* the last component need not be a directory */
-    bool ended;  /* out: ENTER said so */
+    bool ended;  /* out: ENTER said so, or SILENT */
+    bool silent; /* out, with CACHED: a disk has not answered */
     bool real;   /* out: PATH is the directory's real path, without links and needless slashes */
     /* Out, with FILE: the last component (O_PATH) and its name, if it is not a directory; else -1. ENTER is called with
      * it, too, and the directory that it is in is what is returned. */

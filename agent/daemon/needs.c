@@ -147,6 +147,9 @@ static uint64_t for_path(const struct cfr_daemon_path *p)
     struct cfr_route route;
 
     cfr_route_find(p->path, false, false, &route);
+    /* Whatever it is, reading it fails, and is reported. */
+    if (route.silent)
+        return 0;
     if (route.foreign || route.blocked || route.storage == CFR_ROUTE_REMOTE)
         return AS_OTHERS;
     return is_kubeconfig(p) && cfr_kube_has_plugin(&where) ? BIT(CAP_KILL) : 0;

@@ -54,6 +54,7 @@ static void leave_parent(pid_t parent, int dir_fd)
     if (getppid() != parent || (dir_fd >= 0 && dir_fd != CFR_ERRAND_DIR_FD && dup2(dir_fd, CFR_ERRAND_DIR_FD) < 0))
         _exit(1);
     cfr_log_in_child();
+    cfr_file_never_wait(NULL);
     closefrom(dir_fd >= 0 ? CFR_ERRAND_DIR_FD + 1 : STDERR_FILENO + 1);
 }
 

@@ -9,6 +9,7 @@
 #include "files/route.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #define PATIENT_MS  600000 /* of a program that is to wait */
 #define SILENT_MS   1000   /* several that hang are not waited for one after the other */
 #define HANGING_MAX 32
+#define DISKS_MAX   8      /* that hang at the same time */
 #define UNASKED_MS  600000 /* what nobody has asked for since then is of a former configuration */
 #define VOLUME_MAX  (CFR_VOLUME_BYTES_MAX + CFR_VOLUME_FILES_MAX * 300 + 16)
 
@@ -49,6 +51,61 @@ static int64_t waited_boot_ms; /* when one of them was waited for in vain; 0 = i
 static struct cfr_errand_budget trials;
 static bool guards;
 
+/* ---- what of a disk is not in memory ---- */
+
+/* Disks that have not answered, and who waits for them. */
+static struct {
+    dev_t device;
+    struct cfr_errand *errand; /* NULL: a free place */
+} silent[DISKS_MAX];
+static struct cfr_errand_budget disk_waits;
+
+static void warm(void *ctx, void *result)
+{
+    (void)result;
+    cfr_file_warm(CFR_ERRAND_DIR_FD, ctx);
+}
+
+/* Where DEVICE has a place, or may have one; DISKS_MAX: there is none. *HANGS: it is still waited for. */
+static size_t find_disk(dev_t device, bool *hangs)
+{
+    size_t place = DISKS_MAX;
+
+    *hangs = false;
+    for (size_t i = 0; i < DISKS_MAX; i++) {
+        if (silent[i].errand != NULL && cfr_errand_look(silent[i].errand) != CFR_ERRAND_RUNNING) {
+            cfr_errand_close(silent[i].errand);
+            silent[i].errand = NULL;
+        }
+        if (silent[i].errand == NULL)
+            place = i;
+        else if (silent[i].device == device)
+            *hangs = true;
+    }
+    return place;
+}
+
+static bool ask(int dir_fd, const char *name)
+{
+    struct cfr_errand *e;
+    struct stat st;
+    bool hangs = true;
+    size_t place = fstat(dir_fd, &st) == 0 ? find_disk(st.st_dev, &hangs) : DISKS_MAX;
+
+    /* One child waits for each disk. */
+    if (hangs || place == DISKS_MAX || cfr_errand_start_in(dir_fd, warm, (void *)(uintptr_t)name, 0, &e, NULL) != 0)
+        return false;
+    if (cfr_errand_wait_briefly(e, &disk_waits) == CFR_ERRAND_RUNNING) {
+        silent[place].device = st.st_dev;
+        silent[place].errand = e;
+        return false;
+    }
+    cfr_errand_close(e);
+    return true;
+}
+
+/* ---- files that hang ---- */
+
 static void forget(struct hanging *h)
 {
     free(h->path);
@@ -71,6 +128,7 @@ static void forget_unasked(void)
 void cfr_slow_file_guard(void)
 {
     guards = true;
+    cfr_file_never_wait(ask);
 }
 
 bool cfr_slow_file_guarded(void)

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
 import time
@@ -107,6 +108,106 @@ def mirror(tmp_path):
     server.wait()
     os.close(device)
     subprocess.run(["umount", "-l", str(point)], capture_output=True)
+
+
+class Disk:
+    """An ext4 on a loop device, of which nothing is in memory, and whose device can stop answering."""
+
+    def __init__(self, point, loop, server):
+        self.point, self.loop, self.server = point, loop, server
+
+    def forget(self):
+        """What is in memory of it leaves that."""
+        subprocess.run(["umount", str(self.point)], check=True)
+        subprocess.run(["mount", self.loop, str(self.point)], check=True)
+
+    def hang(self):
+        self.server.send_signal(signal.SIGSTOP)
+
+    def answer(self):
+        self.server.send_signal(signal.SIGCONT)
+
+
+@pytest.fixture
+def disk(mirror, tmp_path):
+    shown, server = mirror
+    point = tmp_path / "disk"
+    point.mkdir()
+    image = tmp_path / "mirrored" / "disk.img"
+    loop = None
+    try:
+        for argv in (["truncate", "-s", "16M", str(image)], ["mkfs.ext4", "-q", str(image)]):
+            subprocess.run(argv, check=True, capture_output=True)
+        loop = subprocess.run(["losetup", "-f", "--show", str(shown / "disk.img")], check=True, capture_output=True,
+                              text=True).stdout.strip()
+        subprocess.run(["mount", loop, str(point)], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        lacking(f"no ext4 on a loop device on FUSE: {error}")
+    yield Disk(point, loop, server)
+    server.send_signal(signal.SIGCONT)
+    eventually(lambda: subprocess.run(["umount", str(point)], capture_output=True).returncode == 0, "the unmount")
+    subprocess.run(["losetup", "-d", loop], check=True)
+
+
+def on_disk(agent, below, kind):
+    """The credential demo with one thing on the disk."""
+    demo = agent.credential()
+    below.mkdir(parents=True)
+    if kind == "token":
+        (below / "token").write_bytes((agent.cloud.volumes["demo"] / "token").read_bytes())
+        demo["token"] = {"file": str(below / "token")}
+    elif kind == "ca_file":
+        (below / "ca.pem").write_bytes(pathlib.Path(agent.cloud.ca).read_bytes())
+        demo["exchange"]["aws"]["ca_file"] = str(below / "ca.pem")
+    else:
+        demo["publish"] = one_file(below / "creds.json") if kind == "file" else a_directory(below / "out")
+    return demo
+
+
+def check_others(agent, disk, before):
+    """Nobody waits for the disk but demo, if it has to: its generation is BEFORE. All is well once the disk answers."""
+    assert slowest_answer(agent, lambda: "has not answered" in error_of(agent) or agent.generation() > before) < HANG_S
+    others = agent.generation("other")
+    assert agent.request("POST", "/v1/credentials/other/rotate")[0] == 202
+    assert slowest_answer(agent, lambda: agent.generation("other") > others) < HANG_S
+    disk.answer()
+    eventually(lambda: agent.generation() > before, lambda: agent.log)
+    agent.wait_state("fresh")
+
+
+@root_only
+@pytest.mark.parametrize("kind", ["token", "ca_file"])
+def test_a_reload_waits_for_no_disk(agent, disk, kind):
+    """It brings a file of which nothing is in memory."""
+    demo = on_disk(agent, disk.point / "a" / "b", kind)
+    agent.configure(agent.credential("other")).start()
+    agent.wait_state("fresh", "other")
+    disk.forget()
+    disk.hang()
+    agent.configure(demo, agent.credential("other"))
+    agent.process.send_signal(signal.SIGHUP)
+    check_others(agent, disk, 0)
+    agent.stop()
+
+
+@root_only
+@pytest.mark.parametrize("kind", ["token", "ca_file", "file", "directory"])
+def test_nobody_waits_for_a_disk_that_hangs_once_memory_is_short(agent, disk, kind):
+    """What was in memory of it is not there any more."""
+    demo = on_disk(agent, disk.point / "a" / "b", kind)
+    agent.configure(demo, agent.credential("other")).start()
+    agent.wait_state("fresh")
+    agent.wait_state("fresh", "other")
+    subprocess.run(["sync", "-f", str(disk.point)], check=True)
+    disk.hang()
+    try:
+        pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
+    except OSError as error:
+        lacking(f"the caches cannot be dropped: {error}")
+    before = agent.generation()
+    assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
+    check_others(agent, disk, before)
+    agent.stop()
 
 
 @root_only
