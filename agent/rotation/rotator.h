@@ -68,6 +68,9 @@ int cfr_rotator_may_be_asked(const struct cfr_rotator *m, struct cfr_err *err);
 /* True if what is published next answers a request for a rotation that is made now: it was not begun before for
  * its age. */
 bool cfr_rotator_counts(struct cfr_rotator *m);
+/* A rotation is requested: the one in progress, which began before, no longer counts for it, but that of another agent
+ * does. For NULL, too. */
+void cfr_rotator_ask(struct cfr_rotator *m);
 
 /* Goes on until there is something to publish, and gives that to DONE with refresh_s, when the next rotation
  * is due. WANTED: even if none is due. AGAIN: it is to be published in another way; LOST: what was published is not

@@ -55,12 +55,26 @@ int cfr_rotator_may_be_asked(const struct cfr_rotator *m, struct cfr_err *err)
     return m == NULL || m->broken.code == 0 ? 0 : cfr_err_set(err, m->broken.code, "%s", m->broken.text);
 }
 
-bool cfr_rotator_counts(struct cfr_rotator *m)
+/* A key is being made, or is on its way to the targets. */
+static bool is_making(const struct cfr_rotator *m)
 {
     enum cfr_rotation_step step = m->r.journal.step;
 
-    return !m->store->lags(m) && (m->r.journal.asked || (step != CFR_ROTATION_INTENT && step != CFR_ROTATION_MINTED &&
-                                                         step != CFR_ROTATION_VERIFIED));
+    return step == CFR_ROTATION_INTENT || step == CFR_ROTATION_MINTED || step == CFR_ROTATION_VERIFIED;
+}
+
+bool cfr_rotator_counts(struct cfr_rotator *m)
+{
+    return !m->store->lags(m) && (m->r.journal.asked || !is_making(m));
+}
+
+void cfr_rotator_ask(struct cfr_rotator *m)
+{
+    /* The journal is another agent's to change. */
+    if (m == NULL || !m->r.journal.asked || !is_making(m) || (m->shared != NULL && !m->shared->holds))
+        return;
+    m->r.journal.asked = false;
+    m->unsaved = true;
 }
 
 bool cfr_rotator_fresh(const struct cfr_rotator *m, struct cfr_publish_minted *out)

@@ -706,6 +706,7 @@ int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replac
     w->rotate_wanted = true;
     /* An exchange that is under way began before this was asked, and does not count for it. */
     w->forced = false;
+    cfr_rotator_ask(w->rotator);
     cfr_worker_feed(w, CFR_EVENT_ROTATE);
     return 0;
 }

@@ -173,6 +173,8 @@ enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_sour
         if (g == NULL) {
             result->rc = cfr_err_nomem(&result->err);
         } else {
+            /* It may be of a rotation that began since the start. */
+            w->forced = w->rotate_wanted && (w->forced || cfr_rotator_counts(w->rotator));
             cfr_grant_move(&g->grant, result->grant);
             (void)cfr_rotator_fresh(w->rotator, &g->minted);
             g->from.minted = &g->minted;
