@@ -557,6 +557,7 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
         /* Nothing has come from the network so far. */
         confine(&a);
         bind_commands(&a);
+        cfr_slow_file_guard_disks();
         if (a.options.config_path == NULL && a.options.gate == NULL)
             cfr_daemon_report_variables(a.config);
         rc = open_workers(&a, &err);

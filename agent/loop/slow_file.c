@@ -128,6 +128,10 @@ static void forget_unasked(void)
 void cfr_slow_file_guard(void)
 {
     guards = true;
+}
+
+void cfr_slow_file_guard_disks(void)
+{
     cfr_file_never_wait(ask);
 }
 

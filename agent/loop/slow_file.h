@@ -26,6 +26,9 @@ struct cfr_slow_read {
 
 /* From now on a child is not waited for to its end. Before it is: by a program that is to wait. */
 void cfr_slow_file_guard(void);
+/* From now on a disk is not waited for either. Not before what the configuration needs is known: what a slow disk did
+ * not show in time could not be read until the next start. */
+void cfr_slow_file_guard_disks(void);
 /* How PATH is read without a child: CFR_FILE_ANYWHERE for the kernel's own, which always answer. */
 enum cfr_file_reach cfr_slow_file_reach(const char *path);
 /* True, after that, if PATH would be read by a child. Never blocks. */

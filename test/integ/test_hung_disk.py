@@ -210,6 +210,28 @@ def test_nobody_waits_for_a_disk_that_hangs_once_memory_is_short(agent, disk, ki
     agent.stop()
 
 
+def waits_for_disk(agent):
+    return pathlib.Path(f"/proc/{agent.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "D"
+
+
+@root_only
+def test_what_a_slow_disk_leads_to_at_the_start_can_be_read(agent, disk, tmp_path_factory):
+    """A link on it leads to a directory that the agent may read only because it is known at the start."""
+    demo = on_disk(agent, disk.point / "a" / "b", "ca_file")
+    link, real = disk.point / "a" / "b" / "ca.pem", tmp_path_factory.mktemp("real") / "ca.pem"
+    real.write_bytes(link.read_bytes())
+    link.unlink()
+    link.symlink_to(real)
+    agent.configure(demo)
+    disk.forget()
+    disk.hang()
+    agent.start(wait=False)
+    eventually(lambda: agent.socket.exists() or waits_for_disk(agent), "the agent")
+    disk.answer()
+    eventually(lambda: agent.socket.exists() and agent.generation() > 0, lambda: agent.log)
+    agent.stop()
+
+
 @root_only
 def test_a_hung_file_system_keeps_nobody_else_waiting(agent, hung):
     agent.configure(agent.credential(publish={"directory": str(hung / "out"), "files": [{"name": "t", "format": "token"}]}),
