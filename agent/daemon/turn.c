@@ -170,6 +170,8 @@ static void on_alarm(struct cfr_daemon *a)
     struct cfr_now now = cfr_clock_now();
 
     cfr_clock_drain_alarm(a->alarm_fd);
+    /* It rings once. Where it goes by another clock, the same deadline may still be ahead. */
+    a->armed_boot_ms = INT64_MIN;
     cfr_worker_run_timers(&a->host, a->count);
     cfr_kube_step(a->host.kube, now);
     cfr_daemon_keep_service_ca(a);
