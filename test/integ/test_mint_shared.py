@@ -149,6 +149,7 @@ def test_a_secret_that_was_deleted_is_no_new_one(pair, kube, cloud):
     # What was there before is good.
     kube.call("PATCH", SECRET, {"data": kept["data"]}, content="application/merge-patch+json")
     for agent in pair:
+        eventually(lambda: "is empty" not in error_of(agent), lambda: agent.log)
         agent.wait_state("fresh", "robot")
     rotate(pair[0], "drill")
     follow_each_other(pair, kube, key)
