@@ -57,7 +57,7 @@ enum cfr_file_reach {
  * if that has ended. NULL: wait again. */
 typedef bool cfr_file_ask_fn(int dir_fd, const char *name);
 void cfr_file_never_wait(cfr_file_ask_fn *ask);
-/* Reads it, whatever it is, so that it is in memory. Blocks on disk. */
+/* Opens it, and reads a file, so that it is in memory. Blocks on disk, but asks nothing that is mounted there. */
 void cfr_file_warm(int dir_fd, const char *name);
 
 /* Puts FILE at its name in one step: a temporary file, fsync, rename, fsync of the directory. An existing file or link

@@ -309,16 +309,6 @@ bool cfr_file_same(int dir_fd, const struct cfr_file *file)
     return same;
 }
 
-/* Nor here is a file system asked that another user may have mounted, and that never answers. */
-static int warm_entry(void *ctx, int dir_fd, const char *name)
-{
-    struct statx st;
-
-    (void)ctx;
-    (void)statx(dir_fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st);
-    return 0;
-}
-
 static int open_entry(int dir_fd, const char *name)
 {
     int fd;
@@ -339,8 +329,6 @@ void cfr_file_warm(int dir_fd, const char *name)
 
     if (fd < 0 || fstat(fd, &st) != 0)
         return;
-    if (S_ISDIR(st.st_mode))
-        (void)cfr_path_each(fd, warm_entry, NULL, NULL);
     while (S_ISREG(st.st_mode) && got > 0 && at < WARM_MAX) {
         got = pread(fd, chunk, sizeof chunk, at);
         at += got;
