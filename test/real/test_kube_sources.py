@@ -472,7 +472,7 @@ def test_a_foreign_secret_is_refused_and_adopted(space, agent_factory):
     agent.configure(into_secret(agent, space))
     agent.start()
     wait_refused(agent, f"the Secret {space.name}/creds was not made by credfresh: publish under another name, or set "
-                        "adopt: true")
+                        "`adopt: true` in `publish.secret`")
     assert space.secret("creds") == before and not agent.status()["ready"]
     reload_with(agent, into_secret(agent, space, adopt=True))
     eventually(lambda: annotations(space.secret("creds")), lambda: f"the adoption\n{agent.log}")
