@@ -119,7 +119,7 @@ def test_a_day_at_a_glance(day, browser):
         Array.from(s.querySelectorAll("dt"), t => [t.textContent, t.nextElementSibling.textContent])))""")
     assert re.match(r"expired 2 h", rows[0]["Lifetime"]) and "ServiceUnavailable" in rows[0]["Last error"], rows[0]
     assert re.match(r"expires in \d+ min", rows[1]["Lifetime"]) and "tries left" in rows[1]["Next"], rows[1]
-    assert re.match(r"refresh in \d+ min", rows[2]["Next"]) and "Last error" not in rows[2], rows[2]
+    assert re.match(r"refresh in \d+ (min|s)", rows[2]["Next"]) and "Last error" not in rows[2], rows[2]
     assert "/bin/true: ok" in rows[2]["Hooks"]
     strips = browser.value("""Array.from(document.querySelectorAll("svg.day"), s => Array.from(
         s.querySelectorAll("rect"), r => [r.className.baseVal, r.width.baseVal.value]))""")
