@@ -17,7 +17,7 @@
 
 #define MODE_BITS   07777
 #define CHUNK_BYTES 4096
-#define WARM_MAX    8388608 /* bytes of a file; more are read by nobody here */
+#define WARM_MAX    8388608 /* bytes of a file; nothing here reads more */
 #define READ_FLAGS  (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 static ssize_t read_some(int fd, enum cfr_file_reach reach, char *to, size_t n)

@@ -197,7 +197,7 @@ static void locate_problems(struct cfr_view text, struct cfr_config_diagnostics 
     cfr_yaml_free(doc);
 }
 
-/* Nobody sees the lines of a configuration that was made from the environment. */
+/* A configuration that was made from the environment has no lines that a user could look up. */
 static void name_variables(const char *(*env)(const char *), struct cfr_config_diagnostics *ps)
 {
     for (size_t i = 0; i < ps->count && i < CFR_CONFIG_DIAGNOSTICS_MAX; i++) {

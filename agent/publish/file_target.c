@@ -37,8 +37,8 @@ static bool is_own(const struct cfr_config_file *f, struct cfr_view there)
     return own;
 }
 
-/* True if a publish of F would destroy what another program has written, or would have no effect; TEXT says so. OURS is
- * what is to be published, empty where that is not known yet. Blocks on disk. */
+/* True if a publish of F would destroy what another program has written, or would have no effect; TEXT explains it.
+ * OURS is what is to be published, empty where that is not known yet. Blocks on disk. */
 static bool would_lose(const struct cfr_config_file *f, struct cfr_view ours, char text[CFR_ERR_TEXT_MAX])
 {
     const struct cfr_format *format = &cfr_formats[f->format];

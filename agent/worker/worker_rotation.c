@@ -154,8 +154,8 @@ static void go_on(struct cfr_worker *w, int64_t issued_ms)
     (void)cfr_lifecycle_adopted(&w->life, now, life, 0, cfr_worker_jitter(w));
 }
 
-/* A rotation was asked for while another one was under way, which is over: not before, because a start while the key is
- * on its way to a target would publish the same key again. */
+/* A rotation was asked for while another one was in progress, which has ended: not before, because a start while the
+ * key is on its way to a target would publish the same key again. */
 static void follow_up(struct cfr_worker *w)
 {
     if (w->rotate_wanted)

@@ -1,6 +1,6 @@
 # Debian's source packages, pinned; sourced by tools/build-static.sh.
 
-# Of several versions the first that apt can download is taken; if that is not the first, the build says so, and it is not
+# Of several versions the first that apt can download is taken; if that is not the first, the build warns, and it is not
 # released.
 # RELEASE NAME VERSION SHA-256 of the .dsc, which holds the SHA-256 of every other file of the source package.
 all_pins='
