@@ -90,7 +90,7 @@ static void print_last(struct view_of_status *v, const char *stale)
     if (stale != NULL)
         (void)printf("%sSTALE, %s old: %s%s\n", colours ? "\033[31m" : "",
                      cfr_time_words(cfr_clock_now().boot_ms - v->last_boot_ms, age), stale, colours ? "\033[0m" : "");
-    cfr_cmd_status_print(v->last.json, v->o, colours, columns_of(v));
+    cfr_cmd_status_print(v->last.json, v->o, colours, columns_of(v), cfr_clock_now().wall_ms / 1000);
 }
 
 /* Prints the answer as it came. The agent escapes what a terminal must not get; another program at its socket may not.

@@ -11,7 +11,8 @@
 
 /* Whether the command line O asks for the credential C. */
 bool cfr_cmd_status_is_shown(const struct cfr_cli_options *o, const struct cfr_json *c, int64_t now_s);
-/* Prints DOC, the agent's status, within COLUMNS; 0: a line is as long as it needs. */
-void cfr_cmd_status_print(const struct cfr_json *doc, const struct cfr_cli_options *o, bool colours, int columns);
+/* Prints DOC, the agent's status, at NOW_S within COLUMNS; 0: a line is as long as it needs. */
+void cfr_cmd_status_print(const struct cfr_json *doc, const struct cfr_cli_options *o, bool colours, int columns,
+                          int64_t now_s);
 
 #endif

@@ -2,7 +2,6 @@
 /* Table of the credentials' state, for a terminal of any width or a pipe. */
 #include "agent/cmd/status_private.h"
 
-#include "agent/loop/clock.h"
 #include "base/time.h"
 
 #include <inttypes.h>
@@ -413,13 +412,13 @@ bool cfr_cmd_status_is_shown(const struct cfr_cli_options *o, const struct cfr_j
     return named && (!o->failed || is_in_trouble(c, now_s));
 }
 
-void cfr_cmd_status_print(const struct cfr_json *doc, const struct cfr_cli_options *o, bool colours, int columns)
+void cfr_cmd_status_print(const struct cfr_json *doc, const struct cfr_cli_options *o, bool colours, int columns,
+                          int64_t now_s)
 {
     const struct cfr_json *list = cfr_json_get(doc, "credentials");
     const struct cfr_json *agent = cfr_json_get(doc, "agent");
     const struct paint *p = colours ? &colour : &plain;
     struct shown refused = get_shown(cfr_json_get(agent, "config"), "error", "");
-    int64_t now_s = cfr_clock_now().wall_ms / 1000;
     struct layout l = lay_out(o, list, columns, now_s);
     bool any = false;
 
