@@ -47,17 +47,17 @@ for file in docs/configuration/*.md; do
     esac
 done
 made docs/man/credfresh.yaml.5 man
-made completions/credfresh.bash bash
-made completions/_credfresh zsh
-made completions/credfresh.fish fish
-made completions/credfresh-oidc.bash oidc-bash
-made completions/_credfresh-oidc oidc-zsh
-made completions/credfresh-oidc.fish oidc-fish
+made tools/completions/credfresh.bash bash
+made tools/completions/_credfresh zsh
+made tools/completions/credfresh.fish fish
+made tools/completions/credfresh-oidc.bash oidc-bash
+made tools/completions/_credfresh-oidc oidc-zsh
+made tools/completions/credfresh-oidc.fish oidc-fish
 printed "$pages" reference
 printed docs/man/credfresh.yaml.5 reference --format man
-printed completions/credfresh.bash completion bash
-printed completions/_credfresh completion zsh
-printed completions/credfresh.fish completion fish
+printed tools/completions/credfresh.bash completion bash
+printed tools/completions/_credfresh completion zsh
+printed tools/completions/credfresh.fish completion fish
 
 # documented PROGRAM PAGE: PAGE names every command and long option of PROGRAM.
 documented() {

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import CREDFRESH, OIDC, REPO, eventually
 
-ZSH = REPO / "completions"
+ZSH = REPO / "tools/completions"
 CONFIG = """\
 version: 1
 state_dir: {0}/state
@@ -82,13 +82,13 @@ def in_bash(where, line):
                           else [word])]
     script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "_${1//-/_}" "$1"; '
               'printf "%s\\n" "${COMPREPLY[@]}"')
-    return set(run(where, "bash", "-c", script, "bash", REPO / f"completions/{words[0]}.bash", *words).split("\n")) - {""}
+    return set(run(where, "bash", "-c", script, "bash", REPO / f"tools/completions/{words[0]}.bash", *words).split("\n")) - {""}
 
 
 def in_fish(where, line):
     if shutil.which("fish") is None:
         pytest.skip("fish is not installed")
-    script = f"source {REPO}/completions/{line.partition(' ')[0]}.fish; complete -C $argv[1]"
+    script = f"source {REPO}/tools/completions/{line.partition(' ')[0]}.fish; complete -C $argv[1]"
     lines = run(where, "fish", "--no-config", "-c", script, line).splitlines()
     answers = {answer.partition("\t")[0].replace("\\", "") for answer in lines}
     # Newer ones also print what only resembles the word, but show it to nobody when anything begins with the word.
@@ -167,7 +167,7 @@ def test_zsh(place):
 def test_syntax(shell, name, program):
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    file = REPO / "completions" / name.format(program)
+    file = REPO / "tools/completions" / name.format(program)
     done = subprocess.run([shell, "-n", file], capture_output=True, text=True, timeout=30)
     assert done.returncode == 0 and not done.stderr, done.stderr
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Completion scripts of the shells, made from the grammar of the command line. */
-#ifndef CFR_GEN_COMPLETION_PRIVATE_H
-#define CFR_GEN_COMPLETION_PRIVATE_H
+#ifndef CFR_TOOLS_GEN_COMPLETION_PRIVATE_H
+#define CFR_TOOLS_GEN_COMPLETION_PRIVATE_H
 
 #include "agent/cli/command.h"
 #include "base/str.h"

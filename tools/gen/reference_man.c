@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Configuration reference as the manual page credfresh.yaml(5), in mdoc(7). */
-#include "gen/reference_private.h"
+#include "tools/gen/reference_private.h"
 
 #include "files/format/format.h"
 

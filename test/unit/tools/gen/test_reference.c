@@ -3,7 +3,7 @@
 #include "agent/hook/hook.h"
 #include "agent/publish/targets.h"
 #include "agent/source/source.h"
-#include "gen/reference_private.h"
+#include "tools/gen/reference_private.h"
 
 #include "files/format/format.h"
 #include "unit.h"

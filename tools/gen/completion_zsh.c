@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Completion script of zsh. */
-#include "gen/completion_private.h"
+#include "tools/gen/completion_private.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Configuration reference in Markdown, split into pages by subject, and the parts that its manual page shares. */
-#include "gen/reference_private.h"
+#include "tools/gen/reference_private.h"
 
 #include "files/format/format.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Words of the command line that a shell can complete. */
-#include "gen/completion_private.h"
+#include "tools/gen/completion_private.h"
 
 #include "oidc/oidc.h"
 

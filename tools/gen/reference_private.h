@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Configuration reference, made from the tables of the parser. Texts are Markdown within a line: `code` and **term**.
  */
-#ifndef CFR_GEN_REFERENCE_PRIVATE_H
-#define CFR_GEN_REFERENCE_PRIVATE_H
+#ifndef CFR_TOOLS_GEN_REFERENCE_PRIVATE_H
+#define CFR_TOOLS_GEN_REFERENCE_PRIVATE_H
 
 #include "agent/config/config.h"
 

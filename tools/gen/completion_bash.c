@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Completion script of bash. */
-#include "gen/completion_private.h"
+#include "tools/gen/completion_private.h"
 
 /* How the words of the tables are completed. bash hands over `--format=sh` as three words, unless `=` was
  * taken out of COMP_WORDBREAKS: then it is one. */

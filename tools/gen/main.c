@@ -3,8 +3,8 @@
 #include "agent/hook/hook.h"
 #include "agent/publish/targets.h"
 #include "agent/source/source.h"
-#include "gen/completion_private.h"
-#include "gen/reference_private.h"
+#include "tools/gen/completion_private.h"
+#include "tools/gen/reference_private.h"
 
 #include <stdio.h>
 #include <string.h>
