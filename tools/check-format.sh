@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
-find base wire token kube files serve sts policy rotation pki agent oidc tools/gen libcredfresh bench test -name '*.[ch]' -print >"$list"
+find base wire token kube files serve sts rotation pki agent oidc tools/gen libcredfresh bench test -name '*.[ch]' -print >"$list"
 if [ "${1:-}" = --write ]; then
     xargs clang-format -i <"$list"
     exit 0

@@ -9,7 +9,7 @@
 #include "agent/source/inputs.h"
 #include "base/finding.h"
 #include "pki/ca.h"
-#include "policy/policy.h"
+#include "agent/doctor/policy/policy.h"
 #include "token/claims.h"
 
 #include <sys/types.h>

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/json.h"
-#include "policy/policy.h"
+#include "agent/doctor/policy/policy.h"
 
 #include <string.h>
 

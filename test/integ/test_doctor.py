@@ -1114,7 +1114,7 @@ def test_no_secret_is_told(sick):
 def test_every_check_is_documented_and_real():
     """What docs/doctor.md lists is what the sources have."""
     root = DOCS.parents[1]
-    sources = "\n".join(path.read_text() for path in [*root.glob("agent/doctor/*.c"), *root.glob("policy/*.c"),
+    sources = "\n".join(path.read_text() for path in [*root.glob("agent/doctor/*.c"), *root.glob("agent/doctor/policy/*.c"),
                                                      *root.glob("agent/hook/*.c"), root / "sts/core/trust.h", root / "token/inspect.c"])
     kinds = "config|machine|agent|publish|hook|mint|ca|source|volume|token|clock|net|cloud|trust|doctor"
     named = set(re.findall(rf'"((?:{kinds})\.[a-z-]+)"', sources))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Comparison of a token with the provider of a Google workload identity pool. */
-#include "policy/policy_private.h"
+#include "agent/doctor/policy/policy_private.h"
 
 #include <stdio.h>
 #include <string.h>

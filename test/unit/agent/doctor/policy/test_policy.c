@@ -10,8 +10,8 @@
 #include "sts/aws/aws.h"
 #include "sts/azure/azure.h"
 #include "sts/gcp/gcp.h"
-#include "policy/policy_private.h"
-#include "policy/policy.h"
+#include "agent/doctor/policy/policy_private.h"
+#include "agent/doctor/policy/policy.h"
 
 #include <stdlib.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts of the comparison of a token with trust documents. */
-#ifndef CFR_POLICY_POLICY_PRIVATE_H
-#define CFR_POLICY_POLICY_PRIVATE_H
+#ifndef CFR_AGENT_DOCTOR_POLICY_POLICY_PRIVATE_H
+#define CFR_AGENT_DOCTOR_POLICY_POLICY_PRIVATE_H
 
-#include "policy/policy.h"
+#include "agent/doctor/policy/policy.h"
 #include "sts/aws/aws.h"
 
 enum cfr_policy_verdict { CFR_POLICY_NO, CFR_POLICY_YES, CFR_POLICY_UNKNOWN };

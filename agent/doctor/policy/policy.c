@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the provider's row says of trust, and text functions shared by the comparisons of trust documents. */
-#include "policy/policy_private.h"
+#include "agent/doctor/policy/policy_private.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Federated credentials of Azure applications and managed identities, compared with a token: each has one
  * issuer, one subject and one audience, and all three must be equal, letter by letter. */
-#include "policy/policy_private.h"
+#include "agent/doctor/policy/policy_private.h"
 
 #include <string.h>
 

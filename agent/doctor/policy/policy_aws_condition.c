@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Evaluation of the conditions of a trust policy's statement: StringEquals and StringLike on subject and audience.
  * AWS's policy simulator judges the rest. */
-#include "policy/policy_private.h"
+#include "agent/doctor/policy/policy_private.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* Comparison of a token with the trust of a cloud, as documents of the command line describe it. Pure: documents in,
  * findings out. Source of the documents' form: what `aws iam get-role`, `az identity federated-credential show`, `az ad
  * app federated-credential list` and `gcloud iam workload-identity-pools providers describe --format json` print. */
-#ifndef CFR_POLICY_POLICY_H
-#define CFR_POLICY_POLICY_H
+#ifndef CFR_AGENT_DOCTOR_POLICY_POLICY_H
+#define CFR_AGENT_DOCTOR_POLICY_POLICY_H
 
 #include "base/finding.h"
 #include "base/json.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A role's trust policy, evaluated for a token (the IAM user guide: policy elements, condition operators,
  * keys of OIDC providers). */
-#include "policy/policy_private.h"
+#include "agent/doctor/policy/policy_private.h"
 
 #include "base/str.h"
 
