@@ -5,7 +5,8 @@
 #include "agent/http/client.h"
 #include "agent/http/probe.h"
 #include "files/single.h"
-#include "pki/oidc_manifest.h"
+#include "oidc/issuer/manifest.h"
+#include "pki/cert.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #define PROBE_MS 15000
 
 /* IAM takes a provider without a thumbprint, and finds it itself: that it cannot be read is no failure. */
-static bool read_thumbprint(const struct cfr_oidc_options *o, const char *url, char out[CFR_OIDC_THUMBPRINT_MAX])
+static bool read_thumbprint(const struct cfr_oidc_options *o, const char *url, char out[CFR_CERT_THUMBPRINT_MAX])
 {
     const struct cfr_http_probe_request request = {.url = url, .ca_file = o->ca_file, .timeout_ms = PROBE_MS};
     struct cfr_str pem = {.limit = CFR_OIDC_MANIFEST_MAX};
@@ -25,7 +26,7 @@ static bool read_thumbprint(const struct cfr_oidc_options *o, const char *url, c
     if (rc == 0)
         rc = cfr_http_probe_chain_end(&request, &pem, &err);
     if (rc == 0)
-        rc = cfr_oidc_manifest_thumbprint(cfr_str_view(&pem), out, &err);
+        rc = cfr_cert_thumbprint(cfr_str_view(&pem), out, &err);
     if (rc != 0)
         cfr_cli_complain("no thumbprint for IAM, which then finds it itself: %s", err.text);
     cfr_str_free(&pem);
@@ -49,7 +50,7 @@ static int write_one(const char *directory, const char *name, unsigned mode, str
 int cfr_oidc_write_manifests(const struct cfr_oidc_options *o, const struct cfr_oidc_issuer *issuer,
                              struct cfr_err *err)
 {
-    char thumbprint[CFR_OIDC_THUMBPRINT_MAX];
+    char thumbprint[CFR_CERT_THUMBPRINT_MAX];
     struct cfr_oidc_manifest_input in = {
         .issuer = issuer,
         .audience = o->cli.audience,

@@ -413,7 +413,7 @@ int cfr_oidc_upload(const struct cfr_oidc_options *o, struct cfr_oidc_store *d, 
         .d = d,
         .end_boot_ms = cfr_clock_now().boot_ms + (o->cli.timeout_ms >= 0 ? o->cli.timeout_ms : TIMEOUT_MS),
         .documents = {{.name = cfr_oidc_issuer_jwks_path(&d->issuer), .want = {.limit = CFR_OIDC_ISSUER_DOCUMENT_MAX}},
-                      {.name = CFR_OIDC_ISSUER_DISCOVERY, .want = {.limit = CFR_OIDC_ISSUER_DOCUMENT_MAX}}},
+                      {.name = CFR_JWKS_DISCOVERY, .want = {.limit = CFR_OIDC_ISSUER_DOCUMENT_MAX}}},
     };
     int rc = choose_store(&p, err);
 

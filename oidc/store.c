@@ -165,7 +165,7 @@ static int notice_loss(struct cfr_oidc_store *o, struct cfr_err *err)
         return 0;
     rc = look_at(i, i->web_root, cfr_oidc_issuer_jwks_path(i), cfr_oidc_issuer_jwks, &there, err);
     if (rc == 0)
-        rc = look_at(i, i->web_root, CFR_OIDC_ISSUER_DISCOVERY, cfr_oidc_issuer_discovery, &there, err);
+        rc = look_at(i, i->web_root, CFR_JWKS_DISCOVERY, cfr_oidc_issuer_discovery, &there, err);
     if (rc == 0)
         rc = look_at(i, o->directory, PUBLIC_KEYS, cfr_oidc_issuer_public_keys, &there, err);
     if (rc != 0 || there)
@@ -184,7 +184,7 @@ int cfr_oidc_store_publish(struct cfr_oidc_store *o, int64_t now_s, bool *change
     if (rc == 0)
         rc = write_document(i, i->web_root, cfr_oidc_issuer_jwks_path(i), cfr_oidc_issuer_jwks, changed, err);
     if (rc == 0)
-        rc = write_document(i, i->web_root, CFR_OIDC_ISSUER_DISCOVERY, cfr_oidc_issuer_discovery, changed, err);
+        rc = write_document(i, i->web_root, CFR_JWKS_DISCOVERY, cfr_oidc_issuer_discovery, changed, err);
     if (rc == 0)
         rc = write_document(i, o->directory, PUBLIC_KEYS, cfr_oidc_issuer_public_keys, changed, err);
     if (rc == 0 && !i->cluster_key)

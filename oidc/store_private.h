@@ -2,12 +2,12 @@
 /* OIDC issuer on disk: its journal and keys in one directory, its documents below the web root.
  *
  * Everything blocks on disk. A struct cfr_oidc_store owns its descriptors and the issuer; the directory's name is
- * borrowed. No callbacks. Errors are those of files/ and pki/oidc_issuer.h, with the path. One process at a time has
+ * borrowed. No callbacks. Errors are those of files/ and oidc/issuer/issuer.h, with the path. One process at a time has
  * the directory, by a lock. */
 #ifndef CFR_OIDC_STORE_PRIVATE_H
 #define CFR_OIDC_STORE_PRIVATE_H
 
-#include "pki/oidc_issuer.h"
+#include "oidc/issuer/issuer.h"
 
 /* Zero-initialised but for the descriptors, which are -1, is none. */
 struct cfr_oidc_store {

@@ -4,7 +4,7 @@
 
 #include "base/time.h"
 #include "pki/cert_private.h"
-#include "pki/key_private.h"
+#include "pki/key.h"
 #include "pki/ossl_private.h"
 #include "wire/decode.h"
 

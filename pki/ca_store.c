@@ -3,7 +3,7 @@
 #include "pki/ca.h"
 
 #include "pki/cert_private.h"
-#include "pki/key_private.h"
+#include "pki/key.h"
 
 #include "base/json.h"
 #include "base/writer.h"

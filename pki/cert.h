@@ -10,9 +10,10 @@
 #include "base/secret.h"
 #include "base/str.h"
 
-#define CFR_CERT_KEY_ID_BYTES 20
-#define CFR_CERT_PEM_MAX      65536
-#define CFR_CERT_NAMES_MAX    64
+#define CFR_CERT_KEY_ID_BYTES   20
+#define CFR_CERT_PEM_MAX        65536
+#define CFR_CERT_NAMES_MAX      64
+#define CFR_CERT_THUMBPRINT_MAX 41 /* with its NUL */
 /* Certificates are valid at least this long before they are made, for clients whose clocks are behind. */
 #define CFR_CERT_BACKDATE_S 300
 
@@ -25,6 +26,27 @@ struct cfr_cert {
     int64_t ends_s;
 };
 
+/* Contents of a new certificate. */
+struct cfr_cert_order {
+    bool ca;                      /* a CA's; else a server's */
+    const char *subject;          /* common name; NULL = none, then there are alternative names */
+    const struct cfr_cert *named; /* the certificate whose whole subject it has; NULL = use SUBJECT */
+    struct cfr_view key;          /* PEM, private or public, of the subject; or */
+    const struct cfr_cert *of;    /* another certificate for the same key, whose identifier it has; NULL = use KEY */
+    struct cfr_view signer;       /* PEM, private */
+    const struct cfr_cert *by;    /* a certificate of SIGNER, whose subject and identifier it names; NULL = its own */
+    int64_t now_s;
+    int64_t begins_s;                    /* at the latest backdate_s before NOW_S; 0 = that */
+    int64_t backdate_s;                  /* 0 = CFR_CERT_BACKDATE_S */
+    int64_t ends_s;                      /* after NOW_S, but of a certificate with OF */
+    const struct cfr_strings *dns_names; /* of a server; all three may be NULL */
+    const struct cfr_strings *ip_addresses;
+    const struct cfr_strings *uris;
+    bool client; /* the server may also use it as a client */
+};
+
+/* Makes and signs a certificate. CFR_E_CONFIG, naming it, for a name that a certificate cannot have. */
+int cfr_cert_make(const struct cfr_cert_order *order, struct cfr_cert *out, struct cfr_err *err);
 /* Reads the first certificate of PEM, which must have both key identifiers; a self-issued one need not name its
  * signer's. OUT's text is written again from what was
  * parsed. CFR_E_CONFIG. */
@@ -41,5 +63,8 @@ int cfr_cert_names(struct cfr_view pem, char *subject, char *issuer, size_t size
  * IPv6. */
 int cfr_cert_check_dns_name(const char *text, struct cfr_err *err);
 int cfr_cert_check_ip_address(const char *text, struct cfr_err *err);
+/* The thumbprint of the first certificate of PEM, as IAM wants it: SHA-1 of its DER form, in upper-case hex.
+ * CFR_E_CONFIG. */
+int cfr_cert_thumbprint(struct cfr_view pem, char out[CFR_CERT_THUMBPRINT_MAX], struct cfr_err *err);
 
 #endif

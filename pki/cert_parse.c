@@ -210,3 +210,20 @@ int cfr_cert_subject(const struct cfr_cert *c, char *out, size_t size, struct cf
     X509_free(x);
     return 0;
 }
+
+int cfr_cert_thumbprint(struct cfr_view pem, char out[CFR_CERT_THUMBPRINT_MAX], struct cfr_err *err)
+{
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    X509 *x;
+    int rc = cfr_decode_certificate(pem, &x, err);
+
+    if (rc != 0)
+        return rc;
+    if (X509_digest(x, EVP_sha1(), hash, &n) != 1 || 2 * n >= CFR_CERT_THUMBPRINT_MAX)
+        rc = cfr_ossl_failed("the certificate cannot be hashed", err);
+    for (unsigned i = 0; rc == 0 && i < n; i++)
+        (void)snprintf(out + (size_t)2 * i, 3, "%02X", hash[i]);
+    X509_free(x);
+    return rc;
+}

@@ -2,7 +2,7 @@
 /* Reading the key of a certificate request. */
 #include "pki/csr.h"
 
-#include "pki/key_private.h"
+#include "pki/key.h"
 #include "pki/ossl_private.h"
 #include "wire/decode.h"
 

@@ -9,6 +9,8 @@
 #include "base/view.h"
 
 #define CFR_JWKS_MAX 262144 /* bytes of a key set */
+/* The path of the document that names the key set, below the issuer's URL (OpenID Connect Discovery 1.0, 4). */
+#define CFR_JWKS_DISCOVERY ".well-known/openid-configuration"
 
 /* The parts of a token that its verification needs. Borrowed. */
 struct cfr_jwks_token {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Making key pairs, and their ids. */
-#include "pki/key_private.h"
+#include "pki/key.h"
 
 #include "base/base64.h"
+#include "pki/cert_private.h"
 #include "pki/ossl_private.h"
 #include "wire/decode.h"
 

@@ -3,7 +3,7 @@
 #ifndef CFR_PKI_OSSL_PRIVATE_H
 #define CFR_PKI_OSSL_PRIVATE_H
 
-#include "base/secret.h"
+#include "pki/key.h"
 
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
@@ -16,8 +16,6 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-/* An unexpected failure of the library: CFR_E_NOMEM, or CFR_E_INTERNAL with WHAT. */
-int cfr_ossl_failed(const char *what, struct cfr_err *err);
 /* CFR_E_CONFIG unless KEY, of another program, is ECDSA on P-256 or P-384, or RSA of 2048 to 4096 bits. */
 int cfr_key_check_kind(EVP_PKEY *key, struct cfr_err *err);
 /* Writes X in PEM form to *PEM (heap, free). */

@@ -4,7 +4,7 @@
 
 #include "pki/bundle_private.h"
 #include "pki/cert_private.h"
-#include "pki/key_private.h"
+#include "pki/key.h"
 
 #include <string.h>
 

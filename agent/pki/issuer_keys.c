@@ -6,7 +6,7 @@
 #include "agent/loop/clock.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "pki/oidc_issuer.h"
+#include "pki/jwks.h"
 #include "wire/url.h"
 
 #include <stdio.h>
@@ -110,9 +110,9 @@ int cfr_issuer_keys_read(const struct cfr_issuer_keys_request *request, struct c
     cfr_secret_init(&document, DOCUMENT_MAX);
     if (n != 0 && request->issuer[n - 1] == '/')
         n--;
-    if (n > CFR_URL_MAX - sizeof CFR_OIDC_ISSUER_DISCOVERY - 1)
+    if (n > CFR_URL_MAX - sizeof CFR_JWKS_DISCOVERY - 1)
         rc = cfr_err_set(err, CFR_E_CONFIG, "the issuer's URL is too long");
-    (void)snprintf(url, sizeof url, "%.*s/" CFR_OIDC_ISSUER_DISCOVERY, (int)n, request->issuer);
+    (void)snprintf(url, sizeof url, "%.*s/" CFR_JWKS_DISCOVERY, (int)n, request->issuer);
     if (rc == 0)
         rc = get(&r, url, &document, err);
     if (rc == 0 && (rc = read_uri(request->issuer, cfr_secret_view(&document), url, err)) != 0)

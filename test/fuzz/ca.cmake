@@ -1,6 +1,6 @@
 cfr_fuzz(authority_store cfr_pki)
 cfr_fuzz(ca_import cfr_pki)
 cfr_fuzz(csr cfr_pki)
-cfr_fuzz(issuer_store cfr_pki)
+cfr_fuzz(issuer_store cfr_oidc_issuer)
 cfr_fuzz(jwks cfr_pki)
 cfr_fuzz(objects_answer cfr_oidc_objects)

@@ -5,7 +5,7 @@
 #include "utf8.h"
 
 #include "base/json.h"
-#include "pki/oidc_issuer.h"
+#include "oidc/issuer/issuer.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rotation of an issuer's key (pki/oidc_issuer.h, oidc/store.c), with a crash between any two writes.
+/* The rotation of an issuer's key (oidc/issuer/issuer.h, oidc/store.c), with a crash between any two writes.
  *
  * What is modelled: the tool, which is run again and again and may die after each write; the signer, which follows the signing
  * key's file in its own time; a verifier, which keeps the key set that it read for a while; and tokens, which are in use until

@@ -2,7 +2,7 @@
 /* A rotation breaks no trust: OpenSSL verifies every certificate by every bundle of the generations that are kept. */
 #include "ca_sample.h"
 #include "pki/cert_private.h"
-#include "pki/key_private.h"
+#include "pki/key.h"
 
 #include "base/json.h"
 

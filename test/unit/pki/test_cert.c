@@ -2,7 +2,7 @@
 /* Contents of certificates. */
 #include "ca_sample.h"
 #include "pki/cert_private.h"
-#include "pki/key_private.h"
+#include "pki/key.h"
 
 #include "base/json.h"
 

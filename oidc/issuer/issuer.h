@@ -4,17 +4,18 @@
  * old key is retired when the last token that it signed has expired. Each step begins as an intention, which is stored;
  * then the files are written, and then the step is done, and its waiting time begins. Pure: time is a parameter, in
  * seconds of the wall clock. */
-#ifndef CFR_PKI_OIDC_ISSUER_H
-#define CFR_PKI_OIDC_ISSUER_H
+#ifndef CFR_OIDC_ISSUER_ISSUER_H
+#define CFR_OIDC_ISSUER_ISSUER_H
 
+#include "pki/jwks.h"
 #include "pki/key.h"
 
 #define CFR_OIDC_ISSUER_STORE_MAX    65536
 #define CFR_OIDC_ISSUER_DOCUMENT_MAX 16384
 /* How far a verifier's clock may be behind ours, and ours behind the journal's times. */
 #define CFR_OIDC_ISSUER_LEEWAY_S 300
-/* Names of the documents, below the issuer's URL. */
-#define CFR_OIDC_ISSUER_DISCOVERY ".well-known/openid-configuration"
+/* The path of the key set below the issuer's URL, and the longest one; CFR_JWKS_DISCOVERY is that of the other
+ * document. */
 #define CFR_OIDC_ISSUER_JWKS_PATH "openid/v1/jwks"
 #define CFR_OIDC_ISSUER_PATH_MAX  200
 /* How long the certificate of a key is valid. Nobody looks at its end: it lasts as long as the key at least. */

@@ -4,13 +4,12 @@
  * Sources: OpenShift's Authentication (config.openshift.io/v1); AWS, CreateOpenIDConnectProvider; Azure, `az identity
  * federated-credential create`, `az ad app federated-credential create`; Google, `gcloud iam workload-identity-pools
  * providers create-oidc`. */
-#ifndef CFR_PKI_OIDC_MANIFEST_H
-#define CFR_PKI_OIDC_MANIFEST_H
+#ifndef CFR_OIDC_ISSUER_MANIFEST_H
+#define CFR_OIDC_ISSUER_MANIFEST_H
 
-#include "pki/oidc_issuer.h"
+#include "oidc/issuer/issuer.h"
 
-#define CFR_OIDC_MANIFEST_MAX   65536
-#define CFR_OIDC_THUMBPRINT_MAX 41 /* SHA-1 in upper-case hex, with its NUL */
+#define CFR_OIDC_MANIFEST_MAX 65536
 
 struct cfr_oidc_manifest_input {
     const struct cfr_oidc_issuer *issuer;
@@ -26,7 +25,5 @@ int cfr_oidc_manifest_check(const struct cfr_oidc_manifest_input *in, struct cfr
  * one, and then nothing is written. Errors are in *RC. */
 bool cfr_oidc_manifest_write(const struct cfr_oidc_manifest_input *in, size_t n, char name[256], struct cfr_str *out,
                              unsigned *mode, int *rc, struct cfr_err *err);
-/* The thumbprint of the first certificate of PEM, as IAM wants it: SHA-1 of its DER form. CFR_E_CONFIG. */
-int cfr_oidc_manifest_thumbprint(struct cfr_view pem, char out[CFR_OIDC_THUMBPRINT_MAX], struct cfr_err *err);
 
 #endif

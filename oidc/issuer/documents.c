@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The OIDC issuer's documents: key set, discovery, public keys for API servers. */
-#include "pki/jwks_private.h"
-#include "pki/oidc_issuer_private.h"
+#include "oidc/issuer/jwks_private.h"
+#include "oidc/issuer/issuer_private.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include "base/json.h"
 #include "base/writer.h"
 #include "pki/cert.h"
-#include "pki/key_private.h"
-#include "pki/oidc_issuer.h"
+#include "pki/key.h"
+#include "oidc/issuer/issuer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* JSON Web Key Sets (RFC 7517), as an API server of Kubernetes serves them. Pure. */
-#ifndef CFR_PKI_JWKS_PRIVATE_H
-#define CFR_PKI_JWKS_PRIVATE_H
+#ifndef CFR_OIDC_ISSUER_JWKS_PRIVATE_H
+#define CFR_OIDC_ISSUER_JWKS_PRIVATE_H
 
 #include "pki/key.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys of an OIDC issuer: made, imported, certified. */
-#include "pki/cert_private.h"
-#include "pki/jwks_private.h"
-#include "pki/key_private.h"
-#include "pki/oidc_issuer_private.h"
+#include "pki/cert.h"
+#include "oidc/issuer/jwks_private.h"
+#include "pki/key.h"
+#include "oidc/issuer/issuer_private.h"
 
 #include <stdlib.h>
 #include <string.h>

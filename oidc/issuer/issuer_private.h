@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys of an OIDC issuer: made, imported from a running cluster, listed. */
-#ifndef CFR_PKI_OIDC_ISSUER_PRIVATE_H
-#define CFR_PKI_OIDC_ISSUER_PRIVATE_H
+#ifndef CFR_OIDC_ISSUER_ISSUER_PRIVATE_H
+#define CFR_OIDC_ISSUER_ISSUER_PRIVATE_H
 
-#include "pki/oidc_issuer.h"
+#include "oidc/issuer/issuer.h"
 
 /* Makes a key of the issuer's kind, with a certificate if its keys have one. On error OUT is empty. */
 int cfr_oidc_issuer_key_make(const struct cfr_oidc_issuer *issuer, int64_t now_s, struct cfr_oidc_issuer_key *out,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The OIDC issuer: the steps of a rotation of its key. */
-#include "pki/oidc_issuer.h"
+#include "oidc/issuer/issuer.h"
 
 #include "base/time.h"
-#include "pki/key_private.h"
-#include "pki/oidc_issuer_private.h"
+#include "pki/key.h"
+#include "oidc/issuer/issuer_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ int cfr_oidc_issuer_check_path(const char *path, struct cfr_err *err)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     size_t n = strlen(path);
-    bool good = n != 0 && n <= CFR_OIDC_ISSUER_PATH_MAX && strcmp(path, CFR_OIDC_ISSUER_DISCOVERY) != 0;
+    bool good = n != 0 && n <= CFR_OIDC_ISSUER_PATH_MAX && strcmp(path, CFR_JWKS_DISCOVERY) != 0;
 
     for (const char *at = path; good && *at != '\0';) {
         size_t part = strspn(at, plain);

@@ -5,10 +5,10 @@
 #include "data_file.h"
 
 #include "base/json.h"
-#include "pki/oidc_issuer.h"
-#include "pki/jwks_private.h"
-#include "pki/key_private.h"
-#include "pki/oidc_issuer_private.h"
+#include "oidc/issuer/issuer.h"
+#include "oidc/issuer/jwks_private.h"
+#include "pki/key.h"
+#include "oidc/issuer/issuer_private.h"
 
 #define BEGIN INT64_C(1790000000)
 #define HOUR  3600

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys of a JSON Web Key Set. */
-#include "pki/jwks_private.h"
+#include "oidc/issuer/jwks_private.h"
 
 #include "base/base64.h"
-#include "pki/key_private.h"
-#include "pki/ossl_private.h"
+#include "pki/key.h"
 #include "wire/decode.h"
 
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
 #include <string.h>
 
 #define NUMBER_BYTES_MAX 2048 /* an RSA key of 16384 bits */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What an OIDC issuer knows of its documents where they are published. */
 #include "base/json.h"
-#include "pki/key_private.h"
-#include "pki/oidc_issuer_private.h"
+#include "pki/key.h"
+#include "oidc/issuer/issuer_private.h"
 
 #include <stdlib.h>
 #include <string.h>

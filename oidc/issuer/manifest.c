@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Files and commands that tell the cluster and the clouds about an OIDC issuer. */
-#include "pki/oidc_manifest.h"
+#include "oidc/issuer/manifest.h"
 
 #include "base/writer.h"
-#include "pki/jwks_private.h"
-#include "pki/oidc_issuer_private.h"
-#include "pki/ossl_private.h"
-#include "wire/decode.h"
+#include "oidc/issuer/jwks_private.h"
+#include "oidc/issuer/issuer_private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,23 +50,6 @@ int cfr_oidc_manifest_check(const struct cfr_oidc_manifest_input *in, struct cfr
                                in->service_accounts[i], ACCOUNT_MAX);
     }
     return 0;
-}
-
-int cfr_oidc_manifest_thumbprint(struct cfr_view pem, char out[CFR_OIDC_THUMBPRINT_MAX], struct cfr_err *err)
-{
-    unsigned char hash[EVP_MAX_MD_SIZE];
-    unsigned n = 0;
-    X509 *x;
-    int rc = cfr_decode_certificate(pem, &x, err);
-
-    if (rc != 0)
-        return rc;
-    if (X509_digest(x, EVP_sha1(), hash, &n) != 1 || 2 * n >= CFR_OIDC_THUMBPRINT_MAX)
-        rc = cfr_ossl_failed("the certificate cannot be hashed", err);
-    for (unsigned i = 0; rc == 0 && i < n; i++)
-        (void)snprintf(out + (size_t)2 * i, 3, "%02X", hash[i]);
-    X509_free(x);
-    return rc;
 }
 
 /* ---- the files ---- */
