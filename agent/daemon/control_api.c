@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests on the control socket and the health address. */
 #include "agent/daemon/daemon_private.h"
+#include "agent/daemon/modules_private.h"
 
 #include "base/log.h"
 
@@ -23,14 +24,7 @@ static bool get_endpoint(void *ctx, size_t index, struct cfr_api_status_endpoint
 
 static bool get_authority(void *ctx, struct cfr_api_status_authority *out)
 {
-    const struct cfr_daemon *a = ctx;
-    bool there = cfr_service_ca_status(a->host.service_ca, out);
-
-    if (there) {
-        cfr_service_ca_injector_status(a->injector, out);
-        cfr_service_ca_pod_signer_status(a->pod_signer, out);
-    }
-    return there;
+    return cfr_daemon_modules_status(ctx, out);
 }
 
 static void fill_status(struct cfr_daemon *a, struct cfr_api_status *out)

@@ -6,6 +6,7 @@
 #include "agent/cli/exit.h"
 #include "agent/daemon/commands_private.h"
 #include "agent/daemon/daemon_private.h"
+#include "agent/daemon/modules_private.h"
 #include "agent/loop/env.h"
 #include "agent/loop/launcher.h"
 #include "agent/loop/log_file.h"
@@ -124,8 +125,7 @@ static void resume(void *ctx, const struct cfr_kube_where *where)
 
     for (size_t i = 0; i < a->count; i++)
         cfr_worker_resume(a->workers[i], where);
-    cfr_service_ca_injector_resume(a->injector, where, cfr_clock_now());
-    cfr_service_ca_pod_signer_resume(a->pod_signer, where, cfr_clock_now());
+    cfr_daemon_modules_resume(a, where);
 }
 
 static int open_engines(struct cfr_daemon *a, struct cfr_err *err)
@@ -230,16 +230,10 @@ static int open_workers(struct cfr_daemon *a, struct cfr_err *err)
     a->workers = calloc(a->config->credentials.count + 1, sizeof(struct cfr_worker *));
     if (a->workers == NULL)
         return cfr_err_nomem(err);
-    if (cfr_service_ca_configure(&a->host.service_ca, a->config, a->host.state_fd, err) != 0)
+    if (cfr_daemon_modules_configure(a, a->config, err) != 0)
         return err->code;
-    /* Before those who need it. */
-    cfr_service_ca_start(a->host.service_ca, cfr_clock_now());
-    if (cfr_service_ca_injector_configure(&a->injector, a->config, a->host.kube, err) != 0)
-        return err->code;
-    cfr_service_ca_injector_step(a->injector, a->host.service_ca, cfr_clock_now());
-    if (cfr_service_ca_pod_signer_configure(&a->pod_signer, a->config, a->host.kube, err) != 0)
-        return err->code;
-    cfr_service_ca_pod_signer_step(a->pod_signer, a->host.service_ca, a->injector, cfr_clock_now());
+    /* Before the workers that need them. */
+    cfr_daemon_modules_start(a);
     for (size_t i = 0; i < a->config->credentials.count; i++) {
         struct cfr_worker *w;
         int rc = cfr_worker_open(&a->host, cfr_config_at(a->config, i), &w, err);
@@ -282,9 +276,7 @@ static void close_all(struct cfr_daemon *a)
         cfr_worker_close(a->workers[i]);
     free(a->workers);
     free(a->by_name);
-    cfr_service_ca_injector_close(a->injector);
-    cfr_service_ca_pod_signer_close(a->pod_signer);
-    cfr_service_ca_close(a->host.service_ca);
+    cfr_daemon_modules_close(a);
     if (a->control != NULL)
         cfr_httpd_close(a->control);
     if (a->health != NULL)
@@ -314,9 +306,8 @@ static void close_all(struct cfr_daemon *a)
 
 static enum cfr_worker_outcome outcome(const struct cfr_daemon *a)
 {
-    bool bad = cfr_service_ca_injector_is_failing(a->injector) || cfr_service_ca_pod_signer_is_failing(a->pod_signer);
-    bool busy = cfr_service_ca_is_rotating(a->host.service_ca) || cfr_service_ca_injector_is_busy(a->injector) ||
-                cfr_service_ca_pod_signer_is_busy(a->pod_signer);
+    bool bad = cfr_daemon_modules_are_failing(a);
+    bool busy = cfr_daemon_modules_are_busy(a);
 
     for (size_t i = 0; i < a->count; i++) {
         enum cfr_worker_outcome one = cfr_worker_outcome(a->workers[i]);

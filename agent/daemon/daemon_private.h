@@ -9,11 +9,12 @@
 #include "agent/daemon/endpoints_private.h"
 #include "agent/daemon/follow_process_private.h"
 #include "agent/httpd/server.h"
-#include "agent/pki/service_ca_injector.h"
-#include "agent/pki/service_ca_pod_signer.h"
+#include "agent/kube/module.h"
 #include "agent/worker/worker.h"
 
 struct cfr_daemon;
+
+#define CFR_DAEMON_MODULES 1
 
 /* What the control socket can have done. */
 struct cfr_daemon_actions {
@@ -31,9 +32,8 @@ struct cfr_daemon {
     size_t count;
     struct cfr_httpd_server *control;
     struct cfr_httpd_server *health;
-    struct cfr_daemon_endpoints *endpoints;       /* NULL with once */
-    struct cfr_service_ca_injector *injector;     /* NULL = none */
-    struct cfr_service_ca_pod_signer *pod_signer; /* NULL = none */
+    struct cfr_daemon_endpoints *endpoints; /* NULL with once */
+    struct cfr_module_slot modules[CFR_DAEMON_MODULES + 1];
     struct cfr_daemon_follow exit_with;
     struct cfr_daemon_sandbox sandbox;
     int state_lock_fd;
@@ -95,9 +95,6 @@ void cfr_daemon_forgotten_free(struct cfr_daemon *a);
 /* reconfigure.c */
 /* Takes the new configuration, or keeps the old one and says why not. */
 int cfr_daemon_reload(struct cfr_daemon *a, struct cfr_err *err);
-/* Does what is due at the service CA and its bundle in the cluster; workers that are issued something else then look at
- * it soon. */
-void cfr_daemon_keep_service_ca(struct cfr_daemon *a);
 
 /* control_api.c: the two servers' callbacks; CTX is the agent. */
 void cfr_daemon_on_control(void *ctx, const struct cfr_httpd_peer *peer, const struct cfr_httpd_request *request,

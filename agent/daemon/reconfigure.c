@@ -4,34 +4,17 @@
 
 #include "agent/daemon/commands_private.h"
 #include "agent/daemon/lookup_private.h"
+#include "agent/daemon/modules_private.h"
 #include "agent/loop/env.h"
 #include "agent/loop/launcher.h"
 #include "agent/loop/sd_notify.h"
 #include "agent/loop/slow_file.h"
 #include "agent/loop/slow_state.h"
-#include "agent/source/source.h"
 #include "base/log.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Lets the workers look soon at what the service CA now issues. */
-static void refresh_issued(struct cfr_daemon *a)
-{
-    for (size_t i = 0; i < a->count; i++) {
-        if (cfr_source_of(cfr_worker_config(a->workers[i])) == &cfr_source_service_ca)
-            cfr_worker_look_soon(a->workers[i]);
-    }
-}
-
-void cfr_daemon_keep_service_ca(struct cfr_daemon *a)
-{
-    if (cfr_service_ca_step(a->host.service_ca, cfr_clock_now()))
-        refresh_issued(a);
-    cfr_service_ca_injector_step(a->injector, a->host.service_ca, cfr_clock_now());
-    cfr_service_ca_pod_signer_step(a->pod_signer, a->host.service_ca, a->injector, cfr_clock_now());
-}
 
 static bool same_text(const char *a, const char *b)
 {
@@ -186,7 +169,6 @@ static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *
     struct cfr_httpd_server *health;
     struct cfr_endpoints_plan *plan = NULL;
     bool keep = same_text(next->listen, a->config->listen);
-    bool reissued = false;
     int rc = swap_health(a, next, &health, err);
 
     if (rc != 0)
@@ -195,22 +177,12 @@ static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *
     if (a->endpoints != NULL)
         rc = cfr_daemon_endpoints_prepare(a->endpoints, next, &plan, err);
     if (rc == 0)
-        rc = cfr_service_ca_configure(&a->host.service_ca, next, a->host.state_fd, err);
-    /* A CA that is new here is loaded before a worker asks for what it issues. */
+        rc = cfr_daemon_modules_configure(a, next, err);
+    /* What a worker asks a module for is loaded first. */
     if (rc == 0)
-        reissued = cfr_service_ca_step(a->host.service_ca, cfr_clock_now());
-    if (rc == 0)
-        rc = cfr_service_ca_injector_configure(&a->injector, next, a->host.kube, err);
-    if (rc == 0)
-        cfr_service_ca_injector_step(a->injector, a->host.service_ca, cfr_clock_now());
-    if (rc == 0)
-        rc = cfr_service_ca_pod_signer_configure(&a->pod_signer, next, a->host.kube, err);
-    if (rc == 0)
-        cfr_service_ca_pod_signer_step(a->pod_signer, a->host.service_ca, a->injector, cfr_clock_now());
+        cfr_daemon_modules_step(a);
     if (rc == 0)
         rc = swap_workers(a, next, err);
-    if (reissued)
-        refresh_issued(a);
     if (rc != 0) {
         cfr_daemon_endpoints_drop(a->endpoints, plan);
         if (health != NULL)

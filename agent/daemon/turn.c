@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One turn of the agent's loop: what it waits for, and what handles each event. */
 #include "agent/daemon/daemon_private.h"
+#include "agent/daemon/modules_private.h"
 #include "agent/loop/errand.h"
 #include "agent/loop/file_watcher.h"
 #include "agent/loop/launcher.h"
@@ -48,12 +49,8 @@ static int64_t next_alarm(const struct cfr_daemon *a)
         at = readiness_deadline(a);
     if (cfr_kube_deadline(a->host.kube) < at)
         at = cfr_kube_deadline(a->host.kube);
-    if (cfr_service_ca_deadline(a->host.service_ca) < at)
-        at = cfr_service_ca_deadline(a->host.service_ca);
-    if (cfr_service_ca_injector_deadline(a->injector) < at)
-        at = cfr_service_ca_injector_deadline(a->injector);
-    if (cfr_service_ca_pod_signer_deadline(a->pod_signer, a->injector) < at)
-        at = cfr_service_ca_pod_signer_deadline(a->pod_signer, a->injector);
+    if (cfr_daemon_modules_deadline(a) < at)
+        at = cfr_daemon_modules_deadline(a);
     if (follows_process(a) && cfr_daemon_follow_deadline(&a->exit_with) < at)
         at = cfr_daemon_follow_deadline(&a->exit_with);
     return a->end_boot_ms < at ? a->end_boot_ms : at;
@@ -84,8 +81,7 @@ static void on_clock_step(struct cfr_daemon *a, int64_t by_ms)
     cfr_log(CFR_LOG_WARN, NULL, NULL, "the clock was set %s by %s: checking every deadline again",
             by_ms < 0 ? "back" : "forward", cfr_time_words(by_ms < 0 ? -by_ms : by_ms, words));
     cfr_http_forget(a->host.http);
-    cfr_service_ca_on_clock(a->host.service_ca);
-    cfr_daemon_keep_service_ca(a);
+    cfr_daemon_modules_on_clock(a);
     for (size_t i = 0; i < a->count; i++)
         cfr_worker_on_clock(a->workers[i]);
 }
@@ -124,7 +120,7 @@ static void on_signals(struct cfr_daemon *a)
         cfr_worker_on_child(a->workers[i]);
     if (child) {
         cfr_kube_child(a->host.kube);
-        cfr_service_ca_on_child(a->host.service_ca);
+        cfr_daemon_modules_on_child(a);
         cfr_errand_reap();
         cfr_slow_write_reap();
         cfr_process_reap_killed();
@@ -174,7 +170,7 @@ static void on_alarm(struct cfr_daemon *a)
     a->armed_boot_ms = INT64_MIN;
     cfr_worker_run_timers(&a->host, a->count);
     cfr_kube_step(a->host.kube, now);
-    cfr_daemon_keep_service_ca(a);
+    cfr_daemon_modules_step(a);
     if (a->changes_boot_ms <= now.boot_ms) {
         a->changes_boot_ms = INT64_MAX;
         on_files(a);

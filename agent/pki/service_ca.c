@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Service CA: loads, rotates and announces the CA, and issues from it. */
-#include "agent/pki/service_ca.h"
+#include "agent/pki/service_ca_private.h"
 
 #include "agent/config/schema.h"
 #include "agent/loop/backoff.h"

@@ -10,7 +10,6 @@
 #include "agent/loop/clock.h"
 #include "agent/config/config.h"
 #include "base/grant.h"
-#include "serve/api/status.h"
 
 struct cfr_service_ca; /* NULL = there is none */
 
@@ -36,26 +35,6 @@ extern const struct cfr_table cfr_service_ca_issued_table;
 /* What C has of the service CA; NULL if it begins with something else. */
 const struct cfr_service_ca_issued *cfr_service_ca_issued(const struct cfr_config_credential *c);
 
-/* Opens it, changes its rules, or closes it, as CONFIG says, of which nothing is kept. STATE_FD, which is kept, has the
- * marker of an earlier CA, so that a store that was lost does not look like a first start. CFR_E_NOMEM. */
-int cfr_service_ca_configure(struct cfr_service_ca **s, const struct cfr_config *config, int state_fd,
-                             struct cfr_err *err);
-void cfr_service_ca_close(struct cfr_service_ca *s);
-
-/* The first cfr_service_ca_step, before the loop runs: blocks for up to 1 s while the store does not answer. */
-void cfr_service_ca_start(struct cfr_service_ca *s, struct cfr_now now);
-/* Does what is due. True if what is issued has changed since the last call. */
-bool cfr_service_ca_step(struct cfr_service_ca *s, struct cfr_now now);
-/* Boot time of the next thing to do, INT64_MAX if none. */
-int64_t cfr_service_ca_deadline(const struct cfr_service_ca *s);
-/* The wall clock was set: the next step checks everything. */
-void cfr_service_ca_on_clock(struct cfr_service_ca *s);
-
-/* After SIGCHLD: a key may have been made, and the next step goes on with it. */
-void cfr_service_ca_on_child(struct cfr_service_ca *s);
-/* True while a child makes the key of the next CA, as of the last step. */
-bool cfr_service_ca_is_rotating(const struct cfr_service_ca *s);
-
 /* *MARK changes when what was issued has to be issued again: after each change of the bundle. The error of the store if
  * there is no CA. */
 int cfr_service_ca_fingerprint(const struct cfr_service_ca *s, struct cfr_now now, uint64_t *mark, struct cfr_err *err);
@@ -64,8 +43,5 @@ int cfr_service_ca_fingerprint(const struct cfr_service_ca *s, struct cfr_now no
 #define CFR_SERVICE_CA_LATER 1
 int cfr_service_ca_grant(struct cfr_service_ca *s, const struct cfr_service_ca_issued *c, struct cfr_now now,
                          struct cfr_grant *out, struct cfr_err *err);
-
-/* False if there is none. Strings live until the next step. */
-bool cfr_service_ca_status(const struct cfr_service_ca *s, struct cfr_api_status_authority *out);
 
 #endif

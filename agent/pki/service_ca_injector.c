@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The CA bundle in objects of the cluster: for each entry of the configuration, one request at a time. */
-#include "agent/pki/service_ca_injector.h"
+#include "agent/pki/service_ca_injector_private.h"
 
 #include "agent/config/schema.h"
 #include "agent/loop/backoff.h"

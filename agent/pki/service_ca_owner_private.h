@@ -3,7 +3,7 @@
 #ifndef CFR_AGENT_PKI_SERVICE_CA_OWNER_PRIVATE_H
 #define CFR_AGENT_PKI_SERVICE_CA_OWNER_PRIVATE_H
 
-#include "agent/pki/service_ca_injector.h"
+#include "agent/pki/service_ca_injector_private.h"
 
 /* The key id of the newest CA, in hexadecimal; empty if there is none. Lives until the next step. */
 const char *cfr_service_ca_key_id(const struct cfr_service_ca *s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The signers of PodCertificateRequests: for each entry of the configuration, one request at a time. */
-#include "agent/pki/service_ca_pod_signer.h"
+#include "agent/pki/service_ca_pod_signer_private.h"
 
 #include "agent/config/schema.h"
 #include "agent/kube/stream.h"

@@ -84,7 +84,7 @@ int cfr_source_grant(const struct cfr_source_env *env, const struct cfr_config_c
 
 int cfr_source_inputs_grant(const struct cfr_source_inputs *m, struct cfr_grant *out, struct cfr_err *err)
 {
-    const struct cfr_source_env env = {.service_ca = NULL};
+    const struct cfr_source_env env = {.module = NULL};
 
     return m->source->grant(&env, NULL, m, out, err);
 }

@@ -7,10 +7,9 @@
 #define CFR_AGENT_SOURCE_SOURCE_H
 
 #include "agent/config/kinds.h"
+#include "agent/kube/module.h"
 #include "agent/loop/clock.h"
 #include "agent/source/inputs.h"
-
-struct cfr_service_ca;
 
 /* What sources need besides the configuration. */
 struct cfr_source_env {
@@ -18,7 +17,7 @@ struct cfr_source_env {
     int64_t server_ms; /* the wall clock of the server that exchanges the token; 0 = not known */
     bool trust;    /* a request for a token was refused: the token in an overdue file is used as long as it is good */
     bool in_agent; /* a running agent reads, not a check */
-    struct cfr_service_ca *service_ca; /* the agent's; NULL = none */
+    void *module;  /* state of the source's module; NULL = none */
 };
 
 /* Paths that are being watched; the first error is kept. */
@@ -32,10 +31,11 @@ struct cfr_source_watching {
 struct cfr_source_ops {
     /* First. Its key of a credential, with its table and rules; without a key MATCHES tells of it. */
     struct cfr_config_source_kind kind;
-    const char *name;    /* shown by `credfresh status` as the provider, where there is no other */
-    bool ages;           /* its grant has a lifetime that its inputs do not state, and is renewed by age */
-    bool names_provider; /* its content decides on the provider, and on further files to watch */
-    bool replaces;       /* what it grants replaces what is published, however long that lives */
+    const struct cfr_module *module; /* that it is granted by; NULL = none */
+    const char *name;                /* shown by `credfresh status` as the provider, where there is no other */
+    bool ages;                       /* its grant has a lifetime that its inputs do not state, and is renewed by age */
+    bool names_provider;             /* its content decides on the provider, and on further files to watch */
+    bool replaces;                   /* what it grants replaces what is published, however long that lives */
     /* True if C begins with this source; the first row that says so is C's. NULL for a row that brings its key. */
     bool (*matches)(const struct cfr_config_credential *c);
     /* The kind in words, as `credfresh status` shows it. */
@@ -55,8 +55,6 @@ struct cfr_source_ops {
     int (*grant)(const struct cfr_source_env *env, const struct cfr_config_credential *c,
                  const struct cfr_source_inputs *m, struct cfr_grant *out, struct cfr_err *err);
 };
-
-extern const struct cfr_source_ops cfr_source_service_ca;
 
 /* Makes the sources that bring their key known to the parser of the configuration; call it before one is loaded. */
 void cfr_source_register(void);

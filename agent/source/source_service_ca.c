@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Source: the service CA, which issues a certificate or the bundle. */
 #include "agent/pki/service_ca_csr.h"
+#include "agent/pki/service_ca_module.h"
 #include "agent/source/inputs_private.h"
 #include "base/hash.h"
 #include "pki/key.h"
@@ -40,7 +41,7 @@ static int read_mark(const struct cfr_source_env *env, const struct cfr_config_c
     (void)wait_ms;
     if (!env->in_agent)
         return 0;
-    rc = cfr_service_ca_fingerprint(env->service_ca, env->now, &out->mark, err);
+    rc = cfr_service_ca_fingerprint(cfr_service_ca_of(env->module), env->now, &out->mark, err);
     return rc == 0 ? add_request(cfr_service_ca_issued(c)->certificate, out, err) : rc;
 }
 
@@ -63,7 +64,7 @@ static int issue(const struct cfr_source_env *env, const struct cfr_config_crede
     (void)m;
     if (!env->in_agent)
         return cfr_err_set(err, CFR_E_CONFIG, "only a running agent publishes what the service CA issues");
-    rc = cfr_service_ca_grant(env->service_ca, cfr_service_ca_issued(c), env->now, out, err);
+    rc = cfr_service_ca_grant(cfr_service_ca_of(env->module), cfr_service_ca_issued(c), env->now, out, err);
     return rc == CFR_SERVICE_CA_LATER ? CFR_SOURCE_LATER : rc;
 }
 
@@ -91,6 +92,7 @@ const struct cfr_source_ops cfr_source_service_ca = {
              .needs_service_ca = true,
              .key = key_of,
              .grants = grants},
+    .module = &cfr_service_ca_module,
     .name = "service_ca",
     .ages = true,
     .replaces = true,

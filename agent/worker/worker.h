@@ -10,11 +10,11 @@
 #include "agent/config/config.h"
 #include "agent/http/client.h"
 #include "agent/kube/client.h"
+#include "agent/kube/module.h"
 #include "agent/loop/clock.h"
 #include "agent/loop/fair_queue.h"
 #include "agent/loop/timer_heap.h"
 #include "agent/publish/publisher.h"
-#include "agent/pki/service_ca.h"
 #include "files/watch.h"
 #include "serve/api/status.h"
 #include "serve/sdk/endpoint.h"
@@ -28,9 +28,9 @@ struct cfr_worker_kept; /* a grant in memory, see cfr_worker_take_kept */
 struct cfr_host {
     struct cfr_http *http;
     struct cfr_kube *kube;
-    struct cfr_service_ca *service_ca; /* NULL = none */
-    struct cfr_watch *watch;           /* NULL: polling only */
-    struct cfr_timer_heap timers;      /* of workers */
+    const struct cfr_module_slot *modules; /* NULL = none */
+    struct cfr_watch *watch;               /* NULL: polling only */
+    struct cfr_timer_heap timers;          /* of workers */
     int state_fd;
     const struct cfr_config *config;
     bool (*offer)(void *ctx, const char *name,

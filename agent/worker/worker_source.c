@@ -50,6 +50,16 @@ static bool follow_mounted(struct cfr_worker *w, const struct cfr_source_inputs 
     return true;
 }
 
+/* The state of the module that W's source is granted by; NULL if there is none. */
+static void *find_module(const struct cfr_worker *w)
+{
+    const struct cfr_module_slot *m = w->host->modules;
+
+    while (m != NULL && m->row != NULL && m->row != w->source->module)
+        m++;
+    return m != NULL ? m->state : NULL;
+}
+
 struct cfr_source_env cfr_worker_source_env(const struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
@@ -58,7 +68,7 @@ struct cfr_source_env cfr_worker_source_env(const struct cfr_worker *w)
                                    .server_ms = w->skew_known ? now.wall_ms + w->skew_s * 1000 : 0,
                                    .trust = w->token.refused,
                                    .in_agent = true,
-                                   .service_ca = w->host->service_ca};
+                                   .module = find_module(w)};
 }
 
 static void read_inputs(struct cfr_worker *w, struct cfr_worker_inputs *r)

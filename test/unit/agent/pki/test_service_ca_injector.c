@@ -5,7 +5,8 @@
 #include "unit.h"
 
 #include "agent/config/schema.h"
-#include "agent/pki/service_ca_injector.h"
+#include "agent/pki/service_ca_injector_private.h"
+#include "agent/pki/service_ca_private.h"
 #include "base/json.h"
 #include "kube/ca_bundle.h"
 

@@ -7,12 +7,13 @@
  * Blocks on disk only (kubeconfigs); requests run on the loop. A struct cfr_service_ca_pod_signer owns a copy of its
  * configuration; NULL is none, which all functions take. KUBE and the service CA are borrowed. No callbacks. A failure
  * is logged once, and repeated after agent/loop/backoff.h, one of a single request without holding up the others. */
-#ifndef CFR_AGENT_PKI_SERVICE_CA_POD_SIGNER_H
-#define CFR_AGENT_PKI_SERVICE_CA_POD_SIGNER_H
+#ifndef CFR_AGENT_PKI_SERVICE_CA_POD_SIGNER_PRIVATE_H
+#define CFR_AGENT_PKI_SERVICE_CA_POD_SIGNER_PRIVATE_H
 
 #include "agent/kube/client.h"
 #include "agent/pki/service_ca.h"
-#include "agent/pki/service_ca_injector.h"
+#include "serve/api/status.h"
+#include "agent/pki/service_ca_injector_private.h"
 
 struct cfr_service_ca_pod_signer; /* NULL = nothing is signed */
 

@@ -6,11 +6,12 @@
  * Blocks on disk only (kubeconfigs); requests run on the loop. A struct cfr_service_ca_injector owns a copy of its
  * configuration; NULL is none, which all functions take. KUBE and the service CA are borrowed. No callbacks. A failure
  * is logged once, and repeated after agent/loop/backoff.h; it never touches what else is published. */
-#ifndef CFR_AGENT_PKI_SERVICE_CA_INJECTOR_H
-#define CFR_AGENT_PKI_SERVICE_CA_INJECTOR_H
+#ifndef CFR_AGENT_PKI_SERVICE_CA_INJECTOR_PRIVATE_H
+#define CFR_AGENT_PKI_SERVICE_CA_INJECTOR_PRIVATE_H
 
 #include "agent/kube/client.h"
 #include "agent/pki/service_ca.h"
+#include "serve/api/status.h"
 
 struct cfr_service_ca_injector; /* NULL = nothing is injected */
 
