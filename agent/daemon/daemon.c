@@ -210,10 +210,7 @@ static int open_servers(struct cfr_daemon *a, struct cfr_err *err)
 
     if (a->options.once)
         return 0;
-    /* The control socket comes last: a client that sees it can use the rest, too. */
     rc = open_endpoints(a, err);
-    if (rc == 0)
-        rc = open_control(a, CFR_DAEMON_START_MS, &a->control, err);
     if (rc == 0 && a->config->listen != NULL) {
         rc = cfr_httpd_open_tcp(a->config->listen, cfr_daemon_on_health, a, &a->health, err);
         if (rc == 0)
@@ -222,7 +219,8 @@ static int open_servers(struct cfr_daemon *a, struct cfr_err *err)
             cfr_log(CFR_LOG_INFO, NULL, NULL, "status page, health and metrics on http://%s",
                     cfr_httpd_address(a->health));
     }
-    return rc;
+    /* The control socket comes last: a client that sees it can use the rest, too. */
+    return rc == 0 ? open_control(a, CFR_DAEMON_START_MS, &a->control, err) : rc;
 }
 
 static int open_workers(struct cfr_daemon *a, struct cfr_err *err)
