@@ -146,7 +146,7 @@ int cfr_publish_delivery_read_back(struct cfr_delivery_object *t, struct cfr_vie
 
 /* ---- secret_run.c ---- */
 
-/* The number of this run, random and not 0. */
+/* The number of this run, not 0: random, but greater than that of a run that began earlier in the same second. */
 uint64_t cfr_publish_delivery_run(void);
 /* When this run first came to publish, by the wall clock. */
 int64_t cfr_publish_delivery_start_s(void);

@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define MINUTE INT64_C(60000)
 
@@ -357,6 +359,41 @@ static void test_it_writes_again_when_the_other_has_ended(void **state)
     cfr_publish_secret_close(d);
 }
 
+/* In a child: a process has one. */
+static uint64_t number_of_run_at(int64_t wall_ms)
+{
+    uint64_t number = 0;
+    int ends[2];
+    pid_t pid;
+
+    assert_int_equal(pipe(ends), 0);
+    pid = fork();
+    if (pid == 0) {
+        fake.now.wall_ms = wall_ms;
+        number = cfr_publish_delivery_run();
+        _exit(write(ends[1], &number, sizeof number) == (ssize_t)sizeof number ? 0 : 1);
+    }
+    assert_int_equal(read(ends[0], &number, sizeof number), sizeof number);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return number;
+}
+
+/* An agent that is restarted at once would take what it wrote before for another agent's. */
+static void test_of_one_second_the_later_run_has_the_greater_number(void **state)
+{
+    uint64_t before = 0;
+
+    (void)state;
+    for (int i = 1; i < 10; i++) {
+        uint64_t number = number_of_run_at(NOW_MS + 100 * (int64_t)i);
+
+        assert_true(number > before);
+        before = number;
+    }
+}
+
 /* Whose clock was set back meanwhile. */
 static void test_an_earlier_run_of_the_same_agent_is_no_other(void **state)
 {
@@ -400,6 +437,8 @@ static void test_what_has_another_mark_has_no_publisher(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* Before this process has a number. */
+        cmocka_unit_test(test_of_one_second_the_later_run_has_the_greater_number),
         cmocka_unit_test(test_a_watch_that_works_replaces_reads),
         cmocka_unit_test(test_what_the_watch_has_not_reported_is_read),
         cmocka_unit_test(test_a_loss_is_noticed_at_once),
