@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -78,6 +79,35 @@ static int add_advice(int rc, struct cfr_err *err)
     return cfr_err_set(err, rc, "%.440s; name a directory in which credfresh may write", was.text);
 }
 
+/* Keeps the file FD open in the queue of a socket, without a descriptor. A child closes all descriptors that it
+ * inherits, and on a FUSE file system that hangs, close(2) of a file does not return. Consumes FD. Returns the socket,
+ * which closes the file when it is closed; -1 with errno. */
+static int keep_open(int fd)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {0};
+    struct iovec part = {(char[]){0}, 1};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    int ends[2] = {-1, -1};
+    bool sent;
+    int failed;
+
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    sent = socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends) == 0 && sendmsg(ends[0], &message, 0) >= 0;
+    failed = errno;
+    (void)close(fd);
+    if (ends[0] >= 0)
+        (void)close(ends[0]);
+    if (!sent && ends[1] >= 0)
+        (void)close(ends[1]);
+    errno = failed;
+    return sent ? ends[1] : -1;
+}
+
 static int acquire_lock(int dir_fd, const char *directory, struct cfr_err *err)
 {
     int fd = cfr_path_openat(dir_fd, LOCK_NAME, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY, 0600, err);
@@ -98,7 +128,8 @@ static int acquire_lock(int dir_fd, const char *directory, struct cfr_err *err)
     }
     if (ftruncate(fd, 0) == 0)
         (void)dprintf(fd, "%ld\n", (long)getpid());
-    return fd;
+    fd = keep_open(fd);
+    return fd >= 0 ? fd : cfr_err_sys(err, errno, "cannot keep %s/" LOCK_NAME " open", directory);
 }
 
 /* Directories that everybody uses, as the file system's standard has them. */

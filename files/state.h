@@ -24,8 +24,9 @@ int cfr_state_check_shared(const struct stat *st, bool mounted, uid_t owner, con
 bool cfr_state_is_mounted(int dir_fd, const struct stat *st);
 /* Makes the directory (mode 0700), opens it, checks that it is safe, as above, for this user, and takes an exclusive
  * lock on `lock` in it, so that two agents never share one: CFR_E_CONFLICT. Where the agent that had the lock has
- * ended, waits up to 5 s for a child that it has left. Returns the directory's descriptor; *LOCK_FD is another one,
- * which holds the lock until it is closed. The caller closes both. */
+ * ended, waits up to 5 s for a child that it has left. Returns the directory's descriptor; *LOCK_FD is a socket that
+ * holds the lock until it is closed: no process has a descriptor of `lock`, whose close could hang. The caller closes
+ * both. */
 int cfr_state_open(const char *directory, int *lock_fd, struct cfr_err *err);
 /* Reads NAME.json into OUT, whose limit the caller sets (CFR_STATE_MAX is enough). CFR_E_MISSING if there is none,
  * CFR_E_PERM as of cfr_file_read_own_at. */

@@ -67,6 +67,30 @@ static void one_agent_at_a_time(void **state)
     (void)close(fd);
 }
 
+/* A child would close it, and hang there if the file system does (FUSE). */
+static void nothing_has_the_locked_file_open(void **state)
+{
+    char link[64];
+    char target[PATH_MAX];
+    int lock_fd = -1;
+    int second = -1;
+    int fd = cfr_state_open(in("state"), &lock_fd, &err);
+
+    (void)state;
+    assert_true(fd >= 0 && lock_fd >= 0);
+    for (int i = 0; i < 64; i++) {
+        ssize_t n;
+
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", i);
+        n = readlink(link, target, sizeof target - 1);
+        target[n > 0 ? n : 0] = '\0';
+        assert_null(strstr(target, "state/lock"));
+    }
+    assert_int_equal(cfr_state_open(in("state"), &second, &err), CFR_E_CONFLICT);
+    (void)close(lock_fd);
+    (void)close(fd);
+}
+
 static void documents_are_saved_loaded_and_removed(void **state)
 {
     static char big[CFR_STATE_MAX + 1];
@@ -203,6 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(one_agent_at_a_time),
+        SCRATCH_TEST(nothing_has_the_locked_file_open),
         SCRATCH_TEST(waits_for_what_an_ended_agent_left),
         SCRATCH_TEST(documents_are_saved_loaded_and_removed),
         SCRATCH_TEST(a_directory_that_others_can_write_is_refused),
