@@ -227,6 +227,11 @@ static void look_at(struct client_secret *p, int64_t wait_ms)
     int rc = p->ours ? look_at_ours(p, &found, wait_ms, &err) : cfr_file_read_linked(p->path, &found, &err);
 
     p->read_boot_ms = cfr_clock_now().boot_ms;
+    /* A disk that does not answer has changed nothing. */
+    if (!p->ours && rc == CFR_E_TIMEOUT && p->good) {
+        cfr_secret_free(&found);
+        return;
+    }
     if (!p->ours)
         cfr_secret_move(&p->content, &found); /* empty after an error */
     cfr_secret_free(&found);

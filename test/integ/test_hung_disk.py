@@ -376,6 +376,25 @@ def test_an_authorization_file_on_a_hung_file_system_keeps_nobody_waiting(agent,
 
 
 @root_only
+def test_clients_are_served_while_the_disk_of_their_authorization_file_hangs(agent, disk):
+    path = disk.point / "auth"
+    path.write_text("A" * 43)
+    path.chmod(0o600)
+    at, endpoints = served_by(path, existing=True)
+    agent.configure(agent.credential(), endpoints=endpoints).start()
+    agent.wait_state("fresh")
+    served = lambda: ask(at, "/aws/demo", headers={"Authorization": "A" * 43}).status  # noqa: E731
+    eventually(lambda: served() == 200, lambda: agent.log)
+    disk.drop()
+    disk.hang()
+    end = time.monotonic() + 4
+    assert slowest_answer(agent, lambda: served() != 200 or time.monotonic() > end) < HANG_S
+    assert served() == 200, agent.log
+    disk.answer()
+    agent.stop()
+
+
+@root_only
 @pytest.mark.parametrize("when", ["start", "request"])
 def test_an_authorization_file_on_a_frozen_file_system_keeps_nobody_waiting(agent, frozen, when):
     """It is to be made at the start, or again after it was removed: a frozen disk is noticed by who writes."""
