@@ -50,6 +50,7 @@ enum cfr_file_reach {
     CFR_FILE_ANYWHERE,  /* waits, and follows every link: with no more rights than that user's */
 };
 
+/* Not read. errno is EAGAIN if the reason is a disk that has not answered: it may do so the next time. */
 #define CFR_FILE_ELSEWHERE 1
 
 /* Until this is called, a disk is waited for where it has to be read. ASK then has NAME in DIR_FD, or the file or
@@ -76,7 +77,8 @@ int cfr_file_check_own(int dir_fd, const struct stat *st, struct cfr_err *err);
  * CFR_E_PATH for anything that is not a regular file; never blocks on a FIFO. */
 int cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *err);
 /* Reads a regular file that another user may write to: no link is followed that another user could have made.
- * CFR_E_PATH also for a file system that may not answer, which is not asked. */
+ * CFR_E_PATH also for a file system that may not answer, which is not asked; CFR_E_TIMEOUT for a disk that has not
+ * answered. */
 int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_file_origin *origin,
                           struct cfr_err *err);
 /* The same, and a link at PATH that only root and our user could have made is followed, too: the kubelet's volumes

@@ -29,6 +29,12 @@ static bool pass(void *ctx, int dir_fd, const struct stat *st, unsigned mount)
     return p->may_wait || cfr_mount_storage(dir_fd, mount) != CFR_ROUTE_REMOTE;
 }
 
+static int elsewhere(bool silent)
+{
+    errno = silent ? EAGAIN : 0;
+    return CFR_FILE_ELSEWHERE;
+}
+
 int cfr_file_open_above(const char *path, size_t n, enum cfr_file_reach reach, bool *foreign, int *out,
                         struct cfr_err *err)
 {
@@ -43,7 +49,7 @@ int cfr_file_open_above(const char *path, size_t n, enum cfr_file_reach reach, b
         return fd;
     if (walk.ended) {
         (void)close(fd);
-        return CFR_FILE_ELSEWHERE;
+        return elsewhere(walk.silent);
     }
     *out = fd;
     return 0;
@@ -71,11 +77,11 @@ int cfr_file_open_at(int dir_fd, const char *name, int flags, enum cfr_file_reac
     int rc = 0;
 
     if (fd < 0 && errno == EAGAIN && !waits)
-        return CFR_FILE_ELSEWHERE;
+        return elsewhere(true);
     if (fd < 0)
         return cfr_err_sys(err, errno, "cannot open %s", name);
     if (!waits && cfr_route_storage_of(fd, &mount) == CFR_ROUTE_REMOTE)
-        rc = CFR_FILE_ELSEWHERE;
+        rc = elsewhere(false);
     else if (fstat(fd, &st) != 0)
         rc = cfr_err_sys(err, errno, "cannot read the status of %s", name);
     else if (S_ISLNK(st.st_mode))
@@ -124,14 +130,14 @@ int cfr_file_open(const char *path, int flags, enum cfr_file_reach reach, int *o
     cfr_mount_refresh();
     fd = cfr_walk_open(path, n, &walk, err);
     if (fd == CFR_E_PATH && !p.may_wait)
-        return CFR_FILE_ELSEWHERE;
+        return elsewhere(false);
     if (fd < 0)
         return fd == CFR_E_MISSING ? cfr_err_sys(err, ENOENT, "cannot open %s", path) : cfr_err_prefix(err, "%s", path);
     if (walk.ended) {
         if (walk.file_fd >= 0)
             (void)close(walk.file_fd);
         (void)close(fd);
-        return CFR_FILE_ELSEWHERE;
+        return elsewhere(walk.silent);
     }
     *out = open_found(fd, &walk, flags);
     return *out < 0 ? cfr_err_sys(err, errno, "cannot open %s", path) : 0;

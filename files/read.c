@@ -155,6 +155,14 @@ int cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *err)
     return rc;
 }
 
+/* PATH is CFR_FILE_ELSEWHERE for the reason that errno says. WHY is for what does not change with time. */
+static int refuse_elsewhere(const char *path, const char *why, struct cfr_err *err)
+{
+    if (errno == EAGAIN)
+        return cfr_err_set(err, CFR_E_TIMEOUT, "%s: its disk has not answered", path);
+    return cfr_err_set(err, CFR_E_PATH, "%s %s", path, why);
+}
+
 /* Opens the directory that PATH is in, for passing through, where its file system answers. */
 static int open_answering_parent(const char *path, const char **name, bool *foreign, struct cfr_err *err)
 {
@@ -168,10 +176,10 @@ static int open_answering_parent(const char *path, const char **name, bool *fore
     *name = last + 1;
     rc = cfr_file_open_above(path, (size_t)(last - path), CFR_FILE_ANSWERING, foreign, &fd, err);
     if (rc == CFR_FILE_ELSEWHERE)
-        return cfr_err_set(err, CFR_E_PATH,
-                           "%s lies on a network or FUSE file system, which may not answer, or on a disk that has not "
-                           "answered, and is not read: move it to another file system of this machine",
-                           path);
+        return refuse_elsewhere(path,
+                                "lies on a network or FUSE file system, which may not answer, and is not read: move it "
+                                "to another file system of this machine",
+                                err);
     return rc != 0 ? cfr_err_prefix(err, "%s", path) : fd;
 }
 
@@ -189,8 +197,7 @@ int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_f
         return dir_fd;
     rc = cfr_file_open_at(dir_fd, name, READ_FLAGS, CFR_FILE_ANSWERING, &fd, err);
     if (rc == CFR_FILE_ELSEWHERE) {
-        rc = cfr_err_set(err, CFR_E_PATH,
-                         "it is a FUSE file system, which may not answer, or its disk has not answered");
+        rc = refuse_elsewhere(name, "is on a FUSE file system, which may not answer", err);
     } else if (rc == 0 && (fstat(fd, &st) != 0 || fstat(dir_fd, &dir) != 0)) {
         rc = cfr_err_sys(err, errno, "cannot read the status of %s", name);
         (void)close(fd);
@@ -206,7 +213,7 @@ int cfr_file_read_foreign(const char *path, struct cfr_secret *out, struct cfr_f
         };
         rc = read_regular(fd, CFR_FILE_ANSWERING, -1, out, err);
         if (rc == CFR_FILE_ELSEWHERE)
-            rc = cfr_err_set(err, CFR_E_TIMEOUT, "its disk has not answered");
+            rc = refuse_elsewhere(name, "", err);
     }
     (void)close(dir_fd);
     return rc != 0 ? cfr_err_prefix(err, "%s", path) : 0;
@@ -232,11 +239,12 @@ int cfr_file_read_linked(const char *path, struct cfr_secret *out, struct cfr_er
 
     return rc != CFR_FILE_ELSEWHERE
                ? rc
-               : cfr_err_set(err, CFR_E_PATH,
-                             "%s lies on a network or FUSE file system, which may not answer, or on a disk that has "
-                             "not answered, or leads through a link that another user could have made, and is not "
-                             "read: name the real path, on another file system of this machine",
-                             path);
+               : refuse_elsewhere(
+                     path,
+                     "lies on a network or FUSE file system, which may not answer, or leads through a link "
+                     "that another user could have made, and is not read: name the real path, on another "
+                     "file system of this machine",
+                     err);
 }
 
 int cfr_file_status(const char *path, struct stat *out, struct cfr_err *err)

@@ -13,6 +13,7 @@
 #include "files/volume.h"
 #include "kube/secret_apply.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,11 +72,18 @@ static int read_file(const char *path, struct cfr_rotation_found *found, struct 
     return rc;
 }
 
+static int fail_silent(const char *path, struct cfr_err *err)
+{
+    return cfr_err_set(err, CFR_E_TIMEOUT, "%s: its disk has not answered", path);
+}
+
 static int read_path(const char *path, struct cfr_rotation_found *found, struct cfr_err *err)
 {
     struct stat st;
     int rc = cfr_slow_file_status(path, &st, err);
 
+    if (rc == CFR_FILE_ELSEWHERE && errno == EAGAIN)
+        return fail_silent(path, err);
     if (rc == CFR_FILE_ELSEWHERE)
         return cfr_err_set(err, CFR_E_PATH,
                            "%s is on a file system that may not answer, or behind a link that another user could have "
@@ -119,6 +127,8 @@ static int read_target(const struct cfr_config_publish *t, struct cfr_rotation_f
     if (path == NULL)
         return 0;
     cfr_route_find_whole(path, true, &route);
+    if (route.silent)
+        return fail_silent(path, err);
     if (route.storage == CFR_ROUTE_REMOTE)
         return cfr_err_set(err, CFR_E_PATH, "%s is on a file system that may not answer; name a copy in `adopt`", path);
     for (size_t i = 0; rc == 0 && t->directory != NULL && i < t->files.count; i++)

@@ -74,6 +74,32 @@ static void what_left_memory_is_asked_for(void **state)
     cfr_file_never_wait(NULL);
 }
 
+/* It may answer the next time, so that the path is not to blame. */
+static void a_disk_that_does_not_answer_is_tried_later(void **state)
+{
+    struct cfr_file_origin origin;
+    struct cfr_secret out;
+    int in_memory = CFR_E_MISSING;
+
+    (void)state;
+    cfr_secret_init(&out, 15);
+    put(in("creds"), "known");
+    asked = 0;
+    answers = false;
+    cfr_file_never_wait(ask);
+    /* No name that was not looked up is in memory, where the disk is not memory itself. */
+    (void)cfr_file_read_foreign(in("unknown"), &out, &origin, NULL);
+    if (asked != 0)
+        in_memory = CFR_E_TIMEOUT;
+    assert_int_equal(cfr_file_read_foreign(in("unknown"), &out, &origin, &err), in_memory);
+    assert_int_equal(cfr_file_read_linked(in("unknown"), &out, &err), in_memory);
+    assert_int_equal(cfr_file_read_linked(in("unknown/file"), &out, &err), in_memory);
+    assert_int_equal(cfr_file_read_foreign(in("unknown/file"), &out, &origin, &err), in_memory);
+    assert_true(asked == 0 || strstr(err.text, "/unknown/file: its disk has not answered") != NULL);
+    cfr_file_never_wait(NULL);
+    cfr_secret_free(&out);
+}
+
 static void what_memory_lacks_is_not_asked_for(void **state)
 {
     char text[16];
@@ -91,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_in_memory_is_read_at_once, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(what_left_memory_is_asked_for, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(a_disk_that_does_not_answer_is_tried_later, scratch_make, scratch_remove),
         cmocka_unit_test(what_memory_lacks_is_not_asked_for),
     };
 
