@@ -490,11 +490,11 @@ void cfr_field_free(const struct cfr_table *table, void *node)
     }
 }
 
-/* ---- texts of one key ---- */
+/* ---- texts with one flag ---- */
 
 struct text_walk {
-    const char *key;
-    cfr_field_text_fn *each;
+    unsigned flag;
+    cfr_field_each_fn *each;
     void *ctx;
     char where[128];
 };
@@ -506,6 +506,8 @@ static void walk_below(struct text_walk *w, const char *key, const struct cfr_ta
 {
     size_t n = strlen(w->where);
 
+    if (node == NULL)
+        return;
     (void)snprintf(w->where + n, sizeof w->where - n, "%s.", key);
     walk_texts(w, table, node);
     w->where[n] = '\0';
@@ -515,7 +517,7 @@ static void walk_one_of(struct text_walk *w, const struct cfr_one_of *one)
 {
     if (one->config != NULL && one->variant.flat)
         walk_texts(w, one->variant.table, one->config);
-    else if (one->config != NULL)
+    else
         walk_below(w, one->variant.key, one->variant.table, one->config);
 }
 
@@ -525,16 +527,10 @@ static void walk_texts(struct text_walk *w, const struct cfr_table *table, const
         const void *p = (const char *)node + f->offset;
         const struct cfr_list *list = p;
 
-        if (f->type == CFR_FIELD_STRING && strcmp(f->key, w->key) == 0) {
-            const char *text = *(char *const *)p;
-
-            if (text != NULL)
-                w->each(w->ctx, w->where, text, ((const struct cfr_node *)node)->line);
+        if (f->type == CFR_FIELD_STRING && (f->flags & w->flag) != 0 && *(char *const *)p != NULL) {
+            w->each(w->ctx, &(struct cfr_field_text){f, *(char *const *)p, w->where, table, node});
         } else if (f->type == CFR_FIELD_MAP) {
-            const void *map = *(void *const *)p;
-
-            if (map != NULL)
-                walk_below(w, f->key, f->table, map);
+            walk_below(w, f->key, f->table, *(void *const *)p);
         } else if (f->type == CFR_FIELD_ONE_OF) {
             walk_one_of(w, p);
         } else if (f->type == CFR_FIELD_ANY_OF) {
@@ -547,10 +543,9 @@ static void walk_texts(struct text_walk *w, const struct cfr_table *table, const
     }
 }
 
-void cfr_field_each_text(const struct cfr_table *table, const void *node, const char *key, cfr_field_text_fn *each,
-                         void *ctx)
+void cfr_field_each(const struct cfr_table *table, const void *node, unsigned flag, cfr_field_each_fn *each, void *ctx)
 {
-    struct text_walk walk = {.key = key, .each = each, .ctx = ctx};
+    struct text_walk walk = {.flag = flag, .each = each, .ctx = ctx};
 
     walk_texts(&walk, table, node);
 }

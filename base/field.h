@@ -39,8 +39,10 @@ enum cfr_field_flag {
     CFR_FIELD_REDO_NOTHING = 128,
     CFR_FIELD_DEFAULTS = 256, /* MAP: what is in it holds in each item of the lists next to it that can have it and has
                                * nothing of its own under that key */
+    CFR_FIELD_CA_FILE = 512,  /* STRING with PATH: CA certificates, in PEM form */
     CFR_FIELD_PRIVATE = 1024, /* STRING with PATH: refused in a directory that another user owns or can write to */
-    CFR_FIELD_VARIABLES = 2048, /* STRING in which ${NAME} has a meaning; elsewhere it is refused unless quoted */
+    CFR_FIELD_VARIABLES = 2048,  /* STRING in which ${NAME} has a meaning; elsewhere it is refused unless quoted */
+    CFR_FIELD_KUBECONFIG = 4096, /* STRING with PATH: a kubeconfig, whose context is `context` in the same mapping */
     CFR_FIELD_CONTENT = 16 /* STRING with PATH, of a provider's table: a file whose content the agent reads before each
                             * exchange, watches, and hands to the provider under this key; or `env:NAME`, a variable */
 };
@@ -147,11 +149,17 @@ int cfr_field_store(const struct cfr_field *field, void *node, struct cfr_view t
 int cfr_field_copy(const struct cfr_table *table, const void *from, void *to, struct cfr_err *err);
 /* Frees what the fields own, recursively; not the struct itself. Strings are wiped. */
 void cfr_field_free(const struct cfr_table *table, void *node);
-/* Calls EACH for every text of the key KEY in NODE and in the mappings below it. WHERE: the keys that lead to its
- * mapping, each with a dot behind it, at most 127 bytes; LINE: of the mapping. */
-typedef void cfr_field_text_fn(void *ctx, const char *where, const char *text, int line);
-void cfr_field_each_text(const struct cfr_table *table, const void *node, const char *key, cfr_field_text_fn *each,
-                         void *ctx);
+/* A text in a mapping. Borrowed. */
+struct cfr_field_text {
+    const struct cfr_field *field;
+    const char *text;
+    const char *where;             /* the keys that lead to its mapping, each with a dot behind it, at most 127 bytes */
+    const struct cfr_table *table; /* of its mapping */
+    const void *node;              /* its mapping, which begins with a struct cfr_node */
+};
+typedef void cfr_field_each_fn(void *ctx, const struct cfr_field_text *text);
+/* Calls EACH for every STRING with FLAG that is set in NODE and in the mappings below it. */
+void cfr_field_each(const struct cfr_table *table, const void *node, unsigned flag, cfr_field_each_fn *each, void *ctx);
 /* The field with this key, or NULL; not for the keys of a registry. */
 const struct cfr_field *cfr_field_find(const struct cfr_table *table, struct cfr_view key);
 /* The ONE_OF or ANY_OF field whose registry has KEY, with the row in *OUT; or NULL. */

@@ -230,7 +230,7 @@ static const struct cfr_field pod_certificates_fields[] = {
                     "longer than the CA's.")},
     {FIELD(allow, LIST), .flags = CFR_FIELD_REQUIRED, .table = &pod_allow_table, .min = 1, .max = 1024,
      .doc = CFR_DOC("Service accounts that get a certificate. Requests of any other are denied.")},
-    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
+    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_KUBECONFIG,
      .doc = CFR_DOC("Kubeconfig of the cluster. Default: the pod's own service account.")},
     {FIELD(context, STRING), .min = 1, .max = 253, .doc = CFR_DOC("Context in it. Default: its current one.")},
     {.key = NULL},

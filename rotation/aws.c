@@ -40,7 +40,7 @@ static const struct cfr_field fields[] = {
     {FIELD(dual_stack, ENUM), .fallback = "environment", .choices = cfr_wire_aws_switches,
      .doc = CFR_DOC("Call the endpoints that also have IPv6 addresses. `environment` means "
                     "`AWS_USE_DUALSTACK_ENDPOINT`, else no.")},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC(
          "Certificates (PEM) to trust. Default: those in the file that `AWS_CA_BUNDLE` names, else the system's.")},
     {.key = NULL},

@@ -51,7 +51,7 @@ static const struct cfr_field fields[] = {
                     "`sov-sg`.")},
     {FIELD(authority_host, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
      .doc = CFR_DOC("URL of the authority that verifies new secrets. Default: that of `cloud`.")},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
     {.key = NULL},
 };

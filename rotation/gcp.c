@@ -29,7 +29,7 @@ static const struct cfr_field fields[] = {
     {FIELD(sts_endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
      .doc = CFR_DOC("URL of the token endpoint that verifies new keys. Default: the key's token_uri, "
                     "which must then be Google's.")},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
     {.key = NULL},
 };

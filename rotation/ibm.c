@@ -22,7 +22,7 @@ static const struct cfr_field fields[] = {
      .doc = CFR_DOC("ID of the account that the identity belongs to, 32 hexadecimal digits.")},
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
      .doc = CFR_DOC("URL of IAM, such as https://private.iam.cloud.ibm.com. Default: " ENDPOINT ".")},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
     {.key = NULL},
 };

@@ -77,7 +77,7 @@ static const struct cfr_field fields[] = {
     {FIELD(region_name, STRING), .min = 1, .max = NAME_MAX,
      .doc = CFR_DOC("Region whose services the consumer uses; written by the formats clouds-yaml and clouds-conf. "
                     "Default: that of `with`.")},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's. The formats clouds-yaml and "
                     "clouds-conf also name this file, unless they set `cacert`.")},
     {.key = NULL},

@@ -486,8 +486,10 @@ static bool holds_whole_certificates(struct cfr_view pem)
     return rc == 0 && count != 0;
 }
 
-static void check_ca_file(void *ctx, const char *where, const char *path, int line)
+static void check_ca_file(void *ctx, const struct cfr_field_text *ca)
 {
+    const char *path = ca->text;
+    int line = ((const struct cfr_node *)ca->node)->line;
     struct ca_walk *w = ctx;
     struct cfr_secret content;
     struct cfr_err err = {0};
@@ -501,14 +503,14 @@ static void check_ca_file(void *ctx, const char *where, const char *path, int li
         w->ps->nomem = true;
     /* The exchange reports one that does not answer. */
     else if (rc != 0 && rc != CFR_E_TIMEOUT)
-        cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: cannot be used: %s", w->kind, w->credential, where,
-                                   err.text);
+        cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: cannot be used: %s", w->kind, w->credential,
+                                   ca->where, err.text);
     else if (rc == 0 && cfr_view_find(cfr_secret_view(&content), "CERTIFICATE-----") < 0)
-        cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: %.200s %s", w->kind, w->credential, where, path,
+        cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: %.200s %s", w->kind, w->credential, ca->where, path,
                                    describe_no_certificate(cfr_secret_view(&content)));
     else if (rc == 0 && !holds_whole_certificates(cfr_secret_view(&content)))
         cfr_config_diagnostics_add(w->ps, line, "%s %s: %sca_file: %.200s has a certificate that is damaged or cut off",
-                                   w->kind, w->credential, where, path);
+                                   w->kind, w->credential, ca->where, path);
     else if (rc == 0)
         w->good = path;
     cfr_secret_free(&content);
@@ -566,13 +568,14 @@ void cfr_config_check_files(const struct cfr_config *config, struct cfr_config_d
     walk.kind = cfr_config_credential_table.name;
     for (size_t i = 0; i < config->credentials.count && !problems->nomem; i++) {
         walk.credential = cfr_config_label(cfr_config_at(config, i)->name);
-        cfr_field_each_text(&cfr_config_credential_table, cfr_config_at(config, i), "ca_file", check_ca_file, &walk);
+        cfr_field_each(&cfr_config_credential_table, cfr_config_at(config, i), CFR_FIELD_CA_FILE, check_ca_file, &walk);
         check_file_owners(cfr_config_at(config, i), problems);
         check_minted_owners(cfr_config_at(config, i), problems);
     }
     walk.kind = cfr_config_image_table.name;
     for (size_t i = 0; i < config->image_credentials.count && !problems->nomem; i++) {
         walk.credential = cfr_config_label(cfr_config_image_at(config, i)->name);
-        cfr_field_each_text(&cfr_config_image_table, cfr_config_image_at(config, i), "ca_file", check_ca_file, &walk);
+        cfr_field_each(&cfr_config_image_table, cfr_config_image_at(config, i), CFR_FIELD_CA_FILE, check_ca_file,
+                       &walk);
     }
 }

@@ -60,7 +60,7 @@ static const struct cfr_field inject_fields[] = {
                     ": \"true\"`; the only way for ConfigMaps, of all namespaces.")},
     {FIELD(webhooks, STRINGS), .min = 1, .max = CFR_K8S_CA_WEBHOOKS_MAX,
      .doc = CFR_DOC("Names of the webhooks in the object that use a certificate of this CA. Default: all.")},
-    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
+    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_KUBECONFIG,
      .doc = CFR_DOC("Kubeconfig of the cluster. Default: the pod's own service account.")},
     {FIELD(context, STRING), .min = 1, .max = 253, .doc = CFR_DOC("Context in it. Default: its current one.")},
     {.key = NULL},

@@ -131,7 +131,7 @@ static const struct cfr_table key_table = {
      .doc = CFR_DOC(                                                                                                   \
          "Create Events on the object, one for each change: it was published, a key was rotated, publishing failed, "  \
          "or its content has expired. Requires the verb create on events of events.k8s.io in its namespace.")},        \
-        {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,                                                           \
+        {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_KUBECONFIG,                                    \
          .doc = CFR_DOC("Kubeconfig for the API server. Default: the pod that credfresh runs in.")},                   \
     {                                                                                                                  \
         FIELD(context, STRING), .min = 1, .max = 253,                                                                  \

@@ -16,7 +16,7 @@ static const struct cfr_field state_fields[] = {
                  "it. Requires the verbs get, list, watch and patch on it.")},
     {FIELD_AS("namespace", namespace_name, STRING), .min = 1, .max = 63,
      .doc = CFR_DOC("Its namespace. Default: that of the kubeconfig's context, or of the pod that credfresh runs in.")},
-    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
+    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_KUBECONFIG,
      .doc = CFR_DOC("Kubeconfig for the API server. Default: the pod that credfresh runs in.")},
     {FIELD(context, STRING), .min = 1, .max = 253,
      .doc = CFR_DOC("Context of `kubeconfig`. Default: its current one.")},

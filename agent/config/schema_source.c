@@ -44,7 +44,7 @@ static const struct cfr_field request_fields[] = {
      .doc = CFR_DOC("The lifetime to request, in whole seconds. The server may grant another, which then counts.")},
     {FIELD(bound_to, MAP), .table = &bound_table,
      .doc = CFR_DOC("The object that the token is bound to. Default: none.")},
-    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
+    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_KUBECONFIG,
      .doc = CFR_DOC("Kubeconfig for the API server and the user, on a node the kubelet's. It may name "
                     "hosts, files and programs, and is trusted like this configuration. Default: the pod "
                     "that credfresh runs in. `KUBECONFIG` is ignored.")},

@@ -13,16 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_kubeconfig(const struct cfr_daemon_path *p)
-{
-    return strcmp(p->field->key, "kubeconfig") == 0;
-}
-
-static void note_kubeconfig(void *ctx, const struct cfr_daemon_path *p)
+static void note_kubeconfig(void *ctx, const struct cfr_field_text *kubeconfig)
 {
     bool *found = ctx;
 
-    *found = *found || is_kubeconfig(p);
+    (void)kubeconfig;
+    *found = true;
 }
 
 bool cfr_daemon_has_commands(const struct cfr_config *config)
@@ -38,7 +34,7 @@ bool cfr_daemon_has_commands(const struct cfr_config *config)
             found = found || cfr_config_hook_kind((const struct cfr_config_hook *)hooks->items + k, &own)->runs_program;
         }
     }
-    cfr_daemon_each_path(config, note_kubeconfig, &found);
+    cfr_field_each(&cfr_config_table, config, CFR_FIELD_KUBECONFIG, note_kubeconfig, &found);
     return found;
 }
 
@@ -49,18 +45,16 @@ struct plugins {
 };
 
 /* Without its command, it is read again when the plugin is to be started. */
-static void list_plugin(void *ctx, const struct cfr_daemon_path *p)
+static void list_plugin(void *ctx, const struct cfr_field_text *kubeconfig)
 {
-    const struct cfr_kube_where where = {p->path, p->context};
+    const struct cfr_kube_where where = cfr_daemon_kube_where(kubeconfig);
     struct plugins *plugins = ctx;
     char key[8192];
     struct stat st;
 
-    if (!is_kubeconfig(p))
-        return;
-    (void)snprintf(key, sizeof key, "%s\n%s", p->path, p->context != NULL ? p->context : "");
+    (void)snprintf(key, sizeof key, "%s\n%s", where.kubeconfig, where.context != NULL ? where.context : "");
     if (cfr_daemon_known_has(&plugins->seen, key) ||
-        (cfr_slow_file_status(p->path, &st, NULL) == CFR_FILE_ELSEWHERE) != plugins->slow)
+        (cfr_slow_file_status(where.kubeconfig, &st, NULL) == CFR_FILE_ELSEWHERE) != plugins->slow)
         return;
     (void)cfr_daemon_known_add(&plugins->seen, key);
     (void)cfr_kube_list_plugin(&where, plugins->list, NULL);
@@ -76,9 +70,9 @@ void cfr_daemon_list_commands(const struct cfr_config *config, struct cfr_secret
         (void)cfr_hook_list(cfr_config_at(config, i), list, NULL);
     /* One that hangs delays only what comes after it. */
     cfr_launcher_list_send(list);
-    cfr_daemon_each_path(config, list_plugin, &plugins);
+    cfr_field_each(&cfr_config_table, config, CFR_FIELD_KUBECONFIG, list_plugin, &plugins);
     plugins.slow = true;
-    cfr_daemon_each_path(config, list_plugin, &plugins);
+    cfr_field_each(&cfr_config_table, config, CFR_FIELD_KUBECONFIG, list_plugin, &plugins);
     cfr_daemon_known_free(&plugins.seen);
 }
 

@@ -126,9 +126,9 @@ static void add_client_secret(void *ctx, const struct cfr_config_endpoint *endpo
     add_owner(ctx, secret->owner, secret->group);
 }
 
-static void note_path(void *ctx, const struct cfr_daemon_path *p)
+static void note_path(void *ctx, const struct cfr_field_text *p)
 {
-    (void)cfr_daemon_known_add(ctx, p->path);
+    (void)cfr_daemon_known_add(ctx, p->text);
 }
 
 struct paths {
@@ -136,17 +136,17 @@ struct paths {
     uint64_t needed;
 };
 
-static bool is_kubeconfig(const struct cfr_daemon_path *p)
+static bool is_kubeconfig(const struct cfr_field_text *p)
 {
-    return strcmp(p->field->key, "kubeconfig") == 0;
+    return (p->field->flags & CFR_FIELD_KUBECONFIG) != 0;
 }
 
-static uint64_t for_path(const struct cfr_daemon_path *p)
+static uint64_t for_path(const struct cfr_field_text *p)
 {
-    const struct cfr_kube_where where = {p->path, p->context};
+    const struct cfr_kube_where where = cfr_daemon_kube_where(p);
     struct cfr_route route;
 
-    cfr_route_find(p->path, false, false, &route);
+    cfr_route_find(p->text, false, false, &route);
     /* Whatever it is, reading it fails, and is reported. */
     if (route.silent)
         return 0;
@@ -155,14 +155,14 @@ static uint64_t for_path(const struct cfr_daemon_path *p)
     return is_kubeconfig(p) && cfr_kube_has_plugin(&where) ? BIT(CAP_KILL) : 0;
 }
 
-static void add_path(void *ctx, const struct cfr_daemon_path *p)
+static void add_path(void *ctx, const struct cfr_field_text *p)
 {
     struct paths *paths = ctx;
 
     if ((paths->needed & AS_OTHERS) == AS_OTHERS || (p->field->flags & CFR_FIELD_PRIVATE) != 0)
         return;
     /* One that is in use already is no reason to refuse a reload: whose it is may have changed since. */
-    if (cfr_daemon_known_add(&paths->known, p->path))
+    if (cfr_daemon_known_add(&paths->known, p->text))
         paths->needed |= for_path(p);
 }
 
@@ -270,9 +270,9 @@ static void give_above(const struct directories *d, const char *path)
     d->fn(d->ctx, above[1] != '\0' ? above : parent[1] != '\0' ? parent : path, path);
 }
 
-static void give_path(void *ctx, const struct cfr_daemon_path *p)
+static void give_path(void *ctx, const struct cfr_field_text *p)
 {
-    give_above(ctx, p->path);
+    give_above(ctx, p->text);
 }
 
 void cfr_daemon_needs_read(const struct cfr_config *c, cfr_daemon_directory_fn *each, void *ctx)
@@ -316,13 +316,13 @@ static void give_named(void *ctx, const char *path)
     give_link(ctx, path);
 }
 
-static void give_named_by(void *ctx, const struct cfr_daemon_path *p)
+static void give_named_by(void *ctx, const struct cfr_field_text *p)
 {
-    const struct cfr_kube_where where = {p->path, p->context};
+    const struct cfr_kube_where where = cfr_daemon_kube_where(p);
     struct directories *d = ctx;
 
-    if (cfr_daemon_known_add(&d->named, p->path))
-        give_link(d, p->path);
+    if (cfr_daemon_known_add(&d->named, p->text))
+        give_link(d, p->text);
     if (is_kubeconfig(p))
         cfr_kube_each_file(&where, give_named, ctx);
 }

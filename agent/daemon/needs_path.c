@@ -8,80 +8,32 @@
 #include <string.h>
 
 struct visit {
-    cfr_daemon_path_fn *each;
+    cfr_field_each_fn *each;
     void *ctx;
 };
 
-/* The text under KEY in NODE; NULL if there is none. */
-static const char *text_of(const struct cfr_table *table, const void *node, const char *key)
+/* A content may also be `env:NAME`, which is not a path. */
+static void visit_text(void *ctx, const struct cfr_field_text *text)
 {
-    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
-        const void *value = (const char *)node + f->offset;
+    const struct visit *v = ctx;
 
-        if (f->type == CFR_FIELD_STRING && strcmp(f->key, key) == 0)
-            return *(char *const *)value;
-    }
-    return NULL;
+    if (text->text[0] == '/')
+        v->each(v->ctx, text);
 }
 
-static void visit_node(const struct visit *v, const struct cfr_table *table, const void *node);
-
-static void visit_list(const struct visit *v, const struct cfr_table *table, const struct cfr_list *list)
+void cfr_daemon_each_path(const struct cfr_config *c, cfr_field_each_fn *each, void *ctx)
 {
-    for (size_t i = 0; i < list->count; i++)
-        visit_node(v, table, (const char *)list->items + i * table->size);
+    struct visit v = {each, ctx};
+
+    cfr_field_each(&cfr_config_table, c, CFR_FIELD_PATH, visit_text, &v);
 }
 
-static void visit_one_of(const struct visit *v, const struct cfr_one_of *one)
+struct cfr_kube_where cfr_daemon_kube_where(const struct cfr_field_text *kubeconfig)
 {
-    if (one->config != NULL)
-        visit_node(v, one->variant.table, one->config);
-}
+    const struct cfr_field *f = cfr_field_find(kubeconfig->table, cfr_view_of("context"));
+    const void *context = (const char *)kubeconfig->node + (f != NULL ? f->offset : 0);
 
-/* A content may also be `env:NAME`, which is no path. */
-static void visit_string(const struct visit *v, const struct cfr_table *table, const void *node,
-                         const struct cfr_field *f, const char *text)
-{
-    if ((f->flags & CFR_FIELD_PATH) != 0 && text != NULL && text[0] == '/')
-        v->each(v->ctx, &(struct cfr_daemon_path){f, text, text_of(table, node, "context")});
-}
-
-static void visit_node(const struct visit *v, const struct cfr_table *table, const void *node)
-{
-    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
-        const void *value = (const char *)node + f->offset;
-        const struct cfr_list *list = value;
-
-        switch (f->type) {
-        case CFR_FIELD_STRING:
-            visit_string(v, table, node, f, *(char *const *)value);
-            break;
-        case CFR_FIELD_MAP:
-            if (*(void *const *)value != NULL)
-                visit_node(v, f->table, *(void *const *)value);
-            break;
-        case CFR_FIELD_LIST:
-        case CFR_FIELD_ONE_OR_LIST:
-            visit_list(v, f->table, list);
-            break;
-        case CFR_FIELD_ONE_OF:
-            visit_one_of(v, value);
-            break;
-        case CFR_FIELD_ANY_OF:
-            for (size_t i = 0; i < list->count; i++)
-                visit_one_of(v, (const struct cfr_one_of *)list->items + i);
-            break;
-        default:
-            break;
-        }
-    }
-}
-
-void cfr_daemon_each_path(const struct cfr_config *c, cfr_daemon_path_fn *each, void *ctx)
-{
-    const struct visit v = {each, ctx};
-
-    visit_node(&v, &cfr_config_table, c);
+    return (struct cfr_kube_where){kubeconfig->text, f != NULL ? *(char *const *)context : NULL};
 }
 
 static uint64_t hash_of(const char *path)

@@ -5,22 +5,16 @@
 #define CFR_AGENT_DAEMON_NEEDS_PRIVATE_H
 
 #include "agent/config/config.h"
+#include "agent/kube/client.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* A path in a configuration, all borrowed. */
-struct cfr_daemon_path {
-    const struct cfr_field *field;
-    const char *path;    /* absolute */
-    const char *context; /* the `context` next to it, as of a kubeconfig; NULL = none */
-};
-
-typedef void cfr_daemon_path_fn(void *ctx, const struct cfr_daemon_path *path);
-
-/* Calls EACH for every path in C, of what is read and of what is written, by the tables of the configuration. */
-void cfr_daemon_each_path(const struct cfr_config *c, cfr_daemon_path_fn *each, void *ctx);
+/* Calls EACH for every absolute path in C, of what is read and of what is written. */
+void cfr_daemon_each_path(const struct cfr_config *c, cfr_field_each_fn *each, void *ctx);
+/* The file and the context of a text with CFR_FIELD_KUBECONFIG; borrowed. */
+struct cfr_kube_where cfr_daemon_kube_where(const struct cfr_field_text *kubeconfig);
 
 /* A set of paths, by their hashes. The start checks each path once, and a reload checks only paths that the
  * configuration in use does not have. Zeroed is empty. */

@@ -68,7 +68,7 @@ static const struct cfr_field fields[] = {
     {FIELD(method, ENUM), .fallback = "POST", .choices = methods, .doc = CFR_DOC("The request has no body.")},
     {FIELD(expect, INT), .min = 200, .max = 599,
      .doc = CFR_DOC("The status that means success. Default: any from 200 to 299.")},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
     {FIELD(acknowledge_header, STRING), .min = 1, .max = 64,
      .doc = CFR_DOC("A response header with the generation that the consumer uses, such as "

@@ -57,7 +57,7 @@ static const struct cfr_field fields[] = {
      .doc = CFR_DOC("Succeed only when all pods are replaced and available. The hook fails after "
                     "`timeout`; its retries only wait, because a workload is restarted once for a "
                     "generation. Not with updateStrategy OnDelete.")},
-    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
+    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_KUBECONFIG,
      .doc = CFR_DOC("Kubeconfig for the API server. Default: the pod that credfresh runs in.")},
     {FIELD(context, STRING), .min = 1, .max = 253,
      .doc = CFR_DOC("Context of `kubeconfig`. Default: its current one.")},

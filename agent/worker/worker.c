@@ -204,14 +204,12 @@ void cfr_worker_start(struct cfr_worker *w)
 }
 
 /* Without the watch, a retry at its own time finds the new file. */
-static void watch_ca(void *ctx, const char *where, const char *path, int line)
+static void watch_ca(void *ctx, const struct cfr_field_text *ca)
 {
     struct cfr_worker *w = ctx;
 
-    (void)where;
-    (void)line;
-    if (!cfr_slow_file_is(path))
-        (void)cfr_watch_add(w->host->watch, path, &w->ca_watcher, NULL);
+    if (!cfr_slow_file_is(ca->text))
+        (void)cfr_watch_add(w->host->watch, ca->text, &w->ca_watcher, NULL);
 }
 
 static void watch_ca_files(struct cfr_worker *w)
@@ -219,7 +217,7 @@ static void watch_ca_files(struct cfr_worker *w)
     if (w->host->watch == NULL)
         return;
     cfr_watch_remove(w->host->watch, &w->ca_watcher);
-    cfr_field_each_text(&cfr_config_credential_table, w->config, "ca_file", watch_ca, w);
+    cfr_field_each(&cfr_config_credential_table, w->config, CFR_FIELD_CA_FILE, watch_ca, w);
 }
 
 /* The source, the targets and the CA files. */

@@ -297,7 +297,7 @@ static const struct cfr_field aws_fields[] = {
      .variables = "AWS_CA_BUNDLE SSL_CERT_FILE",
      .type = CFR_FIELD_STRING,
      .offset = AWS(ca_file),
-     .flags = CFR_FIELD_PATH,
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC(
          "Certificates (PEM) to trust for this exchange. Default: those in the file that `AWS_CA_BUNDLE` names, "
          "else the system's.")},

@@ -50,7 +50,7 @@ static const struct cfr_field fields[] = {
     {.key = "ca_file",
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(ca_file),
-     .flags = CFR_FIELD_PATH,
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC(
          "Certificates (PEM) to trust for this exchange. Default: those in the file that `AWS_CA_BUNDLE` names, "
          "else the system's. Excludes an http endpoint, such as the default, unless there is `verify` or `ecr`.")},

@@ -101,7 +101,7 @@ static const struct cfr_field azure_fields[] = {
      .variables = "SSL_CERT_FILE",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(ca_file),
-     .flags = CFR_FIELD_PATH,
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's.")},
     {.key = NULL},
 };

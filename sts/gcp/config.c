@@ -175,7 +175,7 @@ static const struct cfr_field gcp_fields[] = {
      .variables = "SSL_CERT_FILE",
      .type = CFR_FIELD_STRING,
      .offset = GCP(ca_file),
-     .flags = CFR_FIELD_PATH,
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's.")},
     {.key = NULL},
 };

@@ -170,7 +170,7 @@ static const struct cfr_field fields[] = {
                     "a response is refused.")},
     {.key = "ca_file",
      .type = CFR_FIELD_STRING,
-     .flags = CFR_FIELD_PATH,
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .offset = OAUTH(ca_file),
      .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's.")},
     {.key = NULL},

@@ -83,7 +83,7 @@ static const struct cfr_field fields[] = {
      .choices = cfr_openstack_interfaces,
      .doc = CFR_DOC("Interface of the services' endpoints that the consumer uses; written by the formats "
                     "clouds-yaml and clouds-conf.")},
-    {PATH(ca_file), .variables = "OS_CACERT", .flags = CFR_FIELD_PATH,
+    {PATH(ca_file), .variables = "OS_CACERT", .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's. The formats "
                     "clouds-yaml and clouds-conf also name this file, unless they set `cacert`.")},
     {.key = "catalog",

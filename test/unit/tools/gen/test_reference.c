@@ -23,6 +23,9 @@ static void check_page(const char *page, const struct cfr_table *table)
         assert_contains(page, row);
         assert_true(f.doc != NULL && f.doc[0] != '\0' && f.doc[strlen(f.doc) - 1] == '.');
         assert_contains(page, f.doc);
+        /* Without the flag the agent would not check and watch the file. */
+        assert_int_equal((f.flags & CFR_FIELD_CA_FILE) != 0, strcmp(f.key, "ca_file") == 0);
+        assert_int_equal((f.flags & CFR_FIELD_KUBECONFIG) != 0, strcmp(f.key, "kubeconfig") == 0);
         if (f.table != NULL)
             check_page(page, f.table);
     }
