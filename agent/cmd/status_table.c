@@ -3,6 +3,7 @@
 #include "agent/cmd/status_private.h"
 
 #include "base/time.h"
+#include "serve/api/status.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -243,6 +244,20 @@ static void print_mint(const struct cfr_json *m, const struct paint *p, const st
         print_note(l, p->warn, "%s", error.text);
 }
 
+struct notes {
+    const struct paint *p;
+    const struct layout *l;
+};
+
+static void print_member(void *ctx, const char *title, struct cfr_view value)
+{
+    const struct notes *n = ctx;
+    struct shown text;
+
+    print_note(n->l, n->p->dim, "%s%s%s", title, value.n != 0 ? ": " : "",
+               cfr_view_show(value, text.text, sizeof text.text));
+}
+
 static void print_notes(const struct cfr_json *c, const struct paint *p, const struct layout *l, int64_t now_s)
 {
     const struct cfr_json *error = cfr_json_get(c, "last_error");
@@ -268,8 +283,7 @@ static void print_notes(const struct cfr_json *c, const struct paint *p, const s
     print_hooks(cfr_json_get(c, "deliveries"), "", p, l);
     print_hooks(cfr_json_get(c, "hooks"), "hook ", p, l);
     print_consumers(cfr_json_get(c, "consumers"), p, l);
-    if (get_flag(c, "previous_held"))
-        print_note(l, p->dim, "the previous generation is kept until all it is kept for have acknowledged");
+    cfr_api_status_each_line(c, print_member, &(struct notes){p, l});
 }
 
 /* "39 min 8 s", "12 min ago", "never" or "-". */

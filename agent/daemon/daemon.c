@@ -333,7 +333,7 @@ static void report_unfinished(const struct cfr_daemon *a)
         why = cfr_worker_error(w);
         cfr_worker_status(a->workers[i], cfr_clock_now(), &status);
         if (why != NULL && status.failures > 1)
-            (void)snprintf(tries, sizeof tries, " after %" PRIu32 " tries", status.failures);
+            (void)snprintf(tries, sizeof tries, " after %" PRIu64 " tries", status.failures);
         cfr_log(CFR_LOG_ERROR, cfr_worker_config(w)->name, cfr_worker_state_name(w), "not done%s: %s", tries,
                 why != NULL ? why : "a hook did not succeed, or the time was too short");
     }

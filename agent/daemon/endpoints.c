@@ -424,8 +424,10 @@ bool cfr_daemon_endpoints_count(const struct cfr_daemon_endpoints *e, size_t ind
         const struct cfr_daemon_listener *l = e->items[i];
 
         if (index < l->count_count) {
-            *out = (struct cfr_api_status_endpoint){l->where, l->counts[index].shape, l->counts[index].status,
-                                                    l->counts[index].requests};
+            *out = (struct cfr_api_status_endpoint){.endpoint = l->where,
+                                                    .shape = l->counts[index].shape,
+                                                    .status = l->counts[index].status,
+                                                    .requests = l->counts[index].requests};
             return true;
         }
         index -= l->count_count;

@@ -4,6 +4,7 @@
 
 #include "base/time.h"
 #include "serve/api/page_private.h"
+#include "serve/api/rows_private.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -54,11 +55,11 @@ static bool has_failed(const struct cfr_api_status_hook *hooks, size_t count)
     return false;
 }
 
-static enum health health_of(const struct cfr_api_status_credential *c, int64_t now_s)
+static enum health health_of(const struct cfr_api_status_credential *c)
 {
     bool failing = c->error != NULL || c->failures != 0 || has_failed(c->deliveries, c->delivery_count);
 
-    if (cfr_api_status_is_ready(c, now_s))
+    if (c->ready)
         return failing || has_failed(c->hooks, c->hook_count) || c->mint.error != NULL ? FAILING : GOOD;
     return failing || c->published ? BAD : STARTING;
 }
@@ -71,7 +72,7 @@ static const char *word_of(const struct cfr_api_status_credential *c, enum healt
                : c->mint.error != NULL                        ? "rotation fails"
                : has_failed(c->deliveries, c->delivery_count) ? "a Secret is behind"
                                                               : "a hook fails";
-    if (cfr_api_status_is_ready(c, now_s))
+    if (c->ready)
         return "fresh";
     if (!c->published)
         return "not published yet";
@@ -92,11 +93,34 @@ static void end_row(struct cfr_str *out)
     cfr_str_addz(out, "</dd>\n");
 }
 
-static void add_row(struct cfr_str *out, const char *name, const char *text)
+static void add_alarm(struct cfr_str *out, const char *text)
 {
-    begin_row(out, name);
+    cfr_str_addz(out, "<span class=\"error\">");
     cfr_api_page_text(out, text);
-    end_row(out);
+    cfr_str_addz(out, "</span>");
+}
+
+/* The members that are shown by themselves. */
+static void add_members(struct cfr_str *out, const struct cfr_api_row *rows, const void *node, int64_t now_s)
+{
+    for (const struct cfr_api_row *row = rows; row->type != CFR_API_END; row++) {
+        const void *at = (const char *)node + row->offset;
+
+        if (row->type == CFR_API_OBJECT && cfr_api_row_applies(row, node))
+            add_members(out, row->rows, node, now_s);
+        if ((row->flags & CFR_API_ON_PAGE) == 0 || cfr_api_row_is_zero(row, node))
+            continue;
+        begin_row(out, row->title);
+        if (row->type == CFR_API_TEXT)
+            cfr_api_page_text(out, cfr_api_row_pointer(node, row->offset));
+        else if (row->type == CFR_API_INSTANT)
+            cfr_api_page_moment(out, *(const int64_t *)at, now_s);
+        else if (row->type == CFR_API_COUNT)
+            cfr_str_addf(out, "%" PRIu64, *(const uint64_t *)at);
+        else
+            cfr_str_addz(out, "yes");
+        end_row(out);
+    }
 }
 
 static void add_lifetime(struct cfr_str *out, const struct cfr_api_status_credential *c, int64_t now_s)
@@ -134,7 +158,7 @@ static void add_next(struct cfr_str *out, const struct cfr_api_status_credential
             cfr_str_addz(out, "now");
     }
     if (c->failures != 0 && c->expires_s > now_s)
-        cfr_str_addf(out, ", at least %" PRIu32 " tr%s left", c->tries_left, c->tries_left == 1 ? "y" : "ies");
+        cfr_str_addf(out, ", at least %" PRIu64 " tr%s left", c->tries_left, c->tries_left == 1 ? "y" : "ies");
     end_row(out);
 }
 
@@ -143,16 +167,14 @@ static void add_error(struct cfr_str *out, const struct cfr_api_status_credentia
     if (c->error == NULL)
         return;
     begin_row(out, "Last error");
-    cfr_str_addz(out, "<span class=\"error\">");
-    cfr_api_page_text(out, c->error);
-    cfr_str_addf(out, "</span> <span class=\"dim\">[%s, %s]", cfr_err_name(c->error_code),
-                 cfr_err_class_name(cfr_err_class(c->error_code)));
+    add_alarm(out, c->error);
+    cfr_str_addf(out, " <span class=\"dim\">[%s, %s]", c->error_name, c->error_class);
     if (c->error_s != 0) {
         cfr_str_addz(out, " ");
         cfr_api_page_moment(out, c->error_s, now_s);
     }
     if (c->failures > 1)
-        cfr_str_addf(out, ", %" PRIu32 " failures in a row", c->failures);
+        cfr_str_addf(out, ", %" PRIu64 " failures in a row", c->failures);
     cfr_str_addz(out, "</span>");
     end_row(out);
 }
@@ -170,13 +192,10 @@ static void add_hooks(struct cfr_str *out, const char *name, const struct cfr_ap
         cfr_str_addz(out, "<li>");
         cfr_api_page_text(out, h->name);
         cfr_str_addz(out, ": ");
-        if (h->error != NULL) {
-            cfr_str_addz(out, "<span class=\"error\">");
-            cfr_api_page_text(out, h->error);
-            cfr_str_addz(out, "</span>");
-        } else {
+        if (h->error != NULL)
+            add_alarm(out, h->error);
+        else
             cfr_str_addz(out, strcmp(h->result, "none") == 0 ? "has not run" : h->result);
-        }
         if (h->last_run_s != 0) {
             cfr_str_addz(out, " <span class=\"dim\">");
             cfr_api_page_moment(out, h->last_run_s, now_s);
@@ -229,16 +248,15 @@ static void add_mint(struct cfr_str *out, const struct cfr_api_status_credential
         cfr_api_page_moment(out, m->due_s, now_s);
     }
     if (m->error != NULL || m->key_refused != NULL) {
-        cfr_str_addz(out, ": <span class=\"error\">");
-        cfr_api_page_text(out, m->key_refused != NULL ? m->key_refused : m->error);
-        cfr_str_addz(out, "</span>");
+        cfr_str_addz(out, ": ");
+        add_alarm(out, m->key_refused != NULL ? m->key_refused : m->error);
     }
     end_row(out);
 }
 
 static void add_credential(struct cfr_str *out, const struct cfr_api_status_credential *c, int64_t now_s)
 {
-    enum health health = health_of(c, now_s);
+    enum health health = health_of(c);
 
     cfr_str_addf(out, "<section class=\"%s\">\n<div class=\"top\"><h2>", classes[health]);
     cfr_api_page_text(out, c->name);
@@ -258,11 +276,10 @@ static void add_credential(struct cfr_str *out, const struct cfr_api_status_cred
     add_next(out, c, now_s);
     add_error(out, c, now_s);
     if (c->token_overdue)
-        add_row(out, "Token",
-                c->token_requested ? "the file was not renewed; using tokens requested from the API server"
-                                   : "past 80 % of its lifetime and not replaced");
-    if (c->token_note != NULL)
-        add_row(out, "Token", c->token_note);
+        cfr_str_addf(out, "<dt>Token</dt><dd>%s</dd>\n",
+                     c->token_requested ? "the file was not renewed; using tokens requested from the API server"
+                                        : "past 80 % of its lifetime and not replaced");
+    add_members(out, cfr_api_credential_rows, c, now_s);
     add_mint(out, c, now_s);
     add_hooks(out, "Hooks", c->hooks, c->hook_count, now_s);
     add_hooks(out, "Secrets", c->deliveries, c->delivery_count, now_s);
@@ -314,9 +331,7 @@ static void add_authority(struct cfr_str *out, const struct cfr_api_status *s)
     }
     if (a.error != NULL) {
         begin_row(out, "Last error");
-        cfr_str_addz(out, "<span class=\"error\">");
-        cfr_api_page_text(out, a.error);
-        cfr_str_addz(out, "</span>");
+        add_alarm(out, a.error);
         end_row(out);
     }
     cfr_str_addz(out, "</dl></section>\n");
@@ -328,10 +343,10 @@ static size_t add_credentials(struct cfr_str *out, const struct cfr_api_status *
     size_t n = 0;
 
     for (size_t i = 0; i < s->count && n < limit; i++) {
-        struct cfr_api_status_credential c = {0};
+        struct cfr_api_status_credential c;
 
-        s->get(s->ctx, i, &c);
-        if (health_of(&c, s->now_s) != health)
+        cfr_api_status_get(s, i, &c);
+        if (health_of(&c) != health)
             continue;
         add_credential(out, &c, s->now_s);
         n++;
@@ -346,11 +361,11 @@ void cfr_api_status_page(const struct cfr_api_status *s, struct cfr_str *out)
     size_t shown = 0;
 
     for (size_t i = 0; i < s->count; i++) {
-        struct cfr_api_status_credential c = {0};
+        struct cfr_api_status_credential c;
 
-        s->get(s->ctx, i, &c);
-        counts[health_of(&c, s->now_s)]++;
-        ready += cfr_api_status_is_ready(&c, s->now_s) ? 1 : 0;
+        cfr_api_status_get(s, i, &c);
+        counts[health_of(&c)]++;
+        ready += c.ready ? 1 : 0;
     }
     add_head(out, s, ready);
     add_authority(out, s);

@@ -274,9 +274,9 @@ static bool find_credential(const struct cfr_api_status *status, struct cfr_view
         return false;
     }
     for (size_t i = 0; i < status->count; i++) {
-        struct cfr_api_status_credential c = {0};
+        struct cfr_api_status_credential c;
 
-        status->get(status->ctx, i, &c);
+        cfr_api_status_get(status, i, &c);
         if (cfr_view_is(cfr_view_of(c.name), name))
             return true;
     }

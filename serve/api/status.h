@@ -6,6 +6,7 @@
 #define CFR_SERVE_API_STATUS_H
 
 #include "base/err.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "serve/api/history.h"
 
@@ -36,8 +37,9 @@ struct cfr_api_status_consumer {
 struct cfr_api_status_endpoint {
     const char *endpoint; /* ADDRESS:PORT, or the token socket's path */
     const char *shape;    /* "aws_container"; "none" where no shape was asked; NULL: connections */
-    int status;
+    int64_t status;
     uint64_t requests; /* or connections */
+    bool connection;   /* follows from the shape; not set by get_endpoint */
 };
 
 struct cfr_api_status_histogram {
@@ -97,8 +99,8 @@ struct cfr_api_status_credential {
     const char *error;      /* last error in words, NULL when the last attempt went well */
     int error_code;         /* CFR_E_... or 0 */
     int64_t error_s;
-    uint32_t failures;   /* consecutive */
-    uint32_t tries_left; /* before it expires, at the longest pauses; means nothing where nothing expires */
+    uint64_t failures;   /* consecutive */
+    uint64_t tries_left; /* before it expires, at the longest pauses; means nothing where nothing expires */
     bool skew_known;
     int64_t skew_s;     /* the server's clock less ours, at the last exchange */
     const char *reason; /* of the last forced rotation, or NULL */
@@ -114,6 +116,12 @@ struct cfr_api_status_credential {
     struct cfr_api_status_mint mint;
     bool previous_held;                    /* the previous generation is kept longer, for a consumer */
     const struct cfr_api_history *history; /* of the last day, up to now; NULL = none is kept */
+    /* What follows from these is not set by GET: */
+    bool ready;   /* published, not expired, not refused by its cloud: what readiness is about */
+    bool expires; /* it is published, and will expire or has */
+    int64_t expires_in_s;
+    const char *error_name;
+    const char *error_class;
 };
 
 /* A signer of pod certificates. */
@@ -133,12 +141,12 @@ struct cfr_api_status_authority {
     const char *key_id;  /* its subject key identifier, hexadecimal */
     int64_t issued_s;    /* wall clock; 0 = there is none, as for the next two */
     int64_t expires_s;
-    int64_t rotates_s;  /* when it is replaced for its age */
-    size_t generations; /* how many CAs are trusted */
-    const char *reason; /* that it was made for; NULL: it was due, or the first */
-    const char *error;  /* why the last look at it failed, or NULL */
+    int64_t rotates_s;    /* when it is replaced for its age */
+    uint64_t generations; /* how many CAs are trusted */
+    const char *reason;   /* that it was made for; NULL: it was due, or the first */
+    const char *error;    /* why the last look at it failed, or NULL */
     int error_code;
-    unsigned failures;                          /* consecutive */
+    uint64_t failures;                          /* consecutive */
     const struct cfr_api_status_hook *injected; /* objects of the cluster with the bundle */
     size_t injected_count;
     const struct cfr_api_status_signer *signers;
@@ -158,11 +166,11 @@ struct cfr_api_status_sandbox {
 
 /* Long-lived keys of a credential that is not in the configuration any more. */
 struct cfr_api_status_forgotten {
-    char *name;    /* of the former credential */
-    char *subject; /* whose keys they are; NULL = not known */
-    char *keys;    /* in words; NULL = not known */
-    char *error;   /* why nothing is known, or NULL */
-    size_t count;  /* of keys, at least */
+    char *name;     /* of the former credential */
+    char *subject;  /* whose keys they are; NULL = not known */
+    char *keys;     /* in words; NULL = not known */
+    char *error;    /* why nothing is known, or NULL */
+    uint64_t count; /* of keys, at least */
 };
 
 struct cfr_api_status {
@@ -186,5 +194,10 @@ struct cfr_api_status {
                           struct cfr_api_status_authority *out); /* false without a service CA; may be NULL */
     void *ctx;
 };
+
+/* Calls LINE for each member of CREDENTIAL, of the status JSON, that is shown by itself: with its title and its value,
+ * which is empty for a flag that is set. */
+typedef void cfr_api_line_fn(void *ctx, const char *title, struct cfr_view value);
+void cfr_api_status_each_line(const struct cfr_json *credential, cfr_api_line_fn *line, void *ctx);
 
 #endif

@@ -10,8 +10,8 @@ extern const double cfr_api_status_bounds[CFR_API_STATUS_BUCKETS];
 
 #define CFR_API_STATUS_PAGE_CREDENTIALS 200
 
-/* True when C is published, has not expired at NOW, and is not refused by its cloud: what readiness is about. */
-bool cfr_api_status_is_ready(const struct cfr_api_status_credential *c, int64_t now_s);
+/* Sets *OUT to the credential INDEX, with what follows from its members and the time. */
+void cfr_api_status_get(const struct cfr_api_status *s, size_t index, struct cfr_api_status_credential *out);
 /* {"version":1,"agent":{...},"service_ca":{...},"credentials":[...]}, the second only where there is one; ONLY limits
  * it to one credential by name (NULL = all). Instants are RFC 3339 in UTC, or null where there is none; `expires` of a
  * published credential is null when it never does. docs/ describes each key; keys are added, never renamed or removed.

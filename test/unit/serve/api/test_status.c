@@ -279,13 +279,20 @@ static void test_ready(void **state)
 /* The second of expiry itself is too late. */
 static void test_edge_of_expiry(void **state)
 {
-    struct cfr_api_status_credential c = {.published = true, .expires_s = 100};
+    struct cfr_api_status_credential from = {.published = true, .expires_s = 100};
+    struct cfr_api_status s = {.now_s = 99, .count = 1, .get = sample_get, .ctx = &from};
+    struct cfr_api_status_credential c;
 
     (void)state;
-    assert_true(cfr_api_status_is_ready(&c, 99));
-    assert_false(cfr_api_status_is_ready(&c, 100));
-    c.published = false;
-    assert_false(cfr_api_status_is_ready(&c, 99));
+    cfr_api_status_get(&s, 0, &c);
+    assert_true(c.ready);
+    s.now_s = 100;
+    cfr_api_status_get(&s, 0, &c);
+    assert_false(c.ready);
+    s.now_s = 99;
+    from.published = false;
+    cfr_api_status_get(&s, 0, &c);
+    assert_false(c.ready);
 }
 
 static const char *key_state;
