@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* File watches on inotify. */
+/* File watches on inotify. A path is watched once, for all of its owners. */
 #include "files/watch.h"
 
 #include "base/hash.h"
 #include "files/file_private.h"
 #include "files/generation.h"
+#include "files/watch_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 /* IN_MASK_ADD, because one directory may be watched both as a file's own and as the parent of a missing one.
@@ -28,42 +30,6 @@
 #define READ_BYTES    8192
 #define CLIMB_TRIES   16
 
-/* The file at a path when it was last read. All zero: none. */
-struct identity {
-    uint64_t device;
-    uint64_t inode;
-    int64_t size;
-    int64_t changed_ns;
-    uint64_t data_hash; /* of ..data's target */
-};
-
-struct entry {
-    void *owner;
-    struct directory *directory; /* NULL while it cannot be watched */
-    struct entry *next;          /* in the directory */
-    struct identity seen;
-    uint16_t name_at; /* offset of the path's last component */
-    uint16_t part_at; /* of the component to find in the directory; name_at once all parents exist */
-    bool pending;
-    unsigned expected; /* own renames of ..data among the events that are pending */
-    char path[];
-};
-
-struct directory {
-    int wd;
-    struct entry *first;
-};
-
-struct cfr_watch {
-    int fd;
-    struct directory **directories; /* sorted by wd */
-    size_t directory_count;
-    size_t directory_cap;
-    struct entry **entries; /* sorted by owner */
-    size_t entry_count;
-    size_t entry_cap;
-};
-
 int cfr_watch_open(struct cfr_watch **out, struct cfr_err *err)
 {
     struct cfr_watch *w = calloc(1, sizeof *w);
@@ -71,6 +37,11 @@ int cfr_watch_open(struct cfr_watch **out, struct cfr_err *err)
     *out = NULL;
     if (w == NULL)
         return cfr_err_nomem(err);
+    w->fd = -1;
+    if (!cfr_watch_make_tables(w)) {
+        cfr_watch_close(w);
+        return cfr_err_nomem(err);
+    }
     w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (w->fd < 0) {
         int code = errno == EMFILE ? cfr_err_set(err, CFR_E_LIMIT,
@@ -78,7 +49,7 @@ int cfr_watch_open(struct cfr_watch **out, struct cfr_err *err)
                                                  "fs.inotify.max_user_instances (or the limit of open files)")
                                    : cfr_err_sys(err, errno, "cannot start inotify");
 
-        free(w);
+        cfr_watch_close(w);
         return code;
     }
     *out = w;
@@ -89,13 +60,12 @@ void cfr_watch_close(struct cfr_watch *w)
 {
     if (w == NULL)
         return;
-    for (size_t i = 0; i < w->entry_count; i++)
-        free(w->entries[i]);
     for (size_t i = 0; i < w->directory_count; i++)
         free(w->directories[i]);
-    free(w->entries);
     free(w->directories);
-    (void)close(w->fd);
+    cfr_watch_free_tables(w);
+    if (w->fd >= 0)
+        (void)close(w->fd);
     free(w);
 }
 
@@ -104,19 +74,7 @@ int cfr_watch_fd(const struct cfr_watch *w)
     return w->fd;
 }
 
-/* Makes room for one more pointer in a sorted array. */
-static void *grow_array(void *array, size_t count, size_t *cap)
-{
-    size_t more = *cap == 0 ? 8 : *cap + *cap / 2;
-    void *p = array;
-
-    if (count < *cap)
-        return array;
-    p = realloc(array, more * sizeof(void *));
-    if (p != NULL)
-        *cap = more;
-    return p;
-}
+/* ---- directories ---- */
 
 /* Index of the first directory whose wd is not below WD. */
 static size_t find_directory_index(const struct cfr_watch *w, int wd)
@@ -135,60 +93,64 @@ static size_t find_directory_index(const struct cfr_watch *w, int wd)
     return low;
 }
 
-static struct directory *find_directory(const struct cfr_watch *w, int wd)
+static struct cfr_watch_directory *find_directory(const struct cfr_watch *w, int wd)
 {
     size_t i = find_directory_index(w, wd);
 
     return i < w->directory_count && w->directories[i]->wd == wd ? w->directories[i] : NULL;
 }
 
-static struct directory *add_directory(struct cfr_watch *w, int wd)
+static struct cfr_watch_directory *add_directory(struct cfr_watch *w, int wd)
 {
-    struct directory *d = find_directory(w, wd);
-    struct directory **array;
+    struct cfr_watch_directory *d = find_directory(w, wd);
     size_t i = find_directory_index(w, wd);
 
     if (d != NULL)
         return d;
-    array = grow_array(w->directories, w->directory_count, &w->directory_cap);
-    if (array == NULL)
-        return NULL;
-    w->directories = array;
+    if (w->directory_count == w->directory_cap) {
+        size_t more = w->directory_cap == 0 ? 8 : w->directory_cap + w->directory_cap / 2;
+        struct cfr_watch_directory **array = realloc(w->directories, more * sizeof(struct cfr_watch_directory *));
+
+        if (array == NULL)
+            return NULL;
+        w->directories = array;
+        w->directory_cap = more;
+    }
     d = calloc(1, sizeof *d);
     if (d == NULL)
         return NULL;
     d->wd = wd;
-    memmove(array + i + 1, array + i, (w->directory_count - i) * sizeof(struct directory *));
-    array[i] = d;
+    memmove(w->directories + i + 1, w->directories + i,
+            (w->directory_count - i) * sizeof(struct cfr_watch_directory *));
+    w->directories[i] = d;
     w->directory_count++;
     return d;
 }
 
 /* Removes a directory that no entry uses any more. */
-static void drop_directory(struct cfr_watch *w, struct directory *d)
+static void drop_directory(struct cfr_watch *w, struct cfr_watch_directory *d)
 {
     size_t i = find_directory_index(w, d->wd);
 
     /* It fails where the kernel has dropped the watch itself. */
     (void)inotify_rm_watch(w->fd, d->wd);
     w->directory_count--;
-    memmove(w->directories + i, w->directories + i + 1, (w->directory_count - i) * sizeof(struct directory *));
+    memmove(w->directories + i, w->directories + i + 1,
+            (w->directory_count - i) * sizeof(struct cfr_watch_directory *));
     free(d);
 }
 
-static void detach(struct cfr_watch *w, struct entry *e)
+static void detach(struct cfr_watch *w, struct cfr_watch_entry *e)
 {
-    struct entry **link;
-
     if (e->directory == NULL)
         return;
-    for (link = &e->directory->first; *link != e; link = &(*link)->next)
-        ;
-    *link = e->next;
+    cfr_watch_remove_part(w, e);
+    *e->back = e->next;
+    if (e->next != NULL)
+        e->next->back = e->back;
     if (e->directory->first == NULL)
         drop_directory(w, e->directory);
     e->directory = NULL;
-    e->next = NULL;
 }
 
 /* Opens the directory whose path is the first N bytes of PATH, for passing through. What may never answer, and a link
@@ -205,18 +167,18 @@ static int open_prefix(const char *path, size_t n)
 }
 
 /* A path that ends with it means everything in its directory. */
-static bool is_whole_directory(const struct entry *e)
+static bool is_whole_directory(const struct cfr_watch_entry *e)
 {
     return strcmp(e->path + e->name_at, CFR_GENERATION_DATA) == 0;
 }
 
 /* A path that ends with `.` means the directory itself. */
-static bool is_directory_itself(const struct entry *e)
+static bool is_directory_itself(const struct cfr_watch_entry *e)
 {
     return strcmp(e->path + e->name_at, ".") == 0;
 }
 
-static uint32_t events_of(const struct entry *e)
+static uint32_t events_of(const struct cfr_watch_entry *e)
 {
     if (is_directory_itself(e))
         return SELF_EVENTS;
@@ -241,7 +203,7 @@ static bool read_cached_status(int dir_fd, const char *name, struct stat *st)
 }
 
 /* As stat(2), but a link that others could have made is read itself. */
-static bool read_status(int dir_fd, const struct entry *e, struct stat *st)
+static bool read_status(int dir_fd, const struct cfr_watch_entry *e, struct stat *st)
 {
     struct stat behind;
 
@@ -252,34 +214,32 @@ static bool read_status(int dir_fd, const struct entry *e, struct stat *st)
     return true;
 }
 
-/* Of E's file, whose directory DIR_FD is. */
-static struct identity read_identity(int dir_fd, const struct entry *e)
+/* Hash of device, inode, size and change time of E's file, whose directory DIR_FD is, and of the target of ..data. 0:
+ * neither exists. */
+static uint64_t read_identity(int dir_fd, const struct cfr_watch_entry *e)
 {
+    uint64_t id = 0;
     char target[256];
-    struct identity id = {0};
     struct stat st;
     ssize_t n;
 
-    if (read_status(dir_fd, e, &st) || (is_whole_directory(e) && fstat(dir_fd, &st) == 0)) {
-        id.device = st.st_dev;
-        id.inode = st.st_ino;
-    }
-    /* What is in it is not meant. */
     if (is_directory_itself(e))
-        return id;
-    if (id.inode != 0) {
-        id.size = st.st_size;
-        id.changed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+        return 0;
+    if (read_status(dir_fd, e, &st) || (is_whole_directory(e) && fstat(dir_fd, &st) == 0)) {
+        const uint64_t facts[] = {st.st_dev, st.st_ino, (uint64_t)st.st_size, (uint64_t)st.st_ctim.tv_sec,
+                                  (uint64_t)st.st_ctim.tv_nsec};
+
+        id = cfr_hash_add(CFR_HASH_START, facts, sizeof facts);
     }
     n = readlinkat(dir_fd, CFR_GENERATION_DATA, target, sizeof target);
     if (n >= 0)
-        id.data_hash = cfr_hash_add(CFR_HASH_START, target, (size_t)n);
+        id = cfr_hash_add(id, target, (size_t)n);
     return id;
 }
 
 /* Watches the directory whose path is the first N bytes of the entry's. NOW (may be NULL) becomes the identity of the
  * file, if that is its directory. */
-static int watch_prefix(const struct cfr_watch *w, const struct entry *e, size_t n, struct identity *now)
+static int watch_prefix(const struct cfr_watch *w, const struct cfr_watch_entry *e, size_t n, uint64_t *now)
 {
     bool whole = n + 1 == e->name_at;
     char opened[64];
@@ -302,7 +262,7 @@ static int watch_prefix(const struct cfr_watch *w, const struct entry *e, size_t
 
 /* Watches the directory itself, or its nearest existing parent. Sets the offset of the component to find
  * there. Returns a watch descriptor, or -1 with errno. */
-static int watch_nearest(const struct cfr_watch *w, struct entry *e, size_t *part_at, struct identity *now)
+static int watch_nearest(const struct cfr_watch *w, struct cfr_watch_entry *e, size_t *part_at, uint64_t *now)
 {
     size_t at = e->name_at;
 
@@ -318,7 +278,7 @@ static int watch_nearest(const struct cfr_watch *w, struct entry *e, size_t *par
     }
 }
 
-static bool part_exists(const struct entry *e, size_t part_at)
+static bool part_exists(const struct cfr_watch_entry *e, size_t part_at)
 {
     int fd = open_prefix(e->path, part_at + strcspn(e->path + part_at, "/"));
 
@@ -327,7 +287,7 @@ static bool part_exists(const struct entry *e, size_t part_at)
     return fd >= 0;
 }
 
-static int report_no_watch(const struct entry *e, int errnum, struct cfr_err *err)
+static int report_no_watch(const struct cfr_watch_entry *e, int errnum, struct cfr_err *err)
 {
     if (errnum == ENOSPC)
         return cfr_err_set(err, CFR_E_LIMIT,
@@ -338,16 +298,16 @@ static int report_no_watch(const struct entry *e, int errnum, struct cfr_err *er
 }
 
 /* Attaches E to the right directory, which may be its present one. NOW (may be NULL) becomes the file's identity. */
-static int attach(struct cfr_watch *w, struct entry *e, struct identity *now, struct cfr_err *err)
+static int attach(struct cfr_watch *w, struct cfr_watch_entry *e, uint64_t *now, struct cfr_err *err)
 {
-    struct directory *d;
+    struct cfr_watch_directory *d;
     size_t part_at = e->name_at;
     int wd = -1;
 
     /* A parent may be made just before its watch begins. */
     for (int i = 0; i < CLIMB_TRIES; i++) {
         if (now != NULL)
-            *now = (struct identity){0};
+            *now = 0;
         wd = watch_nearest(w, e, &part_at, now);
         if (wd < 0 || part_at == e->name_at || !part_exists(e, part_at))
             break;
@@ -360,160 +320,278 @@ static int attach(struct cfr_watch *w, struct entry *e, struct identity *now, st
         detach(w, e);
         return report_no_watch(e, errnum, err);
     }
-    e->part_at = (uint16_t)part_at;
-    if (e->directory != NULL && e->directory->wd == wd)
+    if (e->directory != NULL && e->directory->wd == wd && e->part_at == part_at)
         return 0;
-    detach(w, e);
     d = add_directory(w, wd);
     if (d == NULL) {
         (void)inotify_rm_watch(w->fd, wd);
+        detach(w, e);
         return cfr_err_nomem(err);
     }
+    if (d == e->directory) {
+        cfr_watch_remove_part(w, e);
+        e->part_at = (uint16_t)part_at;
+        cfr_watch_add_part(w, e);
+        return 0;
+    }
+    detach(w, e);
     e->directory = d;
-    e->expected = 0;
+    e->part_at = (uint16_t)part_at;
     e->next = d->first;
+    e->back = &d->first;
+    if (e->next != NULL)
+        e->next->back = &e->next;
     d->first = e;
+    cfr_watch_add_part(w, e);
+    for (struct cfr_watch_link *l = e->links; l != NULL; l = l->next_of_entry)
+        l->expected = 0;
     return 0;
 }
 
-static bool same_identity(const struct identity *a, const struct identity *b)
+/* ---- owners ---- */
+
+/* OWNER's callback is to be called. */
+static void mark_watcher(struct cfr_watch *w, struct cfr_watch_watcher *x)
 {
-    return a->device == b->device && a->inode == b->inode && a->size == b->size && a->changed_ns == b->changed_ns &&
-           a->data_hash == b->data_hash;
+    if (x->pending)
+        return;
+    x->pending = true;
+    x->next_pending = w->pending;
+    w->pending = x;
 }
 
-/* Index of the first entry whose owner is not below OWNER (AFTER: is above). */
-static size_t find_owner_index(const struct cfr_watch *w, const void *owner, bool after)
+static void mark(struct cfr_watch *w, const struct cfr_watch_entry *e)
 {
-    size_t low = 0;
-    size_t high = w->entry_count;
+    for (const struct cfr_watch_link *l = e->links; l != NULL; l = l->next_of_entry)
+        mark_watcher(w, l->watcher);
+}
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        uintptr_t there = (uintptr_t)w->entries[middle]->owner;
+/* After an event. Reading the identity would delay the callback. So the next rescan calls it again, and a change after
+ * the callback has read the file is noticed, too. */
+static void mark_changed(struct cfr_watch *w, struct cfr_watch_entry *e)
+{
+    e->seen = 0;
+    mark(w, e);
+}
 
-        if (there < (uintptr_t)owner || (after && there == (uintptr_t)owner))
-            low = middle + 1;
-        else
-            high = middle;
+static uint32_t now_s(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint32_t)now.tv_sec;
+}
+
+/* Follows E's path again; the owners are called if its file is another one. */
+static int check(struct cfr_watch *w, struct cfr_watch_entry *e, struct cfr_err *err)
+{
+    uint64_t now;
+    int rc = attach(w, e, &now, err);
+
+    if (now != e->seen)
+        mark(w, e);
+    e->seen = now; /* before the owners read the file */
+    e->checked_s = now_s();
+    return rc;
+}
+
+/* Frees E, if it has neither an owner nor a path below, and then those above it. */
+static void release_entry(struct cfr_watch *w, struct cfr_watch_entry *e)
+{
+    while (e != NULL && e->links == NULL && e->below == 0) {
+        struct cfr_watch_entry *above = e->above;
+
+        detach(w, e);
+        cfr_watch_free_entry(w, e);
+        if (above != NULL)
+            above->below--;
+        e = above;
     }
-    return low;
+}
+
+/* The length of the path above the first N bytes of PATH; both end with a slash. */
+static size_t length_above(const char *path, size_t n)
+{
+    for (n--; n > 0 && path[n - 1] != '/'; n--)
+        ;
+    return n;
+}
+
+static void watch_above(struct cfr_watch *w, struct cfr_watch_entry *e)
+{
+    size_t n = length_above(e->path, e->name_at);
+
+    while (n > 1 && e->above == NULL) {
+        char path[PATH_MAX + 1];
+        struct cfr_watch_entry *above;
+
+        (void)snprintf(path, sizeof path, "%.*s.", (int)n, e->path);
+        above = cfr_watch_find_entry(w, path);
+        if (above == NULL) {
+            above = cfr_watch_add_entry(w, path);
+            if (above == NULL)
+                return;
+            (void)check(w, above, NULL);
+        }
+        e->above = above;
+        above->below++;
+        e = above;
+        n = length_above(path, n);
+    }
+}
+
+static int add(struct cfr_watch *w, const char *path, bool above, void *owner, struct cfr_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    struct cfr_watch_entry *e;
+    int rc = 0;
+
+    if (path[0] != '/' || strlen(path) >= PATH_MAX || slash[1] == '\0')
+        return cfr_err_set(err, CFR_E_PATH, "%.200s is not an absolute path of a file, so it cannot be watched", path);
+    e = cfr_watch_find_entry(w, path);
+    if (e == NULL) {
+        e = cfr_watch_add_entry(w, path);
+        if (e == NULL)
+            return cfr_err_nomem(err);
+        rc = check(w, e, err);
+    } else if (e->directory == NULL || e->checked_s != now_s()) {
+        /* What was found in this second is not looked for again. */
+        rc = attach(w, e, NULL, err);
+        e->checked_s = now_s();
+    }
+    if (rc != CFR_E_NOMEM && cfr_watch_add_link(w, e, owner) != 0)
+        rc = cfr_err_nomem(err);
+    if (rc == CFR_E_NOMEM)
+        release_entry(w, e);
+    else if (above)
+        watch_above(w, e);
+    return rc;
 }
 
 int cfr_watch_add(struct cfr_watch *w, const char *path, void *owner, struct cfr_err *err)
 {
-    size_t n = strlen(path);
-    const char *slash = strrchr(path, '/');
-    struct entry **array;
-    struct entry *e;
-    size_t i;
-    int rc;
+    return add(w, path, false, owner, err);
+}
 
-    if (path[0] != '/' || n >= PATH_MAX || slash[1] == '\0')
-        return cfr_err_set(err, CFR_E_PATH, "%.200s is not an absolute path of a file, so it cannot be watched", path);
-    array = grow_array(w->entries, w->entry_count, &w->entry_cap);
-    if (array == NULL)
-        return cfr_err_nomem(err);
-    w->entries = array;
-    e = calloc(1, sizeof *e + n + 1);
-    if (e == NULL)
-        return cfr_err_nomem(err);
-    memcpy(e->path, path, n + 1);
-    e->owner = owner;
-    e->name_at = (uint16_t)(slash - path + 1);
-    rc = attach(w, e, &e->seen, err);
-    if (rc == CFR_E_NOMEM) {
-        free(e);
-        return rc;
-    }
-    i = find_owner_index(w, owner, true);
-    memmove(array + i + 1, array + i, (w->entry_count - i) * sizeof(struct entry *));
-    array[i] = e;
-    w->entry_count++;
-    return rc;
+int cfr_watch_add_with_parents(struct cfr_watch *w, const char *path, void *owner, struct cfr_err *err)
+{
+    return add(w, path, true, owner, err);
+}
+
+static void remove_link(struct cfr_watch *w, struct cfr_watch_link *l)
+{
+    struct cfr_watch_entry *e = l->entry;
+    struct cfr_watch_link **at = &e->links;
+
+    while (*at != l)
+        at = &(*at)->next_of_entry;
+    *at = l->next_of_entry;
+    free(l);
+    release_entry(w, e);
 }
 
 void cfr_watch_remove(struct cfr_watch *w, void *owner)
 {
-    size_t from = find_owner_index(w, owner, false);
-    size_t to = find_owner_index(w, owner, true);
+    struct cfr_watch_watcher *x = cfr_watch_find_watcher(w, owner);
 
-    if (from == to)
+    if (x == NULL)
         return;
-    for (size_t i = from; i < to; i++) {
-        detach(w, w->entries[i]);
-        free(w->entries[i]);
+    for (struct cfr_watch_link *l = x->links, *next; l != NULL; l = next) {
+        next = l->next_of_watcher;
+        remove_link(w, l);
     }
-    memmove(w->entries + from, w->entries + to, (w->entry_count - to) * sizeof(struct entry *));
-    w->entry_count -= to - from;
+    cfr_watch_free_watcher(w, x);
 }
 
 void cfr_watch_expect(struct cfr_watch *w, const char *path, const void *owner)
 {
-    for (size_t i = find_owner_index(w, owner, false); i < w->entry_count && w->entries[i]->owner == owner; i++) {
-        struct entry *e = w->entries[i];
+    const struct cfr_watch_watcher *x = cfr_watch_find_watcher(w, owner);
+    const struct cfr_watch_entry *e = cfr_watch_find_entry(w, path);
+    struct cfr_watch_link *l = x != NULL && e != NULL ? cfr_watch_find_link(x, e) : NULL;
 
-        if (e->part_at == e->name_at && is_whole_directory(e) && strcmp(e->path, path) == 0)
-            e->expected++;
-    }
+    if (l == NULL || e->directory == NULL || e->part_at != e->name_at || !is_whole_directory(e))
+        return;
+    if (l->round != w->round)
+        l->expected = 0;
+    l->round = w->round;
+    l->expected++;
 }
 
-/* Looking at the paths would delay FN. So the next rescan calls FN once more, and what changes after FN has read the
- * file is noticed, too. */
-static void forget_pending_identities(const struct cfr_watch *w)
-{
-    for (size_t i = 0; i < w->entry_count; i++) {
-        w->entries[i]->expected = 0;
-        if (w->entries[i]->pending)
-            w->entries[i]->seen = (struct identity){.inode = 0};
-    }
-}
-
-/* Calls FN once for each owner with a pending entry. FN may add and remove entries, so nothing but the last
- * owner is remembered from one call to the next. */
+/* Calls FN once for each pending owner. FN may add and remove owners and their paths. */
 static void notify_owners(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
 {
-    size_t i = 0;
+    while (w->pending != NULL) {
+        struct cfr_watch_watcher *x = w->pending;
+        void *owner = x->owner;
 
-    while (i < w->entry_count) {
-        void *owner = w->entries[i]->owner;
-        size_t first = i;
-        bool pending = false;
-        bool moved = false;
+        w->pending = x->next_pending;
+        x->pending = false;
+        if (fn(ctx, owner))
+            continue;
+        x = cfr_watch_find_watcher(w, owner);
+        if (x == NULL || x->pending)
+            continue;
+        x->pending = true;
+        x->next_pending = w->later;
+        w->later = x;
+    }
+    w->pending = w->later;
+    w->later = NULL;
+}
 
-        for (; i < w->entry_count && w->entries[i]->owner == owner; i++) {
-            struct entry *e = w->entries[i];
+/* ---- events ---- */
 
-            pending = pending || e->pending;
-            moved = moved || (e->pending && is_directory_itself(e));
-            e->pending = false;
-        }
-        for (size_t k = first; moved && k < i; k++)
-            (void)attach(w, w->entries[k], NULL, NULL);
-        if (pending && fn(ctx, owner))
-            i = find_owner_index(w, owner, true);
-        else if (pending)
-            w->entries[first]->pending = true;
+/* Attaches all entries of a directory that is gone again. */
+static void reattach(struct cfr_watch *w, struct cfr_watch_directory *d)
+{
+    struct cfr_watch_entry *all = NULL;
+    bool last = false;
+
+    /* First all of them leave the node, so that its number can be given to another. */
+    while (!last) {
+        struct cfr_watch_entry *e = d->first;
+
+        last = e->next == NULL;
+        detach(w, e);
+        e->next = all;
+        all = e;
+    }
+    while (all != NULL) {
+        struct cfr_watch_entry *e = all;
+
+        all = e->next;
+        mark_changed(w, e);
+        e->moved = is_directory_itself(e);
+        w->moved = w->moved || e->moved;
+        (void)attach(w, e, NULL, NULL);
     }
 }
 
-/* Attaches all entries of a directory that is gone again. */
-static void reattach(struct cfr_watch *w, struct directory *d)
+static bool is_below_moved(const struct cfr_watch_entry *e)
 {
-    struct entry *e = d->first;
-
-    /* The node goes at once, so that its number can be given to another. */
-    d->first = NULL;
-    drop_directory(w, d);
-    while (e != NULL) {
-        struct entry *next = e->next;
-
-        e->next = NULL;
-        e->directory = NULL;
-        e->pending = true;
-        (void)attach(w, e, NULL, NULL);
-        e = next;
+    for (e = e->above; e != NULL; e = e->above) {
+        if (e->moved)
+            return true;
     }
+    return false;
+}
+
+/* What is below a directory that was moved hears nothing of it. */
+static void follow_moved(struct cfr_watch *w)
+{
+    for (size_t i = 0; w->moved && i < w->buckets; i++) {
+        for (struct cfr_watch_entry *e = w->paths[i]; e != NULL; e = e->next_path) {
+            if (e->links == NULL || !is_below_moved(e))
+                continue;
+            (void)attach(w, e, NULL, NULL);
+            mark_changed(w, e);
+        }
+    }
+    for (size_t i = 0; w->moved && i < w->buckets; i++) {
+        for (struct cfr_watch_entry *e = w->paths[i]; e != NULL; e = e->next_path)
+            e->moved = false;
+    }
+    w->moved = false;
 }
 
 /* True for the names of a kubelet's volume that only its swap makes known. */
@@ -522,44 +600,62 @@ static bool is_generation(const char *name)
     return strncmp(name, "..", 2) == 0 && strcmp(name, CFR_GENERATION_DATA) != 0;
 }
 
-static void mark_pending(struct cfr_watch *w, struct directory *d, const char *name)
+static bool is_part(const struct cfr_watch_entry *e, int wd, const char *name)
 {
-    bool data = strcmp(name, CFR_GENERATION_DATA) == 0;
+    const char *part = e->path + e->part_at;
     size_t n = strlen(name);
-    bool moved = false;
 
-    for (struct entry *e = d->first; e != NULL; e = e->next) {
-        const char *part = e->path + e->part_at;
-        bool own = e->part_at == e->name_at;
+    return e->directory->wd == wd && strncmp(part, name, n) == 0 && (part[n] == '\0' || part[n] == '/');
+}
 
-        if (data && e->expected != 0)
-            e->expected--;
-        else if ((own && !is_directory_itself(e) && (data || (is_whole_directory(e) && !is_generation(name)))) ||
-                 (strncmp(part, name, n) == 0 && part[n] == (own ? '\0' : '/'))) {
-            e->pending = true;
-            moved = moved || !own;
+/* The files of a directory whose ..data was changed. */
+static void mark_data(struct cfr_watch *w, const struct cfr_watch_directory *d)
+{
+    for (struct cfr_watch_entry *e = d->first; e != NULL; e = e->next) {
+        if (e->part_at != e->name_at || is_directory_itself(e))
+            continue;
+        for (struct cfr_watch_link *l = e->links; l != NULL; l = l->next_of_entry) {
+            if (l->round == w->round && l->expected != 0) {
+                l->expected--;
+                continue;
+            }
+            e->seen = 0;
+            mark_watcher(w, l->watcher);
         }
-    }
-    /* Attaching takes an entry out of the list, and with the last one the directory goes. */
-    for (struct entry *e = moved ? d->first : NULL; e != NULL;) {
-        struct entry *next = e->next;
-
-        if (e->pending && e->part_at != e->name_at)
-            (void)attach(w, e, NULL, NULL);
-        e = next;
     }
 }
 
-/* Earlier generations are removed after each swap, which no worker needs to know. */
-static void mark_removal(struct directory *d, const char *name)
+/* Entries that watch everything in a directory. Earlier generations come and go with each swap, which no worker needs
+ * to know. */
+static void mark_whole(struct cfr_watch *w, int wd, const char *name)
 {
-    for (struct entry *e = is_generation(name) ? NULL : d->first; e != NULL; e = e->next)
-        e->pending = e->pending || (e->part_at == e->name_at && is_whole_directory(e));
+    if (is_generation(name))
+        return;
+    for (struct cfr_watch_entry *e = *cfr_watch_part_bucket(w, wd, CFR_GENERATION_DATA); e != NULL; e = e->next_part) {
+        if (e->part_at == e->name_at && is_part(e, wd, CFR_GENERATION_DATA))
+            mark_changed(w, e);
+    }
+}
+
+/* The file itself, or a directory on the way to it. (mark_data marks what watches ..data.) */
+static void mark_part(struct cfr_watch *w, int wd, const char *name)
+{
+    struct cfr_watch_entry *next;
+
+    for (struct cfr_watch_entry *e = *cfr_watch_part_bucket(w, wd, name); e != NULL; e = next) {
+        /* Attaching takes E alone out of this bucket. */
+        next = e->next_part;
+        if (!is_part(e, wd, name) || (e->part_at == e->name_at && is_whole_directory(e)))
+            continue;
+        mark_changed(w, e);
+        if (e->part_at != e->name_at)
+            (void)attach(w, e, NULL, NULL);
+    }
 }
 
 static void handle_event(struct cfr_watch *w, const struct inotify_event *event, bool *overflowed)
 {
-    struct directory *d;
+    struct cfr_watch_directory *d;
 
     if ((event->mask & IN_Q_OVERFLOW) != 0) {
         *overflowed = true;
@@ -568,18 +664,17 @@ static void handle_event(struct cfr_watch *w, const struct inotify_event *event,
     d = find_directory(w, event->wd);
     if (d == NULL)
         return;
-    if ((event->mask & GONE) != 0)
+    if ((event->mask & GONE) != 0) {
         reattach(w, d);
-    else if (event->len != 0 && (event->mask & REMOVALS) != 0)
-        mark_removal(d, event->name);
-    else if (event->len != 0)
-        mark_pending(w, d, event->name);
-}
-
-static void attach_all(struct cfr_watch *w)
-{
-    for (size_t i = 0; i < w->entry_count; i++)
-        (void)attach(w, w->entries[i], NULL, NULL);
+    } else if (event->len != 0 && (event->mask & REMOVALS) != 0) {
+        mark_whole(w, event->wd, event->name);
+    } else if (event->len != 0) {
+        if (strcmp(event->name, CFR_GENERATION_DATA) == 0)
+            mark_data(w, d);
+        else
+            mark_whole(w, event->wd, event->name);
+        mark_part(w, event->wd, event->name);
+    }
 }
 
 int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *overflowed, struct cfr_err *err)
@@ -603,27 +698,25 @@ int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *o
     } while (n > (ssize_t)(sizeof buf.bytes - sizeof(struct inotify_event) - NAME_MAX - 1));
     if (n < 0 && errno != EAGAIN && errno != EINTR)
         rc = cfr_err_sys(err, errno, "cannot read inotify events");
-    if (lost) {
-        attach_all(w);
-        for (size_t i = 0; i < w->entry_count; i++)
-            w->entries[i]->pending = true;
+    for (size_t i = 0; lost && i < w->buckets; i++) {
+        for (struct cfr_watch_entry *e = w->paths[i]; e != NULL; e = e->next_path) {
+            (void)attach(w, e, NULL, NULL);
+            mark_changed(w, e);
+        }
     }
     if (overflowed != NULL)
         *overflowed = lost;
-    forget_pending_identities(w);
+    follow_moved(w);
+    w->round++;
     notify_owners(w, fn, ctx);
     return rc;
 }
 
 void cfr_watch_rescan(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
 {
-    for (size_t i = 0; i < w->entry_count; i++) {
-        struct entry *e = w->entries[i];
-        struct identity now;
-
-        (void)attach(w, e, &now, NULL);
-        e->pending = e->pending || !same_identity(&e->seen, &now);
-        e->seen = now; /* before FN reads the file */
+    for (size_t i = 0; i < w->buckets; i++) {
+        for (struct cfr_watch_entry *e = w->paths[i]; e != NULL; e = e->next_path)
+            (void)check(w, e, NULL);
     }
     notify_owners(w, fn, ctx);
 }

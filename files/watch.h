@@ -24,12 +24,15 @@ int cfr_watch_fd(const struct cfr_watch *w);
 /* Watches PATH (absolute, copied) for OWNER through its directory, for ..data (kubelet volumes), for a rename onto
  * the name, for writing in place and for a changed timestamp. A directory that does not exist yet is watched for
  * through its nearest existing parent. A path that ends with ..data means its whole directory, in which, outside
- * of the kubelet's volumes, any entry may change or be removed. A path that ends with /. means that the directory
- * itself is removed or renamed, by which all paths of OWNER below it may lead elsewhere. Several owners may watch one
- * path, and one owner several. CFR_E_LIMIT when no inotify watch is left for the user (the error says what to raise),
- * or another error if the directory cannot be watched: the file's changes are then only found by cfr_watch_rescan. Only
- * after CFR_E_NOMEM and CFR_E_PATH (PATH is not absolute or too long) nothing was added. */
+ * of the kubelet's volumes, any entry may change or be removed. Several owners may watch one path, and one owner
+ * several; a path that another owner added within the last second is not followed again. CFR_E_LIMIT when no inotify
+ * watch is left for the user (the error says what to raise), or another error if the directory cannot be watched: the
+ * file's changes are then only found by cfr_watch_rescan. Only after CFR_E_NOMEM and CFR_E_PATH (PATH is not absolute
+ * or too long) nothing was added. */
 int cfr_watch_add(struct cfr_watch *w, const char *path, void *owner, struct cfr_err *err);
+/* As cfr_watch_add, and OWNER is called, too, when a directory above the one that PATH is in is removed or renamed: no
+ * event in PATH's own directory reports that. */
+int cfr_watch_add_with_parents(struct cfr_watch *w, const char *path, void *owner, struct cfr_err *err);
 /* Ends all of OWNER's watches. */
 void cfr_watch_remove(struct cfr_watch *w, void *owner);
 /* This process has just renamed PATH, which ends with ..data and OWNER watches: one such rename among the events that

@@ -103,25 +103,6 @@ const char *cfr_publish_path(const struct cfr_config_publish *t)
     return use.path;
 }
 
-/* The directories above that of PATH: when one is renamed, what is in it hears nothing. */
-static void watch_above(const char *path, struct cfr_watch *watch, void *watcher)
-{
-    char above[CFR_TARGET_PATH_MAX + 2];
-    size_t n = strlen(path);
-    bool target = true;
-
-    while (n > 1 && path[n - 1] != '/')
-        n--;
-    while (n > 1) {
-        (void)snprintf(above, sizeof above, "%.*s.", (int)n, path);
-        if (!target)
-            (void)cfr_watch_add(watch, above, watcher, NULL);
-        target = false;
-        for (n--; n > 1 && path[n - 1] != '/';)
-            n--;
-    }
-}
-
 int cfr_publish_watch(const struct cfr_config_credential *c, struct cfr_watch *watch, void *watcher,
                       struct cfr_err *err)
 {
@@ -139,10 +120,9 @@ int cfr_publish_watch(const struct cfr_config_credential *c, struct cfr_watch *w
             continue;
         t.ops->renamed(t.config, path);
         if (rc == 0)
-            rc = cfr_watch_add(watch, path, watcher, err);
+            rc = cfr_watch_add_with_parents(watch, path, watcher, err);
         else
-            (void)cfr_watch_add(watch, path, watcher, NULL);
-        watch_above(path, watch, watcher);
+            (void)cfr_watch_add_with_parents(watch, path, watcher, NULL);
     }
     return rc;
 }

@@ -279,9 +279,8 @@ static void directory_itself(void **state)
     assert_int_equal(mkdir(in("up"), 0755), 0);
     assert_int_equal(mkdir(in("up/dir"), 0755), 0);
     put(in("up/dir/key"), "one");
-    add(in("up/dir/..data"), 0);
-    add(in("up/."), 0);
-    add(in("up/."), 1);
+    assert_int_equal(cfr_watch_add_with_parents(w, in("up/dir/..data"), &calls[0], &err), 0);
+    assert_int_equal(cfr_watch_add_with_parents(w, in("up/dir2/..data"), &calls[1], &err), 0);
     put(in("up/other"), "one");
     assert_int_equal(unlink(in("up/other")), 0);
     assert_int_equal(symlink("dir", in("up/..data")), 0);
@@ -309,6 +308,44 @@ static void directory_itself(void **state)
     put(in("up/third"), "three");
     cfr_watch_rescan(w, called, NULL);
     expect_no_call(1);
+}
+
+static size_t count_watches(void)
+{
+    char path[64];
+    size_t count = 0;
+
+    (void)snprintf(path, sizeof path, "/proc/self/fdinfo/%d", cfr_watch_fd(w));
+    for (const char *at = strstr(get(path), "inotify "); at != NULL; at = strstr(at + 1, "inotify "))
+        count++;
+    return count;
+}
+
+/* Two owners watch one path, and a third one another below the same directories. */
+static void parents_are_shared(void **state)
+{
+    size_t watches;
+
+    (void)state;
+    assert_int_equal(mkdir(in("up"), 0755), 0);
+    assert_int_equal(mkdir(in("up/a"), 0755), 0);
+    assert_int_equal(mkdir(in("up/b"), 0755), 0);
+    assert_int_equal(cfr_watch_add_with_parents(w, in("up/a/..data"), &calls[0], &err), 0);
+    watches = count_watches();
+    assert_int_equal(cfr_watch_add_with_parents(w, in("up/a/..data"), &calls[1], &err), 0);
+    assert_int_equal(count_watches(), watches);
+    assert_int_equal(cfr_watch_add_with_parents(w, in("up/b/..data"), &calls[2], &err), 0);
+    assert_int_equal(count_watches(), watches + 1);
+    cfr_watch_remove(w, &calls[0]);
+    cfr_watch_remove(w, &calls[2]);
+    assert_int_equal(count_watches(), watches);
+    assert_int_equal(rename(in("up"), in("down")), 0);
+    dispatch();
+    assert_int_equal(calls[0], 0);
+    assert_int_equal(calls[1], 1);
+    assert_int_equal(calls[2], 0);
+    cfr_watch_remove(w, &calls[1]);
+    assert_int_equal(count_watches(), 0);
 }
 
 static void owners_and_paths_many_to_many(void **state)
@@ -522,6 +559,7 @@ int main(void)
         SCRATCH_TEST(parents_that_come_all_at_once),
         SCRATCH_TEST(directory_that_goes_and_comes_again),
         SCRATCH_TEST(directory_itself),
+        SCRATCH_TEST(parents_are_shared),
         SCRATCH_TEST(owners_and_paths_many_to_many),
         SCRATCH_TEST(a_change_that_is_too_early),
         SCRATCH_TEST(callback_may_change_the_watches),
