@@ -7,6 +7,7 @@
 #include "agent/hook/hook.h"
 #include "agent/loop/process.h"
 #include "agent/publish/targets.h"
+#include "agent/rotation/rotated_key.h"
 #include "agent/source/source.h"
 
 #include <stdio.h>
@@ -163,6 +164,7 @@ int cfr_cmd_main(int argc, char **argv)
     cfr_hook_register();
     cfr_publish_register();
     cfr_source_register();
+    cfr_source_add(&cfr_rotator_source);
     /* The command that exec runs keeps its own limits; the agent next to it sets these for itself. */
     if (c == NULL || runner_of(c) != cfr_cmd_exec)
         cfr_process_harden();

@@ -59,7 +59,7 @@ struct cfr_worker *cfr_daemon_worker(const struct cfr_daemon *a, const char *nam
 bool cfr_daemon_admin_needed(const struct cfr_daemon *a, const char *name)
 {
     for (size_t i = 0; i < a->count; i++) {
-        if (cfr_worker_needs_admin(a->workers[i], name))
+        if (cfr_worker_needs(a->workers[i], name))
             return true;
     }
     return false;
@@ -68,7 +68,7 @@ bool cfr_daemon_admin_needed(const struct cfr_daemon *a, const char *name)
 void cfr_daemon_admin_changed(const struct cfr_daemon *a, const char *name)
 {
     for (size_t i = 0; i < a->count; i++)
-        cfr_worker_admin_changed(a->workers[i], name);
+        cfr_worker_dependency_changed(a->workers[i], name);
 }
 
 bool cfr_daemon_offer(struct cfr_daemon *a, const char *name, struct cfr_offer *out)

@@ -10,7 +10,7 @@
 #include "agent/loop/backoff.h"
 #include "agent/loop/log_once.h"
 #include "agent/loop/slow_write.h"
-#include "agent/rotation/rotator.h"
+#include "agent/rotation/rotator_use_private.h"
 #include "agent/rotation/verify_private.h"
 #include "rotation/rotation.h"
 

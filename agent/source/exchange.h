@@ -12,6 +12,17 @@
 
 struct cfr_exchange; /* exists only while an exchange is under way */
 
+struct cfr_publish_minted; /* agent/publish/render.h */
+
+/* What a producer adds to its result (agent/source/producer.h). */
+struct cfr_source_produced {
+    const struct cfr_publish_minted *key; /* of the grant; without a grant, the one that is published; NULL = none */
+    uint64_t mark;   /* fingerprint of what takes the place of a key, and is granted or published; 0 = none does */
+    bool counts;     /* it answers the request of an operator */
+    int64_t due_ms;  /* without a grant: when the next start is due, wall clock; INT64_MAX = not known */
+    int64_t ends_ms; /* without a grant: when what is published expires, wall clock; INT64_MAX = never */
+};
+
 struct cfr_source_exchange_result {
     int rc; /* 0, or an error with err set */
     struct cfr_err err;
@@ -27,6 +38,7 @@ struct cfr_source_exchange_result {
     int64_t retry_after_s; /* -1 = none */
     int64_t server_date_s; /* of the last answer, 0 = none */
     double duration_s;     /* of all requests together */
+    struct cfr_source_produced produced;
 };
 
 /* How long, in ms from NOW, something lives that expires at EXPIRES_S, by the grantor's clock where SERVER_DATE_S shows

@@ -6,7 +6,6 @@
 #include "agent/source/source.h"
 #include "agent/source/token_file.h"
 
-extern const struct cfr_source_ops cfr_source_rotated_key;
 extern const struct cfr_source_ops cfr_source_service_ca;
 extern const struct cfr_source_ops cfr_source_mounted;
 extern const struct cfr_source_ops cfr_source_token_in_file;

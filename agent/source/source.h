@@ -10,6 +10,7 @@
 #include "agent/kube/module.h"
 #include "agent/loop/clock.h"
 #include "agent/source/inputs.h"
+#include "agent/source/producer.h"
 
 /* What sources need besides the configuration. */
 struct cfr_source_env {
@@ -31,11 +32,13 @@ struct cfr_source_watching {
 struct cfr_source_ops {
     /* First. Its key of a credential, with its table and rules; without a key MATCHES tells of it. */
     struct cfr_config_source_kind kind;
-    const struct cfr_module *module; /* that it is granted by; NULL = none */
-    const char *name;                /* shown by `credfresh status` as the provider, where there is no other */
-    bool ages;                       /* its grant has a lifetime that its inputs do not state, and is renewed by age */
-    bool names_provider;             /* its content decides on the provider, and on further files to watch */
-    bool replaces;                   /* what it grants replaces what is published, however long that lives */
+    const struct cfr_module *module;            /* that it is granted by; NULL = none */
+    const struct cfr_source_producer *producer; /* makes what is granted; NULL: that is read, or exchanged */
+    const char *name;    /* shown by `credfresh status` as the provider, where there is no other */
+    bool ages;           /* its grant has a lifetime that its inputs do not state, and is renewed by age */
+    bool names_provider; /* its content decides on the provider, and on further files to watch */
+    bool lasting;        /* what it grants is long-lived: only files hold it, and all targets or none */
+    bool replaces;       /* what it grants replaces what is published, however long that lives */
     /* True if C begins with this source; the first row that says so is C's. NULL for a row that brings its key. */
     bool (*matches)(const struct cfr_config_credential *c);
     /* The kind in words, as `credfresh status` shows it. */
@@ -58,6 +61,8 @@ struct cfr_source_ops {
 
 /* Makes the sources that bring their key known to the parser of the configuration; call it before one is loaded. */
 void cfr_source_register(void);
+/* Adds ROW of a later room, which comes before all others; call it before a configuration is loaded. */
+void cfr_source_add(const struct cfr_source_ops *row);
 /* C's source. */
 const struct cfr_source_ops *cfr_source_of(const struct cfr_config_credential *c);
 /* Reads what C begins with. *WAIT_MS is how long until what was refused may become usable by itself, or -1. The times

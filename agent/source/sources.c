@@ -4,9 +4,12 @@
 
 /* In the order in which they are tried; the last one matches everything. */
 static const struct cfr_source_ops *const rows[] = {
-    &cfr_source_rotated_key,   &cfr_source_mounted,         &cfr_source_service_ca,
-    &cfr_source_token_in_file, &cfr_source_token_requested, &cfr_source_provider_only,
+    &cfr_source_mounted,         &cfr_source_service_ca,    &cfr_source_token_in_file,
+    &cfr_source_token_requested, &cfr_source_provider_only,
 };
+
+/* Rows of later rooms, without gaps. */
+static const struct cfr_source_ops *added[4];
 
 const struct cfr_source_ops *cfr_source_find(const struct cfr_source_ops *const *all, size_t count,
                                              const struct cfr_config_credential *c)
@@ -35,7 +38,27 @@ void cfr_source_register(void)
     cfr_config_register_sources(kind_at);
 }
 
+void cfr_source_add(const struct cfr_source_ops *row)
+{
+    size_t i = 0;
+
+    while (added[i] != NULL && added[i] != row)
+        i++;
+    added[i] = row;
+}
+
+static size_t count_added(void)
+{
+    size_t count = 0;
+
+    while (count < sizeof added / sizeof added[0] && added[count] != NULL)
+        count++;
+    return count;
+}
+
 const struct cfr_source_ops *cfr_source_of(const struct cfr_config_credential *c)
 {
-    return cfr_source_find(rows, sizeof rows / sizeof rows[0], c);
+    const struct cfr_source_ops *later = cfr_source_find(added, count_added(), c);
+
+    return later != NULL ? later : cfr_source_find(rows, sizeof rows / sizeof rows[0], c);
 }

@@ -106,7 +106,7 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     if (rc == 0)
         rc = cfr_worker_ack_open(w, cfr_worker_on_acknowledged, err);
     if (rc == 0) {
-        rc = cfr_worker_rotation_open(w, err);
+        rc = cfr_worker_producer_open(w, err);
         if (rc != 0)
             cfr_worker_ack_close(w);
     }
@@ -126,7 +126,7 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
 /* What each Secret of the cluster was last seen to hold. False if one is behind: what it should hold is not kept. */
 static bool restore_delivery(struct cfr_worker *w)
 {
-    cfr_publish_secret_restore(w->delivery, &w->record, w->rotator != NULL && !cfr_worker_is_passed_on(w));
+    cfr_publish_secret_restore(w->delivery, &w->record, cfr_worker_producer_report(w).made);
     return !cfr_publish_secret_lost(w->delivery);
 }
 
@@ -134,7 +134,7 @@ static bool adopt_life(struct cfr_worker *w, struct cfr_now now, struct cfr_refr
 {
     bool fresh = cfr_lifecycle_adopted(&w->life, now, life, cfr_worker_window_ms(w), cfr_worker_jitter(w));
 
-    return w->rotator != NULL ? cfr_worker_rotation_adopt(w, now) : fresh;
+    return cfr_worker_producer_adopt(w, now, fresh);
 }
 
 /* Adopts what is published, if it is what the configuration wants. True if nothing needs to be exchanged now. */
@@ -306,7 +306,7 @@ void cfr_worker_close(struct cfr_worker *w)
     cfr_publisher_close(w->targets);
     cfr_worker_drop_granted(&w->granted);
     cfr_worker_drop_granted(&w->held);
-    cfr_worker_rotation_close(w);
+    cfr_worker_producer_close(w);
     cfr_timer_heap_remove(&w->host->timers, &w->timer);
     cfr_worker_drop_kept(w);
     cfr_slow_write_close(&w->saving);
@@ -361,8 +361,7 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
     rebind_granted(w, w->held);
     if (w->exchange != NULL)
         cfr_source_exchange_rebind(w->exchange, config);
-    if (w->rotator != NULL)
-        cfr_worker_rotation_rebind(w);
+    cfr_worker_producer_rebind(w);
     cfr_worker_review_kept(w);
     cfr_worker_wake(w);
     return 0;
@@ -370,8 +369,7 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
 
 void cfr_worker_abandon(const struct cfr_worker *w)
 {
-    if (w->rotator != NULL)
-        cfr_rotator_report_leftover(w->rotator);
+    cfr_worker_producer_abandon(w);
 }
 
 const struct cfr_config_credential *cfr_worker_config(const struct cfr_worker *w)
@@ -381,19 +379,21 @@ const struct cfr_config_credential *cfr_worker_config(const struct cfr_worker *w
 
 bool cfr_worker_is_busy(const struct cfr_worker *w)
 {
-    return w->exchange != NULL || cfr_rotator_is_busy(w->rotator) || cfr_hook_running(w->hooks) ||
+    return w->exchange != NULL || cfr_worker_producer_report(w).busy || cfr_hook_running(w->hooks) ||
            cfr_publish_secret_running(w->delivery) || cfr_publisher_is_busy(w->targets);
 }
 
 enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w)
 {
+    const struct cfr_source_report report = cfr_worker_producer_report(w);
+
     /* What is left of a rotation, and is due, belongs to it. */
-    if (cfr_rotator_goes_on(w->rotator) || cfr_publisher_is_busy(w->targets))
+    if (report.continues || cfr_publisher_is_busy(w->targets))
         return CFR_WORKER_BUSY;
     /* The source may have changed. */
     if (w->look_boot_ms <= cfr_clock_now().boot_ms)
         return CFR_WORKER_BUSY;
-    if (w->life.state == CFR_STATE_FRESH && cfr_rotator_is_refused(w->rotator))
+    if (w->life.state == CFR_STATE_FRESH && report.refused)
         return CFR_WORKER_BAD;
     if (w->life.state == CFR_STATE_FRESH &&
         (cfr_publish_secret_pending(w->delivery) || cfr_publish_secret_unseen(w->delivery)))
@@ -419,9 +419,7 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
     *out = (struct cfr_api_status_credential){
         .name = w->config->name,
         .state = cfr_worker_state_name(w),
-        .provider = w->provider != NULL  ? w->provider->name
-                    : w->rotator != NULL ? cfr_rotator_provider(w->rotator)
-                                         : w->source->name,
+        .provider = w->provider != NULL ? w->provider->name : w->source->name,
         .source = w->source->describe(w->config),
         .identity = w->record.identity,
         .required = cfr_worker_counts(w),
@@ -459,8 +457,7 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
     if (cfr_lifecycle_is_settled(&w->life) && w->life.refresh_wall_ms / 1000 < out->refresh_s)
         out->refresh_s = w->life.refresh_wall_ms / 1000;
     cfr_worker_ack_status(w, now, out);
-    if (w->rotator != NULL)
-        cfr_rotator_status(w->rotator, cfr_worker_is_passed_on(w), &out->mint);
+    cfr_worker_producer_status(w, out);
     memcpy(out->exchanges_failed, w->exchanges_failed, sizeof out->exchanges_failed);
     /* The boot clock may know better than a wall clock that was set back. */
     if (w->life.published && !cfr_lifecycle_valid(&w->life, now) && out->expires_s > now.wall_ms / 1000)

@@ -58,9 +58,8 @@ void cfr_worker_start(struct cfr_worker *w);
 /* Watches W's source and targets, where its host had no watch when W was started, and looks at a source that could not
  * be used. */
 void cfr_worker_watch(struct cfr_worker *w);
-/* The credential NAME has something new to offer: where its key is passed on, another one is tried to be made at once.
- */
-void cfr_worker_admin_changed(struct cfr_worker *w, const char *name);
+/* The credential NAME has something new to offer: a source that waits for that continues. */
+void cfr_worker_dependency_changed(struct cfr_worker *w, const char *name);
 /* What waits after a failure of a request to the API server WHERE, waits no longer. */
 void cfr_worker_resume(struct cfr_worker *w, const struct cfr_kube_where *where);
 /* The record is being written. */
@@ -123,8 +122,8 @@ const char *cfr_worker_state_name(const struct cfr_worker *w);
 bool cfr_worker_is_ready(const struct cfr_worker *w);
 /* It counts for readiness: it is required, and if it is there for rotations alone, one needs it now. */
 bool cfr_worker_counts(const struct cfr_worker *w);
-/* W is a rotated key, and what it does next needs the credential NAME. */
-bool cfr_worker_needs_admin(const struct cfr_worker *w, const char *name);
+/* What W's source does next needs the credential NAME. */
+bool cfr_worker_needs(const struct cfr_worker *w, const char *name);
 /* Why it is not done, NULL if no error says so. Lives until the next event. */
 const char *cfr_worker_error(const struct cfr_worker *w);
 /* True while an exchange, work at the targets, a delivery or a hook is under way. */

@@ -83,11 +83,11 @@ static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
     cfr_worker_feed(w, event);
 }
 
-static void on_rotated(void *ctx, struct cfr_source_exchange_result *result)
+static void on_produced(void *ctx, struct cfr_source_exchange_result *result)
 {
     struct cfr_worker *w = ctx;
 
-    cfr_worker_feed(w, cfr_worker_rotation_collect(w, result));
+    cfr_worker_feed(w, cfr_worker_producer_collect(w, result));
 }
 
 /* What was only passed on is published and still the same. A certificate has to be young, too. */
@@ -180,9 +180,9 @@ enum cfr_event cfr_worker_acquire(struct cfr_worker *w)
         if (in.wait_ms >= 0)
             cfr_lifecycle_retry_at(&w->life, now.boot_ms + in.wait_ms);
         cfr_worker_note_error(w, &in.err, w->life.state, in.wait_ms >= 0 ? in.wait_ms : delay_ms);
-    } else if (w->rotator != NULL) {
-        /* 4. A rotated key: the rotator finds out what is to be done. */
-        cfr_worker_rotation_start(w, on_rotated);
+    } else if (w->production != NULL) {
+        /* 4. A producer finds out what is to be done. */
+        cfr_worker_produce(w, on_produced);
         event = CFR_EVENT_SENT;
     } else if (is_same(w, from)) {
         /* 5. It is what is published: wait for the next one. */

@@ -20,14 +20,13 @@ struct cfr_worker_kept {
 
 static bool is_served(const struct cfr_worker *w)
 {
-    /* Of a rotated key nothing is kept but what is published. */
-    return w->rotator == NULL && (w->config->served || w->wanted);
+    return !w->source->lasting && (w->config->served || w->wanted);
 }
 
 /* A new token is published with the last session while no newer one is granted. */
 static bool accompanies_token(const struct cfr_worker *w)
 {
-    return w->rotator == NULL && w->provider != NULL && cfr_config_publishes_token(w->config);
+    return !w->source->lasting && w->provider != NULL && cfr_config_publishes_token(w->config);
 }
 
 static bool is_valid(const struct cfr_worker_kept *k, struct cfr_now now)
@@ -90,7 +89,7 @@ void cfr_worker_give_kept(struct cfr_worker *w, struct cfr_worker_kept *kept)
 
 bool cfr_worker_lacks_served(const struct cfr_worker *w)
 {
-    return w->config->served && w->rotator == NULL && !is_good(w->kept, cfr_clock_now());
+    return w->config->served && !w->source->lasting && !is_good(w->kept, cfr_clock_now());
 }
 
 bool cfr_worker_must_keep(const struct cfr_worker *w)
@@ -193,7 +192,7 @@ void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out)
         out->expires_s = w->kept->expires_ms == INT64_MAX ? 0 : (w->kept->expires_ms - w->kept->set_back_ms) / 1000 - 1;
         return;
     }
-    if (w->rotator != NULL) {
+    if (w->source->lasting) {
         out->why = "a rotated key is kept only in the published files";
         out->retry_after_s = EVENT_S;
         return;

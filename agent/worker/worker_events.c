@@ -14,13 +14,9 @@
 #define UNREADABLE_LOOKS   5
 #define UNREADABLE_LOOK_MS INT64_C(200)
 
-#define PASSES_ADMIN_ON                                                                                                \
-    "publishes the key of `mint.with`, which may not create keys, so there is nothing to rotate"                       \
-    "; allow it to create keys"
-
-#define STORM        16   /* turns that leave memory worth giving back */
-#define BUSY_LOOK_MS 1000 /* when other work at the targets is under way */
-#define RESUME_MS    1000 /* in which all begin that waited for one API server */
+#define STORM              16   /* turns that leave memory worth giving back */
+#define BUSY_LOOK_MS       1000 /* when other work at the targets is under way */
+#define RESUME_MS          1000 /* in which all begin that waited for one API server */
 
 /* ---- the interpreter ---- */
 
@@ -42,8 +38,7 @@ static void cancel(struct cfr_worker *w)
 {
     cfr_fair_queue_leave(&w->host->turns, &w->turn);
     w->publishing = false;
-    if (w->rotator != NULL)
-        cfr_rotator_cancel(w->rotator);
+    cfr_worker_producer_cancel(w);
     if (w->exchange != NULL)
         cfr_source_exchange_cancel(w->exchange);
     w->exchange = NULL;
@@ -424,7 +419,7 @@ static void retire(struct cfr_worker *w)
 /* The old key is deleted: so are its values, in place. Another generation would be news to consumers. */
 static void forget(struct cfr_worker *w)
 {
-    bool gone = w->rotator != NULL && w->record.key != NULL && cfr_rotator_old_is_gone(w->rotator);
+    bool gone = w->record.key != NULL && cfr_worker_producer_report(w).old_gone;
     int64_t now_ms = cfr_clock_now().boot_ms;
 
     w->forgotten = w->forgotten && gone;
@@ -466,8 +461,7 @@ static void on_timer(struct cfr_worker *w)
     cfr_hook_step(w->hooks, now);
     cfr_publish_secret_step(w->delivery, now);
     w->news = false;
-    if (w->rotator != NULL)
-        cfr_worker_rotation_step(w);
+    cfr_worker_producer_step(w);
     forget(w);
     if (w->life.state == CFR_STATE_RELOADING && !cfr_hook_pending(w->hooks))
         cfr_worker_feed(w, CFR_EVENT_NOTIFIED);
@@ -529,7 +523,7 @@ void cfr_worker_on_child(struct cfr_worker *w)
     } else if (cfr_publisher_is_busy(w->targets)) {
         cfr_worker_rearm(w);
     }
-    if (w->rotator != NULL && cfr_rotator_is_writing(w->rotator))
+    if (cfr_worker_producer_report(w).writing)
         cfr_worker_wake(w);
     if (!cfr_hook_child(w->hooks, cfr_clock_now()))
         return;
@@ -545,20 +539,19 @@ void cfr_worker_on_clock(struct cfr_worker *w)
     bool due;
 
     w->skew_known = false;
-    if (w->rotator != NULL)
-        cfr_worker_rotation_step(w);
+    cfr_worker_producer_step(w);
     due = !w->turn.queued && (blamed || cfr_lifecycle_due(&w->life, cfr_clock_now()));
     cfr_worker_feed(w, due ? CFR_EVENT_DUE : CFR_EVENT_NONE);
 }
 
-/* The server of the token that could not be had, or of a rotation that is shared. */
+/* The server of the token that could not be requested, or of the state that a producer shares. */
 static bool waits_for(struct cfr_worker *w, const struct cfr_kube_where *where)
 {
     const struct cfr_config_request *request = w->config->token != NULL ? w->config->token->request : NULL;
     bool token = request != NULL && w->token.missing &&
                  cfr_kube_where_is(&(struct cfr_kube_where){request->kubeconfig, request->context}, where);
 
-    return cfr_rotator_resume(w->rotator, where) || token;
+    return cfr_worker_producer_resume(w, where) || token;
 }
 
 void cfr_worker_resume(struct cfr_worker *w, const struct cfr_kube_where *where)
@@ -643,8 +636,8 @@ void cfr_worker_on_delivered(void *ctx, const char *name, uint64_t generation, c
             cfr_hook_request(w->hooks, generation, w->first_delivery, cfr_clock_now());
         w->first_delivery = w->first_delivery && !all;
         cfr_worker_save(w);
-        if (all && w->rotator != NULL)
-            cfr_worker_rotation_published(w);
+        if (all)
+            cfr_worker_producer_published(w);
     }
     cfr_worker_wake(w);
 }
@@ -655,16 +648,11 @@ void cfr_worker_on_delivered(void *ctx, const char *name, uint64_t generation, c
 static int check_rotation(const struct cfr_worker *w, struct cfr_err *err)
 {
     const struct cfr_source_ops *source = cfr_source_of(w->config);
-    const char *fixed = source->fixed != NULL        ? source->fixed(w->config, w->found_final)
-                        : cfr_worker_is_passed_on(w) ? PASSES_ADMIN_ON
-                                                     : NULL;
+    const char *fixed = source->fixed != NULL ? source->fixed(w->config, w->found_final) : NULL;
 
     if (fixed != NULL)
         return cfr_err_set(err, CFR_E_USAGE, "%s %s", w->config->name, fixed);
-    if (cfr_rotator_may_be_asked(w->rotator, err) == 0)
-        return 0;
-    err->code = CFR_E_UNAVAILABLE;
-    return cfr_err_prefix(err, "%s cannot be rotated now", w->config->name);
+    return cfr_worker_producer_may_request(w, err);
 }
 
 int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replaces, struct cfr_err *err)
@@ -706,7 +694,7 @@ int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replac
     w->rotate_wanted = true;
     /* An exchange that is under way began before this was asked, and does not count for it. */
     w->forced = false;
-    cfr_rotator_ask(w->rotator);
+    cfr_worker_producer_request(w);
     cfr_worker_feed(w, CFR_EVENT_ROTATE);
     return 0;
 }

@@ -7,7 +7,7 @@ bool cfr_worker_is_ready(const struct cfr_worker *w)
     struct cfr_now now = cfr_clock_now();
 
     return cfr_lifecycle_valid(&w->life, now) && !w->lost && cfr_publish_secret_valid(w->delivery, now) &&
-           !w->source_missing && !cfr_worker_lacks_served(w) && !cfr_rotator_is_refused(w->rotator);
+           !w->source_missing && !cfr_worker_lacks_served(w) && !cfr_worker_producer_report(w).refused;
 }
 
 bool cfr_worker_counts(const struct cfr_worker *w)
@@ -29,8 +29,8 @@ static enum cfr_api_history_health health_of(const struct cfr_worker *w, struct 
 
     if (cfr_worker_is_ready(w))
         return failing ? CFR_API_HISTORY_FAILING : CFR_API_HISTORY_GOOD;
-    return failing || expired || cfr_rotator_is_refused(w->rotator) ? CFR_API_HISTORY_UNUSABLE
-                                                                    : CFR_API_HISTORY_UNKNOWN;
+    return failing || expired || cfr_worker_producer_report(w).refused ? CFR_API_HISTORY_UNUSABLE
+                                                                       : CFR_API_HISTORY_UNKNOWN;
 }
 
 void cfr_worker_note_health(struct cfr_worker *w)

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* What the worker's files share. They call each other in this order only: worker.c (life and status), worker_events.c
- * (events, the interpreter of the lifecycle, the acquire), worker_health.c, worker_publish.c, worker_rotation.c
- * (rotated keys), worker_source.c, worker_cache.c, worker_state.c (errors, record, timer), worker_ack.c (consumers). */
+ * (events, the interpreter of the lifecycle, the acquire), worker_health.c, worker_publish.c, worker_producer.c
+ * (sources that make what they grant), worker_source.c, worker_cache.c, worker_state.c (errors, record, timer),
+ * worker_ack.c (consumers). */
 #ifndef CFR_AGENT_WORKER_WORKER_PRIVATE_H
 #define CFR_AGENT_WORKER_WORKER_PRIVATE_H
 
 #include "agent/hook/hook.h"
 #include "agent/loop/file_watcher.h"
 #include "agent/loop/log_once.h"
-#include "agent/publish/found.h"
 #include "agent/publish/record.h"
 #include "agent/publish/render.h"
 #include "agent/publish/secret_target.h"
-#include "agent/rotation/rotator.h"
 #include "agent/source/exchange.h"
 #include "agent/source/inputs.h"
 #include "agent/source/source.h"
@@ -90,8 +89,7 @@ struct cfr_worker {
     int64_t save_boot_ms; /* the record is being saved, and looked at then; INT64_MAX = it is not */
     struct cfr_worker_token token;
     struct cfr_exchange *exchange;
-    struct cfr_publish_search *search; /* for a key that is adopted; NULL = none is under way */
-    struct cfr_rotator *rotator;       /* NULL: it is no rotated key */
+    void *production; /* of the source's producer; NULL = it has none */
     struct cfr_hooks *hooks;
     struct cfr_delivery *delivery;     /* NULL: no target in the cluster */
     struct cfr_worker_ack *ack;        /* NULL: no consumer acknowledges */
@@ -108,7 +106,7 @@ struct cfr_worker {
     bool starting;       /* the targets are looked at before anything else */
     bool recover;        /* what a crash may have left at the targets is still there */
     bool acquire_after;  /* an acquire waits for the end of a child, at the targets or of the service CA */
-    bool news;           /* a hook, a delivery, a consumer or the rotator has something for the timer to look at */
+    bool news;           /* a hook, a delivery, a consumer or the producer has something for the timer to look at */
     bool rotate_wanted;  /* a rotation was asked for, and no exchange since */
     bool forced;         /* the exchange under way is for that */
     bool known;          /* what is published is what the record says: this run published it, and it was not touched */
@@ -131,7 +129,6 @@ struct cfr_worker {
     bool lost;                    /* what was published is not there, or not as it was */
     int64_t restore_boot_ms;      /* after that a loss is dealt with at once, until then once a minute */
     struct cfr_worker_kept *kept; /* the last grant, where it is served; NULL = none */
-    bool pass_on_logged;          /* that the key of `with` is passed on */
     bool wanted;                  /* a client asked for it, though the configuration names none */
     char *watched;                /* the token's path that a mounted Secret names, as it is watched now; NULL = none */
     char *warning;                /* of the API server, with the last token that it gave; NULL = none */
@@ -193,30 +190,29 @@ void cfr_worker_publish_token(struct cfr_worker *w);
 /* What was granted at ISSUED_S is published at all targets, though it may not be on record. PUBLISHED or SAME. */
 enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, const struct cfr_publish_minted *minted);
 
-/* worker_rotation.c: all but the first are only called with w->rotator */
-int cfr_worker_rotation_open(struct cfr_worker *w, struct cfr_err *err);
-/* Plans the next rotation. True if what is published is good until then, and none is under way. */
-bool cfr_worker_rotation_adopt(struct cfr_worker *w, struct cfr_now now);
-void cfr_worker_rotation_close(struct cfr_worker *w);
+/* worker_producer.c: without a producer all but the first two do nothing */
+int cfr_worker_producer_open(struct cfr_worker *w, struct cfr_err *err);
+/* Has the producer do its work. DONE is called once, by a step of it, unless it is cancelled. */
+void cfr_worker_produce(struct cfr_worker *w, cfr_source_exchange_fn *done);
+/* Takes the result: GRANTED, PUBLISHED, SAME or FAILED. */
+enum cfr_event cfr_worker_producer_collect(struct cfr_worker *w, struct cfr_source_exchange_result *result);
+void cfr_worker_producer_cancel(struct cfr_worker *w);
+void cfr_worker_producer_close(struct cfr_worker *w);
 /* w->config was replaced. */
-void cfr_worker_rotation_rebind(struct cfr_worker *w);
-/* DONE is called later, by a step of the rotator. */
-void cfr_worker_rotation_start(struct cfr_worker *w, cfr_source_exchange_fn *done);
-/* Takes what came of it. GRANTED, PUBLISHED, SAME or FAILED. */
-enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_source_exchange_result *result);
-/* Does what the rotator has to do; makes the replacement of a key due that the cloud refuses. */
-void cfr_worker_rotation_step(struct cfr_worker *w);
+void cfr_worker_producer_rebind(struct cfr_worker *w);
+void cfr_worker_producer_abandon(const struct cfr_worker *w);
+/* Plans the next start. True if what is published is good until then, and none is in progress; FRESH without a
+ * producer. */
+bool cfr_worker_producer_adopt(struct cfr_worker *w, struct cfr_now now, bool fresh);
+/* Does what is due, and plans a start that the producer calls for. */
+void cfr_worker_producer_step(struct cfr_worker *w);
 /* The generation on record is published, and is on disk. */
-void cfr_worker_rotation_published(struct cfr_worker *w);
-
-/* worker_pass_on.c: the key of `with` is published while no key may be made. Recorded by the mark of that key in
- * record.token_mark, which is 0 for a key that was made. */
-bool cfr_worker_is_passed_on(const struct cfr_worker *w);
-/* RESULT is a failure of the rotator. GRANTED: w->granted has the key of `with`. SAME: it is published already. NONE:
- * the failure is reported as any other. */
-enum cfr_event cfr_worker_pass_on(struct cfr_worker *w, const struct cfr_source_exchange_result *result);
-/* Plans when making a key is tried again. */
-void cfr_worker_pass_on_published(struct cfr_worker *w);
+void cfr_worker_producer_published(struct cfr_worker *w);
+bool cfr_worker_producer_resume(struct cfr_worker *w, const struct cfr_kube_where *where);
+int cfr_worker_producer_may_request(const struct cfr_worker *w, struct cfr_err *err);
+void cfr_worker_producer_request(struct cfr_worker *w);
+struct cfr_source_report cfr_worker_producer_report(const struct cfr_worker *w);
+void cfr_worker_producer_status(const struct cfr_worker *w, struct cfr_api_status_credential *out);
 
 /* worker_source.c */
 /* What W's source needs. */

@@ -111,8 +111,7 @@ static enum cfr_event finish_changed(struct cfr_worker *w, uint64_t generation, 
     bool first = w->record.generation == 0;
 
     record_generation(w, generation, now);
-    if (w->rotator != NULL)
-        cfr_worker_rotation_published(w);
+    cfr_worker_producer_published(w);
     log_published(w, first, now);
     return CFR_EVENT_PUBLISHED;
 }
@@ -121,8 +120,7 @@ static enum cfr_event finish_changed(struct cfr_worker *w, uint64_t generation, 
 static enum cfr_event finish_same(struct cfr_worker *w)
 {
     cfr_worker_save(w);
-    if (w->rotator != NULL)
-        cfr_worker_rotation_published(w);
+    cfr_worker_producer_published(w);
     return CFR_EVENT_SAME;
 }
 
@@ -257,9 +255,9 @@ enum cfr_event cfr_worker_publish_ended(struct cfr_worker *w)
     if (g->plan.token_only)
         return end_token(w, &out);
     all = out.failed == 0;
-    /* A rotated key counts as published once it is everywhere. */
-    if (!all && (out.done == 0 || w->rotator != NULL)) {
-        if (w->rotator != NULL || cfr_grant_copy(&copy, &g->grant, NULL) != 0)
+    /* A long-lived key counts as published once it is everywhere. */
+    if (!all && (out.done == 0 || w->source->lasting)) {
+        if (w->source->lasting || cfr_grant_copy(&copy, &g->grant, NULL) != 0)
             return fail_publish(w, &out.err);
         w->exchanges_failed[cfr_err_class(out.err.code)] += g->again ? 0 : 1;
         cfr_worker_keep(w, &copy, g->plan.life_ms, g->plan.session_ms, false, replaces(w));
@@ -418,7 +416,7 @@ enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, const struct cfr_p
         return finish_same(w);
     cfr_publisher_found(w->targets, &w->record);
     w->record.issued_ms = minted->minted_s * 1000;
-    /* It is a key that was made, not one that was passed on. */
+    /* It is a key that was created, not one that takes its place. */
     w->record.token_mark = 0;
     w->record.expires_ms = w->life.life.expires_ms;
     w->record.last_success_s = now.wall_ms / 1000;

@@ -24,9 +24,8 @@ int64_t cfr_worker_window_ms(const struct cfr_worker *w)
 struct cfr_refresh_jitter cfr_worker_jitter(const struct cfr_worker *w)
 {
     /* A token that is published as it is is renewed exactly as the kubelet would. */
-    bool token = w->provider == NULL && w->rotator == NULL && !w->source->ages;
-    /* A rotated key has a time of its own anyway. */
-    bool phased = w->provider != NULL && w->rotator == NULL && w->source->may_send(w->config);
+    bool token = w->provider == NULL && !w->source->lasting && !w->source->ages;
+    bool phased = w->provider != NULL && !w->source->lasting && w->source->may_send(w->config);
 
     return (struct cfr_refresh_jitter){token ? 0 : w->spread, cfr_clock_chance(), phased && !w->provider->lives_vary};
 }
@@ -73,7 +72,8 @@ void cfr_worker_rearm(struct cfr_worker *w)
     at = earlier(at, w->look_boot_ms);
     at = earlier(at, w->forget_boot_ms);
     at = earlier(at, w->save_boot_ms);
-    at = earlier(at, cfr_rotator_deadline(w->rotator));
+    if (w->production != NULL)
+        at = earlier(at, w->source->producer->deadline(w->production));
     at = earlier(at, trouble_deadline(w));
     if (w->news)
         at = 0;

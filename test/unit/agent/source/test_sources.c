@@ -208,7 +208,6 @@ static void each_credential_has_its_row(void **state)
     struct cfr_config_token token = {.file = path};
     struct cfr_config_token requested = {.request = &request};
     struct cfr_config_token both = {.file = path, .request = &request};
-    struct cfr_config_mint mint = {.with = name_a};
     const struct {
         struct cfr_config_credential c;
         const struct cfr_source_ops *source;
@@ -221,7 +220,6 @@ static void each_credential_has_its_row(void **state)
         {{.name = name_a, .secret = &secret}, &cfr_source_mounted, "secret", false},
         {{.name = name_a, .secret = &exchanged, .token = &both}, &cfr_source_mounted, "secret", true},
         {{.name = name_a, .source = {&bundle, 1}}, &cfr_source_service_ca, "service_ca", false},
-        {{.name = name_a, .mint = &mint}, &cfr_source_rotated_key, "mint", false},
         {{.name = name_a}, &cfr_source_provider_only, "provider", false},
     };
 
@@ -238,23 +236,18 @@ static void each_credential_has_its_row(void **state)
 /* Only a running agent has what these are made by. */
 static void what_an_agent_makes_is_not_granted_elsewhere(void **state)
 {
-    struct cfr_config_mint mint = {.with = name_a};
-    const struct cfr_config_credential all[] = {{.name = name_a, .source = {&bundle, 1}},
-                                                {.name = name_a, .mint = &mint}};
+    const struct cfr_config_credential c = {.name = name_a, .source = {&bundle, 1}};
+    struct cfr_source_inputs m;
+    struct cfr_grant grant = {0};
+    struct cfr_err err = {0};
+    int64_t wait_ms;
 
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        struct cfr_source_inputs m;
-        struct cfr_grant grant = {0};
-        struct cfr_err err = {0};
-        int64_t wait_ms;
-
-        assert_int_equal(cfr_source_inputs_read(&all[i], 0, false, &m, &wait_ms, &err), 0);
-        assert_int_equal(cfr_source_inputs_grant(&m, &grant, &err), CFR_E_CONFIG);
-        assert_non_null(strstr(err.text, "only a running agent publishes "));
-        cfr_source_inputs_free(&m);
-        cfr_grant_free(&grant);
-    }
+    assert_int_equal(cfr_source_inputs_read(&c, 0, false, &m, &wait_ms, &err), 0);
+    assert_int_equal(cfr_source_inputs_grant(&m, &grant, &err), CFR_E_CONFIG);
+    assert_non_null(strstr(err.text, "only a running agent publishes "));
+    cfr_source_inputs_free(&m);
+    cfr_grant_free(&grant);
 }
 
 int main(void)

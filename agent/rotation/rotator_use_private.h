@@ -2,8 +2,8 @@
 /* One long-lived key that is rotated: takes the steps that rotation/rotation.h decides. It keeps the journal and,
  * between making a key and publishing it, the pending secret in the state directory, or in a Secret of the cluster that
  * several agents share, and makes the requests, one at a time. Its owner publishes. */
-#ifndef CFR_AGENT_ROTATION_ROTATOR_H
-#define CFR_AGENT_ROTATION_ROTATOR_H
+#ifndef CFR_AGENT_ROTATION_ROTATOR_USE_PRIVATE_H
+#define CFR_AGENT_ROTATION_ROTATOR_USE_PRIVATE_H
 
 #include "agent/loop/clock.h"
 #include "agent/config/config.h"
