@@ -21,6 +21,8 @@ struct cfr_wire_request {
     const char *ca_file;           /* borrowed from the configuration; NULL = that of ca_variable */
     const char *ca_variable;       /* literal: the environment variable that names the CA file where ca_file is NULL;
                                     * NULL, or not set = the system's CA */
+    const char *server_name;       /* borrowed: the name in the server's certificate; NULL = the URL's host */
+    struct cfr_view ca_pem;        /* borrowed: in place of ca_file, when not empty */
     const char *answer_header;     /* literal: the header of the answer that parse wants to see; NULL = none */
     struct cfr_secret client_cert; /* PEM chain, leaf first, to show in the TLS handshake; empty = none */
     struct cfr_secret client_key;  /* PEM */

@@ -32,6 +32,13 @@ static const char *get(const struct draft *d, const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
+static const char *get_one_of(const struct draft *d, const char *name, const char *other)
+{
+    const char *value = get(d, name);
+
+    return value != NULL ? value : get(d, other);
+}
+
 /* `KEY: "VALUE"`, or nothing for NULL. JSON's quoting is YAML's. */
 static void put(struct draft *d, const char *key, const char *value)
 {
@@ -76,19 +83,10 @@ static void publish_aws(struct draft *d)
     put_file(d, "token", "token");
 }
 
-static const char *aws_region(const struct draft *d)
-{
-    const char *region = get(d, "AWS_REGION");
-
-    return region != NULL ? region : get(d, "AWS_DEFAULT_REGION");
-}
-
 /* The role, from the SDKs' variable or from that of OLM. */
 static const char *aws_role(const struct draft *d)
 {
-    const char *role = get(d, "AWS_ROLE_ARN");
-
-    return role != NULL ? role : get(d, "ROLEARN");
+    return get_one_of(d, "AWS_ROLE_ARN", "ROLEARN");
 }
 
 /* The order of the SDKs: a role with a token precedes a container endpoint. */
@@ -115,7 +113,7 @@ static int draft_aws(struct draft *d)
     cfr_str_addz(d->out, "    exchange:\n      aws:\n");
     put(d, "        role_arn", role);
     put(d, "        session_name", get(d, "AWS_ROLE_SESSION_NAME"));
-    put(d, "        region", aws_region(d));
+    put(d, "        region", get_one_of(d, "AWS_REGION", "AWS_DEFAULT_REGION"));
     publish_aws(d);
     return 0;
 }
@@ -134,7 +132,7 @@ static int draft_aws_container(struct draft *d)
     put(d, "      file", token);
     cfr_str_addz(d->out, "    exchange:\n      aws_container:\n");
     put(d, "        endpoint", uri);
-    put(d, "        region", aws_region(d));
+    put(d, "        region", get_one_of(d, "AWS_REGION", "AWS_DEFAULT_REGION"));
     publish_aws(d);
     return 0;
 }
@@ -186,6 +184,8 @@ static int draft_azure(struct draft *d)
         begin(d, "azure",
               token != NULL ? "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE"
                             : "AZURE_CLIENT_ID and AZURE_TENANT_ID");
+    if (token != NULL && get(d, "AZURE_KUBERNETES_TOKEN_PROXY") != NULL)
+        cfr_str_addz(d->out, "    # for the proxy in AZURE_KUBERNETES_TOKEN_PROXY\n");
     if (token != NULL)
         cfr_str_addz(d->out, "    token:\n");
     put(d, "      file", token);
@@ -339,7 +339,7 @@ static int put_openstack_proof(struct draft *d)
 /* One that is not known is left to the check of the key. */
 static void put_openstack_interface(struct draft *d)
 {
-    const char *value = get(d, "OS_INTERFACE") != NULL ? get(d, "OS_INTERFACE") : get(d, "OS_ENDPOINT_TYPE");
+    const char *value = get_one_of(d, "OS_INTERFACE", "OS_ENDPOINT_TYPE");
     int known = value != NULL ? cfr_openstack_interface_of(cfr_view_of(value)) : -1;
 
     put(d, "        interface", known >= 0 ? cfr_openstack_interfaces[known] : value);

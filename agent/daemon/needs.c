@@ -11,7 +11,7 @@
 #include "files/file.h"
 #include "files/path.h"
 #include "files/route.h"
-#include "wire/aws.h"
+#include "sts/providers.h"
 
 #include <limits.h>
 #include <linux/capability.h>
@@ -342,6 +342,12 @@ static void give_config(struct directories *d, const char *path)
         give_named(d, whole);
 }
 
+static void give_trust(struct directories *d, const char *ca_file)
+{
+    if (ca_file != NULL && ca_file[0] == '/')
+        give_named(d, ca_file);
+}
+
 void cfr_daemon_needs_read_at_start(const struct cfr_config *c, const char *config_path, cfr_daemon_directory_fn *each,
                                     void *ctx)
 {
@@ -352,7 +358,7 @@ void cfr_daemon_needs_read_at_start(const struct cfr_config *c, const char *conf
         POD,    "/nix/store", "/gnu/store", "/run/nscd", "/var/lib/sss"};
     static const char *const links[] = {"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/localtime"};
     struct directories d = {.fn = each, .ctx = ctx};
-    const char *const trust[] = {cfr_http_trust_system(), getenv(CFR_WIRE_AWS_CA_VARIABLE)};
+    struct cfr_variant v;
     struct stat st;
 
     for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
@@ -361,9 +367,12 @@ void cfr_daemon_needs_read_at_start(const struct cfr_config *c, const char *conf
     }
     for (size_t i = 0; i < sizeof links / sizeof links[0]; i++)
         give_link_of_system(&d, links[i]);
-    for (size_t i = 0; i < sizeof trust / sizeof trust[0]; i++) {
-        if (trust[i] != NULL && trust[i][0] == '/')
-            give_named(&d, trust[i]);
+    give_trust(&d, cfr_http_trust_system());
+    for (size_t i = 0; (v = cfr_sts_variant(i)).key != NULL; i++) {
+        const struct cfr_sts_provider *p = v.row;
+
+        if (p->ca_variable != NULL)
+            give_trust(&d, getenv(p->ca_variable));
     }
     if (config_path != NULL)
         give_config(&d, config_path);

@@ -177,6 +177,8 @@ static bool connect_to_server(struct way *w)
     struct cfr_http_probe_request request = {
         .url = w->host->url,
         .ca_file = w->host->ca_file,
+        .ca_pem = w->host->ca_pem,
+        .server_name = w->host->server_name,
         .link_local = w->host->link_local,
         .plain_http = w->host->plain_http,
         .connect_only = !w->host->tls,

@@ -32,8 +32,11 @@ static bool is_known(const struct cfr_doctor_hosts *h, const struct cfr_doctor_h
 
 static void add_host(struct cfr_doctor_hosts *h, const struct cfr_wire_request *r)
 {
-    struct cfr_doctor_host one = {
-        .ca_file = cfr_env_ca_file(r), .link_local = r->link_local, .plain_http = r->plain_http};
+    struct cfr_doctor_host one = {.ca_file = cfr_env_ca_file(r),
+                                  .ca_pem = r->ca_pem,
+                                  .server_name = r->server_name,
+                                  .link_local = r->link_local,
+                                  .plain_http = r->plain_http};
 
     if (h->count == CFR_DOCTOR_HOSTS_MAX || !cfr_http_probe_host(r->url, one.name, &one.port, &one.tls) ||
         is_known(h, &one))

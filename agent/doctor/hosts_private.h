@@ -7,8 +7,10 @@
 #include "agent/http/probe.h"
 
 struct cfr_doctor_host {
-    char *url;           /* heap; of the first request there */
-    const char *ca_file; /* borrowed; NULL = the system's */
+    char *url;               /* heap; of the first request there */
+    const char *ca_file;     /* borrowed; NULL = the system's */
+    struct cfr_view ca_pem;  /* borrowed; in place of ca_file, when not empty */
+    const char *server_name; /* borrowed; NULL = that of the URL */
     bool link_local;
     bool plain_http;
     char name[CFR_HTTP_PROBE_TEXT];

@@ -90,6 +90,8 @@ static int open_probe(const struct cfr_http_probe_request *r, struct probe *l, s
         return cfr_err_nomem(err);
     request.url = l->url;
     request.ca_file = r->ca_file;
+    request.ca_pem = r->ca_pem;
+    request.server_name = r->server_name;
     request.timeout_ms = r->timeout_ms > 0 ? r->timeout_ms : 1;
     rc = cfr_http_target_check(&l->t, &request, &to, err);
     if (rc == 0)

@@ -17,6 +17,8 @@
 struct cfr_http_probe_request {
     const char *url;     /* its scheme, host and port; the path is not requested */
     const char *ca_file; /* as in struct cfr_http_request */
+    struct cfr_view ca_pem;
+    const char *server_name;
     bool link_local;
     bool plain_http;
     bool connect_only; /* send no request at all */

@@ -138,7 +138,8 @@ static int send_step(struct cfr_exchange *e, struct cfr_err *err)
     http.method = e->request.method;
     http.url = e->request.url;
     http.ca_file = cfr_env_ca_file(&e->request);
-    http.ca_pem = cfr_secret_view(&e->m.mounted.ca);
+    http.ca_pem = e->request.ca_pem.n != 0 ? e->request.ca_pem : cfr_secret_view(&e->m.mounted.ca);
+    http.server_name = e->request.server_name;
     http.headers = e->request.headers;
     http.header_count = e->request.header_count;
     http.body = &e->request.body;

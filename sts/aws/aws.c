@@ -320,6 +320,7 @@ const struct cfr_sts_provider cfr_aws_provider = {
     .table = &cfr_aws_table,
     .doc = CFR_DOC("AWS STS, and container registries of AWS."),
     .fields = grant_fields,
+    .ca_variable = CFR_WIRE_AWS_CA_VARIABLE,
     .hosts = hosts,
     .token_rules = &token_rules,
     .consumer_window_ms = CONSUMER_WINDOW_MS,

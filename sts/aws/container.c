@@ -255,6 +255,7 @@ const struct cfr_sts_provider cfr_aws_container_provider = {
     .table = &cfr_aws_container_table,
     .doc = CFR_DOC("The EKS Pod Identity agent, or another endpoint of AWS's container credentials."),
     .fields = grant_fields,
+    .ca_variable = CFR_WIRE_AWS_CA_VARIABLE,
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .check = check,
     .needs_token = needs_token,

@@ -9,6 +9,7 @@
 #include "sts/azure/error_private.h"
 #include "sts/azure/settings_private.h"
 #include "sts/azure/client_assertion_private.h"
+#include "sts/azure/token_proxy_private.h"
 #include "wire/form.h"
 #include "wire/jwt.h"
 #include "sts/core/docker_auths.h"
@@ -46,9 +47,12 @@ static const char *registry_of(const struct cfr_azure *c, unsigned step)
 static int check(const void *config, const char *(*env)(const char *), struct cfr_err *err)
 {
     const struct cfr_azure *c = config;
+    struct cfr_azure_token_proxy_settings proxy;
     struct cfr_azure_settings place;
     int rc = cfr_azure_settings_of(c, env, &place, err);
 
+    if (rc == 0)
+        rc = cfr_azure_token_proxy_of(c, env, &proxy, err);
     if (rc != 0)
         return rc;
     if (c->acr.count == 0 && c->acr_endpoint != NULL)
@@ -87,10 +91,15 @@ static int build_token(const struct cfr_sts_exchange *x, const struct cfr_sts_in
                        const struct cfr_azure_settings *place, struct cfr_wire_request *out, struct cfr_err *err)
 {
     const struct cfr_azure *c = x->config;
+    struct cfr_azure_token_proxy_settings proxy;
     char url[CFR_AZURE_URL_MAX];
     char scope[CFR_AZURE_SCOPE_MAX];
     int rc = set_url(cfr_azure_settings_token_url(place, url), out, err);
 
+    if (rc == 0)
+        rc = cfr_azure_token_proxy_of(c, in->env, &proxy, err);
+    if (rc == 0)
+        rc = cfr_azure_token_proxy_apply(&proxy, out, err);
     if (rc == 0)
         rc = cfr_form_add(&out->body, "grant_type", cfr_view_of("client_credentials"), err);
     if (rc == 0)
@@ -371,6 +380,7 @@ const struct cfr_sts_provider cfr_azure_provider = {
     .table = &cfr_azure_table,
     .doc = CFR_DOC("Azure AD (Microsoft Entra ID), and container registries of Azure."),
     .fields = grant_fields,
+    .ca_variable = CFR_AZURE_TOKEN_PROXY_CA_VARIABLE,
     .hosts = hosts,
     .token_rules = &token_rules,
     .consumer_window_ms = CONSUMER_WINDOW_MS,

@@ -21,6 +21,14 @@ enum cfr_azure_cloud {
     CFR_AZURE_SOV_SG,
 };
 
+/* `token_proxy:` */
+struct cfr_azure_token_proxy {
+    struct cfr_node node;
+    char *url;
+    char *server_name;
+    char *ca_file;
+};
+
 /* `exchange: azure:` */
 struct cfr_azure {
     struct cfr_node node;
@@ -29,6 +37,7 @@ struct cfr_azure {
     struct cfr_strings scopes;
     int cloud; /* enum cfr_azure_cloud */
     char *authority_host;
+    struct cfr_azure_token_proxy *token_proxy; /* NULL = by the environment */
     char *client_secret_file;
     char *certificate_file;
     char *key_file;

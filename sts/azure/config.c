@@ -2,6 +2,7 @@
 /* The configuration of the Azure provider: its table, and the rules that need no environment. */
 #include "sts/azure/azure_private.h"
 #include "sts/azure/settings_private.h"
+#include "sts/azure/token_proxy_private.h"
 #include "sts/core/docker_auths.h"
 #include "wire/url.h"
 
@@ -56,6 +57,14 @@ static const struct cfr_field azure_fields[] = {
      .doc = CFR_DOC("URL of the authority, without the tenant, for a private or a regional one. https, or http to "
                     "127.0.0.0/8, "
                     "[::1] or localhost. Default: that of `cloud`.")},
+    {.key = "token_proxy",
+     .variables = "AZURE_KUBERNETES_TOKEN_PROXY",
+     .type = CFR_FIELD_MAP,
+     .offset = AZURE(token_proxy),
+     .table = &cfr_azure_token_proxy_table,
+     .doc = CFR_DOC("Where to send the token in place of the authority: the proxy of AKS identity bindings. "
+                    "Default: `AZURE_KUBERNETES_TOKEN_PROXY`, with `AZURE_KUBERNETES_SNI_NAME`, and "
+                    "`AZURE_KUBERNETES_CA_FILE` or `AZURE_KUBERNETES_CA_DATA`.")},
     {.key = "client_secret_file",
      .variables = "AZURE_CLIENT_SECRET",
      .type = CFR_FIELD_STRING,
@@ -113,6 +122,9 @@ static int check_proof(const struct cfr_azure *c, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "certificate_file: there is also a client_secret_file, and only one of them can be shown; "
                            "leave one out");
+    if (c->token_proxy != NULL && (c->client_secret_file != NULL || c->certificate_file != NULL))
+        return cfr_err_set(err, CFR_E_CONFIG, "token_proxy: it only takes tokens, and there is a %s; leave one out",
+                           c->client_secret_file != NULL ? "client_secret_file" : "certificate_file");
     if (c->key_file != NULL && c->certificate_file == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "key_file: it has no effect without certificate_file; write the certificate's path there");

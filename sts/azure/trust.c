@@ -3,6 +3,7 @@
 #include "sts/azure/azure_private.h"
 
 #include "sts/azure/settings.h"
+#include "sts/azure/token_proxy_private.h"
 #include "sts/core/trust.h"
 
 #include <stdio.h>
@@ -30,14 +31,33 @@ static void add_command(struct cfr_str *out, const char *client, const struct cf
     cfr_str_free(&parameters);
 }
 
+/* A proxy exchanges the token by itself: the identity needs no federated credential. */
+static void report_binding(const struct cfr_azure_settings *place, const struct cfr_azure_token_proxy_settings *proxy,
+                           const struct cfr_sts_trust *t)
+{
+    cfr_finding_report(
+        t->sink, CFR_FINDING_NOTE, CFR_STS_TRUST_NEEDED,
+        "compare with the identity bindings of the cluster, and with the ClusterRole that lets the subject use them",
+        "the token goes to %.200s, whose cluster must have an identity binding for the client %.64s; the "
+        "subject \"%s\" must be allowed to use it, and the audience is %s (usual here: "
+        "api://AKSIdentityBinding)",
+        proxy->url, place->client, t->shown_sub, t->shown_aud);
+}
+
 void cfr_azure_trust_needed(const void *config, const struct cfr_sts_trust *t)
 {
     struct cfr_azure_settings place;
     struct cfr_str paste = {.limit = (size_t)2 * CFR_STS_TRUST_PASTE_MAX};
     const char *usual = "api://AzureADTokenExchange";
+    struct cfr_azure_token_proxy_settings proxy;
 
-    if (cfr_azure_settings_of(config, t->env, &place, NULL) != 0)
+    if (cfr_azure_settings_of(config, t->env, &place, NULL) != 0 ||
+        cfr_azure_token_proxy_of(config, t->env, &proxy, NULL) != 0)
         return;
+    if (proxy.url != NULL) {
+        report_binding(&place, &proxy, t);
+        return;
+    }
     if (strstr(place.authority, "microsoftonline.us") != NULL)
         usual = "api://AzureADTokenExchangeUSGov";
     else if (strstr(place.authority, "partner.microsoftonline.cn") != NULL)

@@ -55,6 +55,7 @@ struct cfr_sts_provider {
     const char *doc;               /* of the key, for the reference page */
     const char *const *fields; /* grant fields that its later requests are made with, NULL-terminated; NULL = none */
     const char *const *hosts;  /* ends of its servers' names, whose certificates are of public CAs; NULL = none */
+    const char *ca_variable;   /* the environment variable that may name a CA file for its requests; NULL = none */
     const struct cfr_token_rules *token_rules; /* NULL = none but those of all */
     int64_t consumer_window_ms; /* consumers refresh by themselves when less life is left: stay ahead of it */
     bool lives_vary;            /* each grant lives as long as the server draws: that spreads a fleet by itself */
