@@ -44,7 +44,7 @@ struct plugins {
     struct cfr_daemon_known seen;
 };
 
-/* Without its command, it is read again when the plugin is to be started. */
+/* A plugin that the agent knows from before goes on while its kubeconfig cannot be read. */
 static void list_plugin(void *ctx, const struct cfr_field_text *kubeconfig)
 {
     const struct cfr_kube_where where = cfr_daemon_kube_where(kubeconfig);
@@ -57,7 +57,8 @@ static void list_plugin(void *ctx, const struct cfr_field_text *kubeconfig)
         (cfr_slow_file_status(where.kubeconfig, &st, NULL) == CFR_FILE_ELSEWHERE) != plugins->slow)
         return;
     (void)cfr_daemon_known_add(&plugins->seen, key);
-    (void)cfr_kube_list_plugin(&where, plugins->list, NULL);
+    if (cfr_kube_list_plugin(&where, plugins->list, NULL) != 0)
+        cfr_launcher_list_is_partial();
     cfr_launcher_list_send(plugins->list);
 }
 

@@ -27,6 +27,9 @@ typedef int cfr_launcher_read_fn(const void *ctx, struct cfr_secret *list, struc
  * Before what may hang. */
 void cfr_launcher_list_send(struct cfr_secret *list);
 
+/* In such a function: what names some commands cannot be read now. The launcher keeps those that it has, too. */
+void cfr_launcher_list_is_partial(void);
+
 /* Forks it. CTX is borrowed. CFR_E_LIMIT, CFR_E_NOMEM, CFR_E_IO. */
 int cfr_launcher_open(cfr_launcher_read_fn *read, const void *ctx, struct cfr_err *err);
 /* A descriptor that is readable between calls only after the process has ended: then nothing can be started any more.

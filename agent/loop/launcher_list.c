@@ -87,6 +87,26 @@ static bool same_words(const struct cfr_launcher_command *head, const char *allo
     return allowed_left == 0 && left == 0;
 }
 
+bool cfr_launcher_list_merge(struct cfr_secret *list, struct cfr_view more)
+{
+    struct cfr_launcher_command one;
+
+    while (more.n >= sizeof one) {
+        struct cfr_view whole = more;
+
+        memcpy(&one, more.p, sizeof one);
+        if (one.bytes > more.n - sizeof one)
+            return true;
+        whole.n = sizeof one + one.bytes;
+        if (!cfr_launcher_list_has(cfr_secret_view(list), &one, more.p + sizeof one) &&
+            cfr_secret_append(list, whole, NULL) != 0)
+            return false;
+        more.p += whole.n;
+        more.n -= whole.n;
+    }
+    return true;
+}
+
 bool cfr_launcher_list_has(struct cfr_view list, const struct cfr_launcher_command *head, const char *words)
 {
     struct cfr_launcher_command one;

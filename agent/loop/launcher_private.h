@@ -25,6 +25,9 @@ struct cfr_launcher_command {
 /* True if LIST has the command HEAD with WORDS, HEAD's bytes. */
 bool cfr_launcher_list_has(struct cfr_view list, const struct cfr_launcher_command *head, const char *words);
 
+/* Appends the commands of MORE that LIST lacks. False if that has no room for them. */
+bool cfr_launcher_list_merge(struct cfr_secret *list, struct cfr_view more);
+
 /* ---- agent/loop/launcher_reader.c: in the launcher ---- */
 
 #define CFR_LAUNCHER_WHY_MAX 256

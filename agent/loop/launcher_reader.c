@@ -16,9 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WAIT_MS  1000  /* our end waits meanwhile, with everything else */
-#define READ_MS  30000 /* one that takes longer hangs, and is ended for the next one */
-#define READ_MAX 65536
+#define WAIT_MS   1000  /* our end waits meanwhile, with everything else */
+#define READ_MS   30000 /* one that takes longer hangs, and is ended for the next one */
+#define READ_MAX  65536
+#define TOO_LARGE "the list of its commands is too large"
+#define PARTIAL   2 /* exit status of a child whose list is not whole */
 
 /* ---- the child ---- */
 
@@ -38,6 +40,7 @@ static bool write_whole(int fd, struct cfr_view bytes)
 }
 
 static int child_fd = -1;
+static bool partial;
 
 void cfr_launcher_list_send(struct cfr_secret *list)
 {
@@ -45,7 +48,12 @@ void cfr_launcher_list_send(struct cfr_secret *list)
         cfr_secret_clear(list);
 }
 
-/* Writes the list and exits with 0, or writes an error's text and exits with 1. */
+void cfr_launcher_list_is_partial(void)
+{
+    partial = true;
+}
+
+/* Writes the list and exits with 0 or PARTIAL, or writes an error's text and exits with 1. */
 static void run(const struct cfr_launcher_reader *r, int fd)
 {
     struct cfr_secret list;
@@ -60,7 +68,7 @@ static void run(const struct cfr_launcher_reader *r, int fd)
     if (!write_whole(fd, rc == 0 ? cfr_secret_view(&list) : cfr_view_of(err.text)))
         rc = CFR_E_IO;
     cfr_secret_free(&list);
-    _exit(rc == 0 ? 0 : 1);
+    _exit(rc != 0 ? 1 : partial ? PARTIAL : 0);
 }
 
 /* ---- the launcher ---- */
@@ -110,15 +118,26 @@ static void end(struct cfr_launcher_reader *r)
     forget(r);
 }
 
+/* False without room. */
+static bool add_known(struct cfr_launcher_reader *r)
+{
+    return cfr_launcher_list_merge(&r->got, cfr_secret_view(&r->loaded)) &&
+           cfr_launcher_list_merge(&r->got, cfr_secret_view(&r->newer));
+}
+
 /* The child has closed its end. */
 static void finish(struct cfr_launcher_reader *r)
 {
     int status = 0;
-    bool done = waitpid(r->pid, &status, 0) == r->pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    int exited = waitpid(r->pid, &status, 0) == r->pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    bool done = exited == 0 || exited == PARTIAL;
+    bool fits = exited != PARTIAL || !r->reloads || add_known(r);
 
-    if (done && r->reloads)
+    if (done && fits && r->reloads)
         cfr_secret_free(&r->newer);
-    if (done)
+    if (!fits)
+        (void)snprintf(r->why, sizeof r->why, TOO_LARGE);
+    else if (done)
         cfr_secret_move(r->reloads ? &r->loaded : &r->newer, &r->got);
     else if (WIFSIGNALED(status))
         (void)snprintf(r->why, sizeof r->why, "the process that reads it was ended by signal %d", WTERMSIG(status));
@@ -135,7 +154,7 @@ void cfr_launcher_reader_collect(struct cfr_launcher_reader *r)
     ssize_t n = to != NULL ? read(r->fd, to, READ_MAX) : -1;
 
     if (to == NULL) {
-        (void)snprintf(r->why, sizeof r->why, "the list of its commands is too large");
+        (void)snprintf(r->why, sizeof r->why, TOO_LARGE);
         end(r);
     } else if (n > 0) {
         cfr_secret_grown(&r->got, (size_t)n);

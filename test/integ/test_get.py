@@ -315,7 +315,17 @@ def test_an_agents_plugin_changes(agent_factory, shared_cloud, rights, tmp_path)
     replace(path, config)
     rotate(second, 3)
     assert runs.read_text() == "run\nrun\n"
-    assert "refused to start" not in second.log
+    # A reload while the kubeconfig is malformed takes no command out. The process that starts commands reads it, too.
+    whole = path.read_text()
+    path.write_text(whole[:-1])
+    os.utime(path, (1, 1))
+    for _ in range(2):
+        assert second.request("POST", "/v1/reload")[0] == 200
+        time.sleep(0.5)
+    shared_cloud.fault(kind="status", status=401, body="{}", count=1, match={"action": "kube.token"})
+    rotate(second, 4)
+    assert runs.read_text() == "run\n" * 3
+    assert "its last good content is still used" in second.log and "refused to start" not in second.log
 
 
 def replace(path, config):

@@ -132,12 +132,35 @@ static void the_counts_are_compared(void **state)
     cfr_secret_free(&list);
 }
 
+static void merged_lists_have_each_command_once(void **state)
+{
+    struct cfr_secret list;
+    struct cfr_secret more;
+    size_t n;
+
+    (void)state;
+    fill(&list);
+    n = list.len;
+    cfr_secret_init(&more, CFR_LAUNCHER_LIST_MAX);
+    add(&more, "/bin/false", "");
+    assert_true(cfr_launcher_list_merge(&list, cfr_secret_view(&more)));
+    assert_int_equal(list.len, n);
+    add(&more, "/bin/echo", "");
+    assert_true(cfr_launcher_list_merge(&list, cfr_secret_view(&more)));
+    assert_true(has(&list, "/bin/echo", "") && has(&list, "/bin/true|-a|b c", STARTED));
+    list.limit = list.len;
+    add(&more, "/bin/ls", "");
+    assert_false(cfr_launcher_list_merge(&list, cfr_secret_view(&more)));
+    cfr_secret_free(&list);
+    cfr_secret_free(&more);
+}
+
 /* ---- the process ---- */
 
 /* What the configuration has, as its readers see it. */
 static struct {
     char program[64]; /* "" = none */
-    enum { READS, FAILS, CRASHES, HANGS, HANGS_LATER } how;
+    enum { READS, READS_PART, FAILS, CRASHES, HANGS, HANGS_LATER } how;
     unsigned reads;
 } * config;
 
@@ -150,6 +173,8 @@ static int read_config(const void *ctx, struct cfr_secret *list, struct cfr_err 
     config->reads++;
     if (config->how == FAILS)
         return cfr_err_set(err, CFR_E_CONFIG, "demo.yaml:3: a mistake");
+    if (config->how == READS_PART)
+        cfr_launcher_list_is_partial();
     if (config->how == CRASHES)
         (void)raise(SIGKILL);
     if (config->how == HANGS_LATER && cfr_launcher_list_add(list, argv, none, err) == 0)
@@ -242,6 +267,28 @@ static void what_a_reload_takes_out_is_refused(void **state)
     assert_contains(start("/bin/true", CFR_E_PERM), "refused to start /bin/true: ");
 }
 
+/* Such as a kubeconfig that is malformed for the moment. */
+static void what_a_reload_cannot_read_is_not_taken_out(void **state)
+{
+    (void)state;
+    strcpy(config->program, "/bin/echo");
+    config->how = READS_PART;
+    for (unsigned i = 1; i <= 2; i++) {
+        cfr_launcher_read_again();
+        assert_string_equal(start("/bin/echo", 0), "");
+        assert_string_equal(start("/bin/true", 0), "");
+        assert_int_equal(config->reads, i);
+    }
+    assert_contains(start("/bin/false", CFR_E_PERM), "refused to start /bin/false: ");
+    config->how = READS;
+    config->reads = 0;
+    cfr_launcher_read_again();
+    while (config->reads == 0)
+        (void)usleep(1000);
+    assert_string_equal(start("/bin/echo", 0), "");
+    assert_contains(start("/bin/true", CFR_E_PERM), "refused to start /bin/true: ");
+}
+
 static void a_configuration_that_cannot_be_read(void **state)
 {
     (void)state;
@@ -327,10 +374,12 @@ int main(void)
         cmocka_unit_test(only_the_same_words_are_the_same_command),
         cmocka_unit_test(only_the_same_variables_are_the_same_command),
         cmocka_unit_test(the_counts_are_compared),
+        cmocka_unit_test(merged_lists_have_each_command_once),
         cmocka_unit_test_setup_teardown(a_known_command_needs_no_reading, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(an_unknown_one_is_refused, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(one_that_the_configuration_has_since_is_started, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(what_a_reload_takes_out_is_refused, open_launcher, close_launcher),
+        cmocka_unit_test_setup_teardown(what_a_reload_cannot_read_is_not_taken_out, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(a_configuration_that_cannot_be_read, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(one_that_breaks_the_parser, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(one_that_hangs_is_waited_for_once, open_launcher, close_launcher),
