@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define ENTRIES_MAX 4096
@@ -132,4 +133,77 @@ void cfr_doctor_places(struct cfr_doctor *d, struct cfr_doctor_case *c)
         (void)close(fd);
     else
         d->ca_refused = !check_documents(d, "ca.store", fd, store);
+}
+
+/* ---- what names the commands ---- */
+
+#define PATHS_MAX 64 /* kubeconfigs that are checked */
+
+struct changeable {
+    struct cfr_doctor *d;
+    uid_t user;
+    const char *seen[PATHS_MAX];
+    size_t count;
+};
+
+/* By owner and mode: groups of the agent are not known here. A read-only mount keeps everybody from writing. */
+static bool may_change(const char *path, uid_t user)
+{
+    struct statvfs fs;
+    struct stat st;
+
+    return stat(path, &st) == 0 && (st.st_uid == user || (st.st_mode & S_IWOTH) != 0) && statvfs(path, &fs) == 0 &&
+           (fs.f_flag & ST_RDONLY) == 0;
+}
+
+/* Code that takes over the agent could add a command there, which credfresh-start would then start. */
+static void check_changeable(struct changeable *c, const char *what, const char *path)
+{
+    char directory[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const char *open_to = path;
+
+    (void)snprintf(directory, sizeof directory, "%.*s",
+                   slash == NULL   ? 1
+                   : slash == path ? 1
+                                   : (int)(slash - path),
+                   slash == NULL ? "." : path);
+    if (!may_change(path, c->user)) {
+        open_to = directory;
+        if (!may_change(directory, c->user))
+            return;
+    }
+    cfr_doctor_report(
+        c->d, CFR_FINDING_WARNING, "machine.config",
+        "give it to root, with mode 0644 (a directory: 0755), or name another place that only root may change",
+        "%s %s: the agent's user (uid %u) may change %s, so that code that takes over the agent could "
+        "add commands to it",
+        what, path, (unsigned)c->user, open_to);
+}
+
+static void check_kubeconfig(void *ctx, const struct cfr_field_text *kubeconfig)
+{
+    struct changeable *c = ctx;
+
+    for (size_t i = 0; i < c->count; i++) {
+        if (strcmp(c->seen[i], kubeconfig->text) == 0)
+            return;
+    }
+    if (c->count == PATHS_MAX)
+        return;
+    c->seen[c->count++] = kubeconfig->text;
+    check_changeable(c, "the kubeconfig", kubeconfig->text);
+}
+
+void cfr_doctor_config_places(struct cfr_doctor *d, struct cfr_doctor_case *c)
+{
+    struct changeable all = {.d = d};
+
+    (void)c;
+    /* Root may change everything but for what its sandbox keeps it from. */
+    if (!find_agent_user(d, &all.user) || all.user == 0)
+        return;
+    if (d->config_path != NULL)
+        check_changeable(&all, "the configuration", d->config_path);
+    cfr_field_each(&cfr_config_table, d->config, CFR_FIELD_KUBECONFIG, check_kubeconfig, &all);
 }

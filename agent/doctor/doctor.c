@@ -22,6 +22,7 @@ static const struct cfr_doctor_check checks[] = {
     {"machine.user", CFR_DOCTOR_ONCE, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_user},
     {"machine.state-dir", CFR_DOCTOR_ONCE, CFR_DOCTOR_SELECTED_WITH_NOTES, cfr_doctor_state},
     {"places", CFR_DOCTOR_ONCE, CFR_DOCTOR_SELECTED_WITH_NOTES, cfr_doctor_places},
+    {"machine.config", CFR_DOCTOR_ONCE, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_config_places},
     {"machine.proxy", CFR_DOCTOR_ONCE, CFR_DOCTOR_SELECTED, cfr_doctor_proxy},
     {"machine", CFR_DOCTOR_ONCE, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_machine},
     {"agent", CFR_DOCTOR_ONCE, CFR_DOCTOR_NOT_SELECTED, cfr_doctor_agent},

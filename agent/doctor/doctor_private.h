@@ -186,6 +186,7 @@ void cfr_doctor_machine(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_proxy(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* Owner and mode of the sockets' directories, of records, and of the service CA's store. */
 void cfr_doctor_places(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_config_places(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* Defaults that no credential has; those that one has. */
 void cfr_doctor_unused_defaults(struct cfr_doctor *d, struct cfr_doctor_case *c);
 void cfr_doctor_defaults(struct cfr_doctor *d, struct cfr_doctor_case *c);

@@ -150,3 +150,25 @@ def test_the_user_of_a_running_agent_counts(agent):
     done = agent.run("check")
     os.chown(agent.state, 0, 0)
     assert done.returncode == 1 and f"belongs to uid {NOBODY}, and credfresh runs as uid 0" in done.stdout, done.stdout
+
+
+def test_a_configuration_that_the_agents_user_may_change(agent, theirs):
+    """Code that takes over the agent could add commands to it."""
+    kubeconfig = theirs / "kube" / "config"
+    kubeconfig.parent.mkdir()
+    kubeconfig.write_text("{}")
+    agent.config_path = theirs / "credfresh.yaml"
+    request = {"service_account": "demo", "namespace": "default", "kubeconfig": str(kubeconfig), "audiences": ["sts.amazonaws.com"]}
+    agent.configure(agent.credential(token={"request": request}, exchange=None,
+                                     publish={"file": {"path": str(theirs / "token"), "format": "token"}}))
+
+    def warned():
+        report = doctor(agent, "--offline", wrapper=AS_NOBODY)
+        return [f["text"] for f in report.findings if f["check"] == "machine.config" and f["level"] == "warning"]
+
+    assert warned() == []
+    os.chown(theirs, NOBODY, -1)
+    kubeconfig.chmod(0o666)
+    assert [text.split(", so that")[0] for text in warned()] == [
+        f"the configuration {agent.config_path}: the agent's user (uid {NOBODY}) may change {theirs}",
+        f"the kubeconfig {kubeconfig}: the agent's user (uid {NOBODY}) may change {kubeconfig}"]
