@@ -2,7 +2,9 @@
 /* List of the findings, and its output as text, as lines and as JSON. */
 #include "agent/doctor/doctor_private.h"
 
+#include "agent/bind/variables.h"
 #include "agent/loop/clock.h"
+#include "agent/loop/env.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -119,10 +121,18 @@ static bool is_known(const struct cfr_doctor *d, enum cfr_finding_level level, c
     return false;
 }
 
+/* Without a file, nobody has written the keys that TEXT names. What is longer than an error remains as it is. */
+static void name_variables(const struct cfr_doctor *d, char *text, size_t size)
+{
+    if (d->config != NULL && d->config_path == NULL && strlen(text) < CFR_ERR_TEXT_MAX)
+        cfr_config_diagnostics_name_variables(cfr_env_get, d->credential, text, size);
+}
+
 void cfr_doctor_report(struct cfr_doctor *d, enum cfr_finding_level level, const char *check, const char *remedy,
                        const char *fmt, ...)
 {
     char text[CFR_FINDING_TEXT_MAX];
+    char advice[CFR_FINDING_TEXT_MAX];
     struct cfr_doctor_item *i;
     va_list ap;
 
@@ -132,6 +142,9 @@ void cfr_doctor_report(struct cfr_doctor *d, enum cfr_finding_level level, const
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    name_variables(d, text, sizeof text);
+    (void)snprintf(advice, sizeof advice, "%s", remedy != NULL ? remedy : "");
+    name_variables(d, advice, sizeof advice);
     if (d->selection && is_known(d, level, text))
         return;
     d->tally[level]++;
@@ -147,7 +160,7 @@ void cfr_doctor_report(struct cfr_doctor *d, enum cfr_finding_level level, const
         .credential = copy_printable(d->credential),
         .file = copy_printable(d->file),
         .text = copy_printable(text),
-        .remedy = copy_printable(remedy),
+        .remedy = copy_printable(remedy != NULL ? advice : NULL),
         .advice = d->advises && level == CFR_FINDING_NOTE,
     };
     d->nomem = d->nomem || i->text == NULL || i->check == NULL;

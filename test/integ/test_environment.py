@@ -167,3 +167,12 @@ def test_nothing_and_halves(agent):
     assert nothing.returncode == 3 and "nothing in the environment to work from" in nothing.stderr, nothing.stderr
     half = run(agent, "check", {"AZURE_CLIENT_ID": CLIENT})
     assert half.returncode == 3 and "but not AZURE_TENANT_ID" in half.stdout
+
+
+def test_doctor_names_variables_in_place_of_keys(agent):
+    """Nobody has written the key `state_dir`."""
+    state = agent.dir / "a-file"
+    state.write_text("")
+    done = run(agent, "doctor", {**aws(agent.cloud), "CREDFRESH_STATE_DIR": str(state)}, "--offline")
+    assert done.returncode == 1 and "is not a directory" in done.stdout, done.stdout + done.stderr
+    assert "CREDFRESH_STATE_DIR" in done.stdout and "`state_dir`" not in done.stdout, done.stdout
