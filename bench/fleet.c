@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Simulates a fleet of agents, each with one credential of AWS STS, in virtual time: the lifecycle, the refresh rule,
- * the backoff and the timer heap are those of the agent; the cloud and the clocks are simulated.
+ * the backoff and the loop are those of the agent; the cloud and the clocks are simulated.
  *
  * usage: fleet SCENARIO [AGENTS]        (default: 100000, for which the rates of the scenarios are meant)
  *
  * Prints figures as lines `name value`, and a line for each minute, `minute N REQUESTS GRANTED BARE`: BARE agents held
  * no valid credential at its end. Without arguments it prints the names of the scenarios. The same scenario always
  * gives the same numbers. */
-#include "agent/loop/timer_heap.h"
+#include "agent/loop/loop.h"
 #include "agent/worker/lifecycle_private.h"
 
 #include <stdio.h>
@@ -77,7 +77,7 @@ static const struct scenario scenarios[] = {
 enum answer { GRANTED, UNANSWERED, THROTTLED, REFUSED };
 
 struct agent {
-    struct cfr_timer timer; /* first */
+    struct cfr_task task;
     struct cfr_lifecycle life;
     uint64_t random;
     double spread;
@@ -93,7 +93,6 @@ static struct {
     const struct scenario *s;
     struct agent *agents;
     size_t count;
-    struct cfr_timer_heap timers;
     int64_t now_ms;
     double rate;            /* as S has it, for this many agents */
     double tokens;          /* requests that may be granted now */
@@ -222,15 +221,13 @@ static void arm(struct agent *a)
 
     if (!waits && a->token_ms < at_ms)
         at_ms = a->token_ms;
-    if (!cfr_timer_heap_set(&fleet.timers, &a->timer, at_ms)) {
-        (void)fprintf(stderr, "fleet: out of memory\n");
-        exit(2);
-    }
+    cfr_loop_at(&a->task, at_ms);
 }
 
 /* Does what is due at A. */
-static void run(struct agent *a)
+static void run(struct cfr_task *task)
 {
+    struct agent *a = CFR_TASK_OWNER(task, struct agent, task);
     enum cfr_event event;
 
     if (a->life.state == CFR_STATE_EXCHANGING) {
@@ -256,6 +253,7 @@ static void start_agents(void)
         char name[32];
 
         (void)snprintf(name, sizeof name, "app-%zu/demo", i);
+        a->task.run = run;
         a->random = i + 1;
         a->spread = cfr_refresh_spread(name);
         a->expires_ms = (int64_t)((double)fleet.s->start_ms * (double)i / (double)fleet.count);
@@ -291,15 +289,11 @@ static size_t count_bare(void)
 
 static void run_until(int64_t until_ms)
 {
-    struct cfr_timer *due;
-
-    while (cfr_timer_heap_next(&fleet.timers) < until_ms) {
-        int64_t at_ms = cfr_timer_heap_next(&fleet.timers);
+    while (cfr_loop_next() < until_ms) {
+        int64_t at_ms = cfr_loop_next();
 
         fleet.now_ms = at_ms > fleet.now_ms ? at_ms : fleet.now_ms;
-        due = cfr_timer_heap_pop(&fleet.timers, fleet.now_ms);
-        if (due != NULL)
-            run((struct agent *)due);
+        cfr_loop_run(fleet.now_ms);
     }
     fleet.now_ms = until_ms;
 }
@@ -362,7 +356,6 @@ int main(int argc, char **argv)
     report();
     for (size_t i = 0; i < MINUTES; i++)
         (void)printf("minute %zu %u %u %u\n", i, fleet.requests[i], fleet.granted[i], bare[i]);
-    cfr_timer_heap_free(&fleet.timers);
     free(fleet.agents);
     return 0;
 }

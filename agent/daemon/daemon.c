@@ -26,7 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,30 +33,6 @@
 #define ONCE_HOOK_ATTEMPTS 3
 #define SAVE_MS            1000 /* for records that are being written when the agent ends */
 #define ANSWER_MS          1000 /* for clients that are connected when the listeners close to send and get an answer */
-
-static int open_signals(struct cfr_err *err)
-{
-    const struct sigaction standard = {.sa_handler = SIG_DFL};
-    sigset_t set;
-    int fd;
-
-    /* Inherited as ignored, it would never come: no end of a hook would be noticed. */
-    if (sigaction(SIGCHLD, &standard, NULL) != 0)
-        return cfr_err_sys(err, errno, "cannot set what SIGCHLD does");
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGHUP);
-    (void)sigaddset(&set, SIGCHLD);
-    (void)sigaddset(&set, SIGPIPE);
-    (void)sigaddset(&set, SIGQUIT);
-    (void)sigaddset(&set, SIGUSR1);
-    (void)sigaddset(&set, SIGUSR2);
-    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
-        return cfr_err_sys(err, errno, "cannot block signals");
-    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return fd >= 0 ? fd : cfr_err_sys(err, errno, "cannot make a signal descriptor");
-}
 
 void cfr_daemon_set_log(const struct cfr_daemon *a, const struct cfr_config *config)
 {
@@ -104,7 +79,7 @@ static void open_watch(struct cfr_daemon *a)
 {
     struct cfr_err err = {0};
 
-    if (cfr_watch_open(&a->host.watch, &err) != 0)
+    if (cfr_daemon_watch_files(a, &err) != 0)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "%s; polling files once a minute", err.text);
 }
 
@@ -139,17 +114,10 @@ static int open_engines(struct cfr_daemon *a, struct cfr_err *err)
     a->host.state_fd = cfr_slow_state_open(a->config->state_dir, CFR_DAEMON_START_MS, &a->state_lock_fd, err);
     if (a->host.state_fd < 0)
         return cfr_err_prefix(err, "state_dir");
-    a->signal_fd = open_signals(err);
-    if (a->signal_fd < 0)
-        return a->signal_fd;
-    a->alarm_fd = cfr_clock_open_alarm(err);
-    if (a->alarm_fd < 0)
-        return a->alarm_fd;
-    a->step_fd = cfr_clock_open_step(err);
-    if (a->step_fd < 0)
-        return a->step_fd;
     if (!a->options.once)
         open_watch(a);
+    if (cfr_daemon_open_loop(a, err) != 0)
+        return err->code;
     if (cfr_http_open(&a->host.http, err) != 0)
         return err->code;
     if (cfr_kube_open(a->host.http, &a->host.kube, err) != 0)
@@ -285,19 +253,16 @@ static void close_all(struct cfr_daemon *a)
         cfr_http_close(a->host.http);
     if (a->host.watch != NULL)
         cfr_watch_close(a->host.watch);
-    cfr_daemon_follow_reset(&a->exit_with);
+    cfr_daemon_follow(&a->exit_with, NULL, NULL);
     cfr_source_token_file_forget();
-    cfr_timer_heap_free(&a->host.timers);
-    close_fd(&a->signal_fd);
-    close_fd(&a->alarm_fd);
-    close_fd(&a->step_fd);
+    cfr_daemon_close_loop(a);
     close_fd(&a->host.state_fd);
     close_fd(&a->state_lock_fd);
     cfr_config_free(a->config);
     cfr_daemon_confine_free(&a->sandbox);
     cfr_daemon_forgotten_free(a);
     free(a->config_error);
-    free(a->readiness.waiting);
+    cfr_daemon_readiness_close(a);
 }
 
 /* ---- readiness and ends ---- */
@@ -361,8 +326,9 @@ static bool serve_while(struct cfr_daemon *a, bool (*busy)(const struct cfr_daem
 {
     struct cfr_err err = {0};
 
-    a->end_boot_ms = cfr_clock_now().boot_ms + limit_ms;
-    while (busy(a) && cfr_clock_now().boot_ms < a->end_boot_ms) {
+    a->timed_out = false;
+    cfr_loop_at(&a->end, cfr_clock_now().boot_ms + limit_ms);
+    while (busy(a) && !a->timed_out) {
         if (cfr_daemon_turn(a, &err) != 0)
             return false;
     }
@@ -391,6 +357,7 @@ static void drain(struct cfr_daemon *a)
     cfr_log(CFR_LOG_INFO, NULL, NULL, "stopping: published files remain%s",
             is_busy(a) ? "; finishing what is in progress first" : "");
     a->host.draining = true;
+    cfr_daemon_readiness_close(a);
     /* 1. Finish what is under way. Clients are served meanwhile, and readiness is over. */
     if (!serve_while(a, is_unfinished, a->config->stop_grace_ms))
         return;
@@ -437,13 +404,11 @@ static int run_loop(struct cfr_daemon *a, struct cfr_err *err)
             watch_late(a);
         }
 
-        cfr_daemon_readiness_announce(a);
         cfr_daemon_readiness_report(a);
         if (a->options.once && outcome(a) != CFR_WORKER_BUSY)
             return outcome(a) == CFR_WORKER_GOOD ? CFR_EXIT_OK : CFR_EXIT_FAILED;
-        if (cfr_clock_now().boot_ms >= a->end_boot_ms)
+        if (a->timed_out)
             return CFR_EXIT_TIMEOUT;
-        cfr_daemon_readiness_notice(a);
         rc = cfr_daemon_turn(a, err);
         if (rc != 0) {
             cfr_log(CFR_LOG_ERROR, NULL, NULL, "%s", err->text);
@@ -459,16 +424,8 @@ static int run_loop(struct cfr_daemon *a, struct cfr_err *err)
 static void set_times(struct cfr_daemon *a)
 {
     struct cfr_now now = cfr_clock_now();
-    int64_t watchdog_ms = cfr_sd_notify_watchdog_ms();
 
     a->clock_offset_ms = now.wall_ms - now.boot_ms;
-    a->changes_boot_ms = INT64_MAX;
-    a->tick_boot_ms = a->options.once ? INT64_MAX : now.boot_ms + CFR_DAEMON_TICK_MS;
-    a->watchdog_boot_ms = watchdog_ms != 0 ? now.boot_ms + watchdog_ms : INT64_MAX;
-    a->readiness.look_boot_ms = INT64_MAX;
-    a->readiness.tell_boot_ms = INT64_MAX;
-    a->notice_boot_ms = a->options.once ? now.boot_ms + CFR_DAEMON_NOTICE_MS : INT64_MAX;
-    a->end_boot_ms = a->options.once ? now.boot_ms + a->options.timeout_ms : INT64_MAX;
     a->started_boot_ms = now.boot_ms;
     a->config_loaded_boot_ms = now.boot_ms;
 }
@@ -516,7 +473,6 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
         .host.state_fd = -1,
         .state_lock_fd = -1,
         .signal_fd = -1,
-        .alarm_fd = -1,
         .step_fd = -1,
         .exit_with.pidfd = -1,
     };
@@ -540,6 +496,7 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
         return CFR_EXIT_CONFIG;
     }
     set_times(&a);
+    cfr_daemon_readiness_open(&a);
     if (open_engines(&a, &err) != 0 || open_servers(&a, &err) != 0)
         rc = err.code;
     if (rc == 0) {
@@ -552,6 +509,8 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
         rc = open_workers(&a, &err);
     }
     if (rc == 0) {
+        if (!options->once)
+            cfr_daemon_follow(&a.exit_with, a.config->exit_with, &a.stopping);
         cfr_daemon_look_forgotten(&a);
     }
     if (rc != 0)

@@ -38,15 +38,17 @@ struct cfr_daemon {
     struct cfr_daemon_sandbox sandbox;
     int state_lock_fd;
     int signal_fd;
-    int alarm_fd;
     int step_fd;
+    struct cfr_task step;  /* the wall clock was set */
+    struct cfr_task files; /* a file has changed, or may be reported again */
+    struct cfr_task signals;
+    struct cfr_task launcher; /* the process that starts commands has ended */
+    struct cfr_task rest;     /* the Kubernetes client and the modules */
+    struct cfr_task tick;     /* next look at everything that may have been missed */
+    struct cfr_task watchdog;
+    struct cfr_task notice;  /* once logs what it waits for */
+    struct cfr_task end;     /* of once, or of what is still under way when the end has come */
     int64_t clock_offset_ms; /* wall minus boot, to notice steps that no event announced */
-    int64_t armed_boot_ms;   /* what ALARM_FD was set to last */
-    int64_t tick_boot_ms;    /* next look at everything that may have been missed */
-    int64_t changes_boot_ms; /* when changed files are reported that were too early; INT64_MAX = none were */
-    int64_t watchdog_boot_ms;
-    int64_t notice_boot_ms;  /* when once logs what it waits for */
-    int64_t end_boot_ms;     /* of once, or of what is still under way when the end has come */
     int64_t started_boot_ms; /* a clock that is set after the boot would make it a moment long ago */
     int64_t config_loaded_boot_ms;
     struct cfr_api_status_forgotten *forgotten; /* keys of credentials that left the configuration */
@@ -55,13 +57,14 @@ struct cfr_daemon {
     struct {
         bool ready;
         int64_t lost_boot_ms;
-        int64_t look_boot_ms; /* INT64_MAX = nothing has happened */
-        int64_t tell_boot_ms; /* when the service manager gets to know what is not ready; INT64_MAX = nothing is new */
+        struct cfr_task look;
+        struct cfr_task tell; /* the service manager gets to know what is not ready */
         int64_t told_boot_ms; /* when it last did */
         char *waiting;        /* what it was told; NULL = nothing */
     } readiness;
     bool control_lost; /* its socket is to be made again */
     bool announced;    /* READY=1 was sent */
+    bool timed_out;    /* the time of END has come */
     bool stopping;
     bool broken; /* it stops because of a failure: exit status 1, so that the service manager starts it again */
     bool hurry;  /* a second signal to end came */
@@ -79,6 +82,11 @@ void cfr_daemon_keep_control(struct cfr_daemon *a);
 void cfr_daemon_set_log(const struct cfr_daemon *a, const struct cfr_config *config);
 
 /* turn.c */
+/* Opens the loop's descriptors and sets its first tasks. After cfr_launcher_open; the readiness is not one of them. */
+int cfr_daemon_open_loop(struct cfr_daemon *a, struct cfr_err *err);
+void cfr_daemon_close_loop(struct cfr_daemon *a);
+/* Opens the watch of files. */
+int cfr_daemon_watch_files(struct cfr_daemon *a, struct cfr_err *err);
 /* Waits for the next event, for what is due at the latest, and handles what there is. Errors of the loop's wait. */
 int cfr_daemon_turn(struct cfr_daemon *a, struct cfr_err *err);
 
@@ -106,10 +114,11 @@ void cfr_daemon_on_health(void *ctx, const struct cfr_httpd_peer *peer, const st
 /* True if every credential of WANTED, or without one (NULL, or empty) every required one, is published, valid, and in
  * memory where an endpoint serves it. */
 bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_strings *wanted);
-/* Logs what once waits for, if that is due. */
-void cfr_daemon_readiness_notice(struct cfr_daemon *a);
-/* Announces to the service manager and in the log that all is ready, and when that ends and begins again. */
-void cfr_daemon_readiness_announce(struct cfr_daemon *a);
+/* From now on announces to the service manager and in the log that all is ready, and when that ends and begins again;
+ * with once logs what it waits for. Before workers are opened. */
+void cfr_daemon_readiness_open(struct cfr_daemon *a);
+/* Announces nothing any more. */
+void cfr_daemon_readiness_close(struct cfr_daemon *a);
 /* Writes to the options' ready_fd, once, that it is open or that it will not be. Does nothing without a ready_fd. */
 void cfr_daemon_readiness_report(struct cfr_daemon *a);
 

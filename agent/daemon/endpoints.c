@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listeners of the local endpoints, over one epoll descriptor. */
+/* Listeners of the local endpoints. */
 #include "agent/daemon/listener_private.h"
 
 #include "agent/loop/process.h"
@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -21,7 +20,6 @@
 #define OWN_FDS                 256U /* that the rest of the agent may need */
 #define OWN_LEAST               64U  /* without which it would do nothing but serve */
 #define TOKEN_SOCKET_MODE       0666
-#define STEPS_MAX               (CFR_CONFIG_ENDPOINTS_MAX + 1)
 
 struct cfr_endpoints_plan {
     struct cfr_daemon_listener **items;
@@ -34,19 +32,11 @@ struct cfr_endpoints_plan {
 int cfr_daemon_endpoints_open(struct cfr_daemon *a, struct cfr_daemon_endpoints **out, struct cfr_err *err)
 {
     struct cfr_daemon_endpoints *e = calloc(1, sizeof *e);
-    int rc;
 
-    *out = NULL;
+    *out = e;
     if (e == NULL)
         return cfr_err_nomem(err);
     e->agent = a;
-    e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    rc = e->epoll_fd >= 0 ? 0 : cfr_err_sys(err, errno, "cannot prepare the endpoints");
-    if (rc != 0) {
-        cfr_daemon_endpoints_close(e);
-        return rc;
-    }
-    *out = e;
     return 0;
 }
 
@@ -54,7 +44,6 @@ static void close_listener(struct cfr_daemon_listener *l)
 {
     if (l == NULL)
         return;
-    /* Its descriptor leaves the epoll set by being closed. */
     cfr_httpd_close(l->server);
     free(l->counts);
     free(l->where);
@@ -69,8 +58,6 @@ void cfr_daemon_endpoints_close(struct cfr_daemon_endpoints *e)
         close_listener(e->items[i]);
     free(e->items);
     cfr_daemon_client_secret_close(e->client_secrets);
-    if (e->epoll_fd >= 0)
-        (void)close(e->epoll_fd);
     cfr_daemon_session_key_close(&e->session_key);
     free(e);
 }
@@ -168,7 +155,6 @@ static int open_listener(struct cfr_daemon_endpoints *e, const char *where, cons
         .patience_ms = e->agent->control == NULL ? CFR_DAEMON_START_MS : 0,
         .accepts = c != NULL ? cfr_daemon_listener_accepts : NULL,
     };
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = l};
     int rc;
 
     *out = NULL;
@@ -181,8 +167,6 @@ static int open_listener(struct cfr_daemon_endpoints *e, const char *where, cons
     options.reach = l->reach;
     l->where = cfr_str_dup(cfr_view_of(where));
     rc = l->where != NULL ? cfr_httpd_open(where, c == NULL, &options, &l->server, err) : cfr_err_nomem(err);
-    if (rc == 0 && epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, cfr_httpd_fd(l->server), &event) != 0)
-        rc = cfr_err_sys(err, errno, "%s: cannot wait for connections", where);
     if (rc != 0) {
         close_listener(l);
         return rc;
@@ -378,44 +362,10 @@ bool cfr_daemon_endpoints_busy(const struct cfr_daemon_endpoints *e)
     return false;
 }
 
-int cfr_daemon_endpoints_fd(const struct cfr_daemon_endpoints *e)
-{
-    return e->epoll_fd;
-}
-
-void cfr_daemon_endpoints_step(struct cfr_daemon_endpoints *e)
-{
-    struct epoll_event events[STEPS_MAX];
-    int n = epoll_wait(e->epoll_fd, events, STEPS_MAX, 0);
-
-    for (int i = 0; i < n; i++) {
-        struct cfr_daemon_listener *l = events[i].data.ptr;
-
-        cfr_httpd_step(l->server);
-    }
-    for (size_t i = 0; i < e->count; i++) {
-        if (cfr_httpd_timeout_ms(e->items[i]->server) == 0)
-            cfr_httpd_step(e->items[i]->server);
-    }
-}
-
 void cfr_daemon_endpoints_save(struct cfr_daemon_endpoints *e)
 {
     if (e != NULL)
         cfr_daemon_session_key_step(&e->session_key, e->agent->host.state_fd);
-}
-
-int64_t cfr_daemon_endpoints_timeout_ms(const struct cfr_daemon_endpoints *e)
-{
-    int64_t least = -1;
-
-    for (size_t i = 0; i < e->count; i++) {
-        int64_t one = cfr_httpd_timeout_ms(e->items[i]->server);
-
-        if (one >= 0 && (least < 0 || one < least))
-            least = one;
-    }
-    return least;
 }
 
 bool cfr_daemon_endpoints_count(const struct cfr_daemon_endpoints *e, size_t index, struct cfr_api_status_endpoint *out)

@@ -11,7 +11,7 @@ struct cfr_daemon;
 struct cfr_daemon_endpoints;
 struct cfr_endpoints_plan; /* listeners that are open already, and not in use yet */
 
-/* Nothing listens yet. After cfr_http_open. CFR_E_IO, CFR_E_NOMEM. */
+/* Nothing listens yet. After cfr_http_open. CFR_E_NOMEM. */
 int cfr_daemon_endpoints_open(struct cfr_daemon *a, struct cfr_daemon_endpoints **out, struct cfr_err *err);
 /* NULL is allowed. */
 void cfr_daemon_endpoints_close(struct cfr_daemon_endpoints *e);
@@ -38,15 +38,9 @@ bool cfr_daemon_endpoints_busy(const struct cfr_daemon_endpoints *e);
 /* Connections that the control socket, and the address of health checks, may each have: a small part of the descriptors
  * that the process may have. */
 unsigned cfr_daemon_endpoints_spare(void);
-/* To be polled for reading. */
-int cfr_daemon_endpoints_fd(const struct cfr_daemon_endpoints *e);
-/* Does what is due; never blocks. */
-void cfr_daemon_endpoints_step(struct cfr_daemon_endpoints *e);
 /* Goes on with what is still to be written in the state directory; after SIGCHLD, and once a minute. NULL is allowed.
  */
 void cfr_daemon_endpoints_save(struct cfr_daemon_endpoints *e);
-/* As cfr_httpd_timeout_ms. */
-int64_t cfr_daemon_endpoints_timeout_ms(const struct cfr_daemon_endpoints *e);
 
 /* The INDEX-th counter; false beyond the last. */
 bool cfr_daemon_endpoints_count(const struct cfr_daemon_endpoints *e, size_t index,

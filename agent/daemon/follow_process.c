@@ -7,6 +7,7 @@
 #include "files/file.h"
 
 #include <poll.h>
+#include <string.h>
 #include <unistd.h>
 
 #define LOOK_MS      250  /* until it is seen, or comes back */
@@ -31,8 +32,17 @@ static bool is_news(const struct cfr_daemon_follow *x, const char *pid_file)
     return origin.size != 0 && origin.mtime_ns / 1000000 > x->begin.wall_ms;
 }
 
-static bool find(struct cfr_daemon_follow *x, const struct cfr_config_exit *c)
+static void forget_process(struct cfr_daemon_follow *x)
 {
+    cfr_loop_off(&x->task);
+    if (x->pidfd >= 0)
+        (void)close(x->pidfd);
+    x->pidfd = -1;
+}
+
+static bool find(struct cfr_daemon_follow *x)
+{
+    const struct cfr_config_exit *c = x->config;
     struct cfr_err err = {0};
     pid_t pid;
     int rc = c->process != NULL ? cfr_process_open_name(c->process, &pid, &x->pidfd, &err)
@@ -40,6 +50,10 @@ static bool find(struct cfr_daemon_follow *x, const struct cfr_config_exit *c)
 
     if (rc != 0)
         x->pidfd = -1;
+    else
+        rc = cfr_loop_fd(&x->task, x->pidfd, &err);
+    if (rc != 0)
+        forget_process(x);
     if (rc == CFR_E_PATH && !x->reported)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "exit_with: %s", err.text);
     x->reported = rc == CFR_E_PATH;
@@ -53,56 +67,61 @@ static bool has_ended(const struct cfr_daemon_follow *x)
     return poll(&p, 1, 0) == 1;
 }
 
-static void check_process(struct cfr_daemon_follow *x, const struct cfr_config_exit *c, struct cfr_now now)
+static void check_process(struct cfr_daemon_follow *x, struct cfr_now now)
 {
-    if (find(x, c)) {
+    const struct cfr_config_exit *c = x->config;
+    bool early = now.boot_ms - x->begin.boot_ms < EARLY_MS;
+
+    if (find(x)) {
         if (!x->seen)
             cfr_log(CFR_LOG_INFO, NULL, NULL, "%s runs: the agent ends when it has ended", name_of(c));
         x->seen = true;
-        x->next_boot_ms = INT64_MAX;
         return;
     }
     if (!x->seen && c->pid_file != NULL && is_news(x, c->pid_file)) {
         x->seen = true;
         x->gone_boot_ms = now.boot_ms;
     }
-    x->next_boot_ms = now.boot_ms + (now.boot_ms - x->begin.boot_ms < EARLY_MS || x->seen ? LOOK_MS : LATE_LOOK_MS);
+    cfr_loop_at(&x->task, now.boot_ms + (early || x->seen ? LOOK_MS : LATE_LOOK_MS));
 }
 
-bool cfr_daemon_follow_step(struct cfr_daemon_follow *x, const struct cfr_config_exit *c, struct cfr_now now)
+static void run(struct cfr_task *task)
 {
-    if (c == NULL) {
-        x->next_boot_ms = INT64_MAX;
-        return false;
-    }
-    if (!x->began)
-        x->begin = now;
-    x->began = true;
+    struct cfr_daemon_follow *x = CFR_TASK_OWNER(task, struct cfr_daemon_follow, task);
+    struct cfr_now now = cfr_clock_now();
+
     if (x->pidfd >= 0) {
         if (!has_ended(x))
-            return false;
-        (void)close(x->pidfd);
-        x->pidfd = -1;
+            return;
         x->gone_boot_ms = now.boot_ms;
-        x->next_boot_ms = now.boot_ms;
+        forget_process(x);
     }
-    if (now.boot_ms < x->next_boot_ms)
-        return false;
-    check_process(x, c, now);
-    if (x->pidfd >= 0 || !x->seen || now.boot_ms - x->gone_boot_ms < c->linger_ms)
-        return false;
-    cfr_log(CFR_LOG_INFO, NULL, NULL, "%s has ended, and so does the agent", name_of(c));
-    return true;
+    if (!*x->ended)
+        check_process(x, now);
+    if (*x->ended || x->pidfd >= 0 || !x->seen || now.boot_ms - x->gone_boot_ms < x->config->linger_ms)
+        return;
+    cfr_log(CFR_LOG_INFO, NULL, NULL, "%s has ended, and so does the agent", name_of(x->config));
+    *x->ended = true;
+    forget_process(x);
 }
 
-int64_t cfr_daemon_follow_deadline(const struct cfr_daemon_follow *x)
+static bool same_text(const char *a, const char *b)
 {
-    return x->pidfd >= 0 ? INT64_MAX : x->next_boot_ms;
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-void cfr_daemon_follow_reset(struct cfr_daemon_follow *x)
+void cfr_daemon_follow(struct cfr_daemon_follow *x, const struct cfr_config_exit *c, bool *ended)
 {
-    if (x->pidfd >= 0)
-        (void)close(x->pidfd);
-    *x = (struct cfr_daemon_follow){.pidfd = -1};
+    const struct cfr_config_exit *before = x->config;
+
+    x->config = c;
+    /* It may have ended just before, and must not be waited for again. */
+    if (c != NULL && before != NULL && same_text(c->process, before->process) &&
+        same_text(c->pid_file, before->pid_file))
+        return;
+    forget_process(x);
+    *x =
+        (struct cfr_daemon_follow){.task.run = run, .config = c, .ended = ended, .pidfd = -1, .begin = cfr_clock_now()};
+    if (c != NULL)
+        cfr_loop_soon(&x->task);
 }

@@ -42,7 +42,6 @@ struct cfr_daemon_endpoints {
     struct cfr_daemon_listener **items;
     size_t count;
     struct cfr_daemon_client_secrets *client_secrets;
-    int epoll_fd;
     struct cfr_daemon_session_key session_key;
 };
 

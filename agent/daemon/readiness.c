@@ -74,7 +74,7 @@ static void report_waiting(struct cfr_daemon *a, int64_t now_ms)
 {
     struct cfr_str text = {.limit = 2 * LIST_BYTES + 512 + CFR_ERR_TEXT_MAX};
 
-    a->readiness.tell_boot_ms = INT64_MAX;
+    cfr_loop_off(&a->readiness.tell);
     a->readiness.told_boot_ms = now_ms;
     list_unready(a, &text);
     add_reason(a, &text);
@@ -86,14 +86,13 @@ static void report_waiting(struct cfr_daemon *a, int64_t now_ms)
     cfr_str_free(&text);
 }
 
-void cfr_daemon_readiness_notice(struct cfr_daemon *a)
+static void on_notice(struct cfr_task *task)
 {
+    const struct cfr_daemon *a = CFR_TASK_OWNER(task, struct cfr_daemon, notice);
     struct cfr_str names = {.limit = 2 * LIST_BYTES + 512};
     size_t more = 0;
 
-    if (cfr_clock_now().boot_ms < a->notice_boot_ms)
-        return;
-    a->notice_boot_ms = cfr_clock_now().boot_ms + CFR_DAEMON_TICK_MS;
+    cfr_loop_at(task, cfr_clock_now().boot_ms + CFR_DAEMON_TICK_MS);
     for (size_t i = 0; i < a->count; i++) {
         if (cfr_worker_outcome(a->workers[i]) != CFR_WORKER_BUSY)
             continue;
@@ -128,7 +127,7 @@ static void report_ready(struct cfr_daemon *a, int64_t now_ms)
     char words[CFR_TIME_WORDS_MAX];
 
     a->readiness.ready = true;
-    a->readiness.tell_boot_ms = INT64_MAX;
+    cfr_loop_off(&a->readiness.tell);
     free(a->readiness.waiting);
     a->readiness.waiting = NULL;
     cfr_sd_notify_status(!a->announced, "%zu credentials, all required ones published", a->count);
@@ -140,34 +139,56 @@ static void report_ready(struct cfr_daemon *a, int64_t now_ms)
     a->announced = true;
 }
 
-void cfr_daemon_readiness_announce(struct cfr_daemon *a)
+static void on_tell(struct cfr_task *task)
 {
-    int64_t now_ms = cfr_clock_now().boot_ms;
-    bool making;
-    bool open;
+    report_waiting(CFR_TASK_OWNER(task, struct cfr_daemon, readiness.tell), cfr_clock_now().boot_ms);
+}
 
-    if (a->options.once)
-        return;
+static void on_look(struct cfr_task *task)
+{
+    struct cfr_daemon *a = CFR_TASK_OWNER(task, struct cfr_daemon, readiness.look);
+    int64_t now_ms = cfr_clock_now().boot_ms;
     /* Programs that are started then read the endpoints' files, too. */
-    making = !a->announced && cfr_daemon_endpoints_are_making(a->endpoints);
-    if (making && a->readiness.look_boot_ms == INT64_MAX)
-        a->readiness.look_boot_ms = now_ms + MAKING_MS;
-    /* What is put right at once is not worth a word. */
-    if (a->host.moved && a->readiness.look_boot_ms == INT64_MAX)
-        a->readiness.look_boot_ms = now_ms + (a->announced ? SETTLE_MS : 0);
-    if (a->host.moved && !a->readiness.ready && a->readiness.tell_boot_ms == INT64_MAX && cfr_sd_notify_is_on())
-        a->readiness.tell_boot_ms = a->readiness.told_boot_ms + SETTLE_MS;
-    a->host.moved = false;
-    if (!a->readiness.ready && now_ms >= a->readiness.tell_boot_ms)
-        report_waiting(a, now_ms);
-    if (now_ms < a->readiness.look_boot_ms)
-        return;
-    a->readiness.look_boot_ms = making ? now_ms + MAKING_MS : INT64_MAX;
-    open = cfr_daemon_readiness_is_open(a, NULL) && !making;
+    bool making = !a->announced && cfr_daemon_endpoints_are_making(a->endpoints);
+    bool open = cfr_daemon_readiness_is_open(a, NULL) && !making;
+
+    if (making)
+        cfr_loop_at(task, now_ms + MAKING_MS);
     if (open && !a->readiness.ready)
         report_ready(a, now_ms);
     else if (!open && a->readiness.ready)
         report_lost(a, now_ms);
+}
+
+/* What is put right at once is not worth a word. */
+static void on_moved(struct cfr_task *task)
+{
+    struct cfr_daemon *a = CFR_TASK_OWNER(task, struct cfr_daemon, host.moved);
+
+    cfr_loop_by(&a->readiness.look, cfr_clock_now().boot_ms + (a->announced ? SETTLE_MS : 0));
+    if (!a->readiness.ready && cfr_sd_notify_is_on())
+        cfr_loop_by(&a->readiness.tell, a->readiness.told_boot_ms + SETTLE_MS);
+}
+
+void cfr_daemon_readiness_open(struct cfr_daemon *a)
+{
+    a->readiness.look.run = on_look;
+    a->readiness.tell.run = on_tell;
+    a->notice.run = on_notice;
+    if (a->options.once)
+        cfr_loop_at(&a->notice, cfr_clock_now().boot_ms + CFR_DAEMON_NOTICE_MS);
+    else
+        a->host.moved.run = on_moved;
+}
+
+void cfr_daemon_readiness_close(struct cfr_daemon *a)
+{
+    a->host.moved.run = NULL;
+    cfr_loop_off(&a->host.moved);
+    cfr_loop_off(&a->readiness.look);
+    cfr_loop_off(&a->readiness.tell);
+    free(a->readiness.waiting);
+    a->readiness.waiting = NULL;
 }
 
 /* A hook that fails does not hold back the command. */

@@ -144,12 +144,6 @@ static int swap_workers(struct cfr_daemon *a, struct cfr_config *next, struct cf
     return 0;
 }
 
-/* A process that was seen already may have ended just before, and must not be waited for again. */
-static bool same_process(const struct cfr_config_exit *a, const struct cfr_config_exit *b)
-{
-    return a != NULL && b != NULL && same_text(a->process, b->process) && same_text(a->pid_file, b->pid_file);
-}
-
 static int swap_health(struct cfr_daemon *a, const struct cfr_config *next, struct cfr_httpd_server **fresh,
                        struct cfr_err *err)
 {
@@ -198,8 +192,8 @@ static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *
         cfr_daemon_endpoints_take(a->endpoints, plan);
     if (cfr_daemon_has_commands(a->config) || cfr_daemon_has_commands(next))
         cfr_launcher_read_again();
-    if (!same_process(a->config->exit_with, next->exit_with))
-        cfr_daemon_follow_reset(&a->exit_with);
+    if (!a->options.once)
+        cfr_daemon_follow(&a->exit_with, next->exit_with, &a->stopping);
     cfr_config_free(a->config);
     a->config = next;
     cfr_daemon_look_forgotten(a);

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/time.h"
 
-#include <poll.h>
+#include <errno.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -18,42 +18,12 @@
 #define STEP_MS   1000 /* a difference of the clocks that is no rounding */
 #define CHANGE_MS 1000 /* between two reads of a file whose writer may change it all the time */
 
-/* True while the agent ends with another process. */
-static bool follows_process(const struct cfr_daemon *a)
+/* What is due at modules that are no tasks. */
+static int64_t next_of_modules(const struct cfr_daemon *a)
 {
-    return !a->options.once && !a->stopping;
-}
+    int64_t at = cfr_kube_deadline(a->host.kube);
 
-/* Readiness is over when the agent ends, and then nothing announces it any more. */
-static int64_t readiness_deadline(const struct cfr_daemon *a)
-{
-    int64_t at =
-        a->readiness.look_boot_ms < a->readiness.tell_boot_ms ? a->readiness.look_boot_ms : a->readiness.tell_boot_ms;
-
-    return a->stopping ? INT64_MAX : at;
-}
-
-static int64_t next_alarm(const struct cfr_daemon *a)
-{
-    int64_t at = cfr_timer_heap_next(&a->host.timers);
-
-    if (a->tick_boot_ms < at)
-        at = a->tick_boot_ms;
-    if (a->changes_boot_ms < at)
-        at = a->changes_boot_ms;
-    if (a->notice_boot_ms < at)
-        at = a->notice_boot_ms;
-    if (a->watchdog_boot_ms < at)
-        at = a->watchdog_boot_ms;
-    if (readiness_deadline(a) < at)
-        at = readiness_deadline(a);
-    if (cfr_kube_deadline(a->host.kube) < at)
-        at = cfr_kube_deadline(a->host.kube);
-    if (cfr_daemon_modules_deadline(a) < at)
-        at = cfr_daemon_modules_deadline(a);
-    if (follows_process(a) && cfr_daemon_follow_deadline(&a->exit_with) < at)
-        at = cfr_daemon_follow_deadline(&a->exit_with);
-    return a->end_boot_ms < at ? a->end_boot_ms : at;
+    return cfr_daemon_modules_deadline(a) < at ? cfr_daemon_modules_deadline(a) : at;
 }
 
 /* The first change is reported immediately, those of the following second together at its end: another user may be able
@@ -65,8 +35,7 @@ static bool on_changed_file(void *ctx, void *owner)
     int64_t now_boot_ms = cfr_clock_now().boot_ms;
 
     if (now_boot_ms < watcher->next_boot_ms) {
-        if (watcher->next_boot_ms < a->changes_boot_ms)
-            a->changes_boot_ms = watcher->next_boot_ms;
+        cfr_loop_by(&a->files, watcher->next_boot_ms);
         return false;
     }
     watcher->next_boot_ms = now_boot_ms + CHANGE_MS;
@@ -97,8 +66,9 @@ static void check_clock(struct cfr_daemon *a)
     }
 }
 
-static void on_signals(struct cfr_daemon *a)
+static void on_signals(struct cfr_task *task)
 {
+    struct cfr_daemon *a = CFR_TASK_OWNER(task, struct cfr_daemon, signals);
     struct signalfd_siginfo info;
     bool reload = false;
     bool child = false;
@@ -134,8 +104,11 @@ static void on_signals(struct cfr_daemon *a)
 }
 
 /* Once a minute: everything that an event may have missed. */
-static void on_tick(struct cfr_daemon *a)
+static void on_tick(struct cfr_task *task)
 {
+    struct cfr_daemon *a = CFR_TASK_OWNER(task, struct cfr_daemon, tick);
+
+    cfr_loop_at(&a->tick, cfr_clock_now().boot_ms + CFR_DAEMON_TICK_MS);
     cfr_daemon_look_forgotten(a);
     cfr_daemon_endpoints_save(a->endpoints);
     cfr_process_reap_orphans();
@@ -146,12 +119,13 @@ static void on_tick(struct cfr_daemon *a)
     }
     if (a->host.watch != NULL)
         cfr_watch_rescan(a->host.watch, on_changed_file, a);
-    /* Nothing is left to look at a second later, which would be one more wake-up each minute. */
-    a->host.moved = cfr_daemon_readiness_is_open(a, NULL) != a->readiness.ready;
+    /* Where nothing has changed, a check a second later would be one more wake-up each minute. */
+    cfr_loop_at(&a->host.moved, cfr_daemon_readiness_is_open(a, NULL) == a->readiness.ready ? INT64_MAX : 0);
 }
 
-static void on_files(struct cfr_daemon *a)
+static void on_files(struct cfr_task *task)
 {
+    struct cfr_daemon *a = CFR_TASK_OWNER(task, struct cfr_daemon, files);
     struct cfr_err err = {0};
     bool overflowed = false;
 
@@ -161,171 +135,37 @@ static void on_files(struct cfr_daemon *a)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "the kernel's queue of file events overflowed: checked everything");
 }
 
-static void on_alarm(struct cfr_daemon *a)
+static void on_modules(struct cfr_task *task)
 {
-    struct cfr_now now = cfr_clock_now();
+    struct cfr_daemon *a = CFR_TASK_OWNER(task, struct cfr_daemon, rest);
 
-    cfr_clock_drain_alarm(a->alarm_fd);
-    /* It rings once. Where it goes by another clock, the same deadline may still be ahead. */
-    a->armed_boot_ms = INT64_MIN;
-    cfr_worker_run_timers(&a->host, a->count);
-    cfr_kube_step(a->host.kube, now);
+    cfr_kube_step(a->host.kube, cfr_clock_now());
     cfr_daemon_modules_step(a);
-    if (a->changes_boot_ms <= now.boot_ms) {
-        a->changes_boot_ms = INT64_MAX;
-        on_files(a);
-    }
-    if (a->watchdog_boot_ms <= now.boot_ms) {
-        a->watchdog_boot_ms = now.boot_ms + cfr_sd_notify_watchdog_ms();
-        cfr_sd_notify("WATCHDOG=1");
-    }
-    if (a->tick_boot_ms <= now.boot_ms) {
-        a->tick_boot_ms = now.boot_ms + CFR_DAEMON_TICK_MS;
-        on_tick(a);
-    }
 }
 
-/* The nearer of two times, of which -1 is none. */
-static int64_t sooner(int64_t a_ms, int64_t b_ms)
+static void on_watchdog(struct cfr_task *task)
 {
-    return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
+    cfr_loop_at(task, cfr_clock_now().boot_ms + cfr_sd_notify_watchdog_ms());
+    cfr_sd_notify("WATCHDOG=1");
 }
 
-static int64_t server_timeout(const struct cfr_daemon *a)
+static void on_end(struct cfr_task *task)
 {
-    int64_t at_ms = a->control != NULL ? cfr_httpd_timeout_ms(a->control) : -1;
-
-    if (a->health != NULL)
-        at_ms = sooner(at_ms, cfr_httpd_timeout_ms(a->health));
-    return a->endpoints != NULL ? sooner(at_ms, cfr_daemon_endpoints_timeout_ms(a->endpoints)) : at_ms;
+    CFR_TASK_OWNER(task, struct cfr_daemon, end)->timed_out = true;
 }
 
-/* By the clock itself, for what is due already needs no alarm. */
-static bool is_due(const struct cfr_daemon *a)
+static void on_step(struct cfr_task *task)
 {
-    return next_alarm(a) <= cfr_clock_now().boot_ms;
-}
-
-/* An end that was set comes by whatever clock there is: the alarm may go by another (under faketime it does). */
-static int64_t wait_ms(const struct cfr_daemon *a)
-{
-    int64_t left_ms = a->end_boot_ms != INT64_MAX ? a->end_boot_ms - cfr_clock_now().boot_ms : -1;
-
-    return cfr_worker_queue_ready(&a->host) || is_due(a) ? 0 : sooner(server_timeout(a), left_ms);
-}
-
-/* Most turns leave the nearest deadline as it is. */
-static void arm(struct cfr_daemon *a)
-{
-    int64_t at = next_alarm(a);
-
-    if (at != a->armed_boot_ms)
-        cfr_clock_arm(a->alarm_fd, at);
-    a->armed_boot_ms = at;
-}
-
-/* ---- descriptors ---- */
-
-static int get_step_fd(const struct cfr_daemon *a)
-{
-    return a->step_fd;
-}
-
-static void handle_step(struct cfr_daemon *a, bool ready)
-{
-    if (ready)
-        cfr_clock_drain_step(a->step_fd);
-    check_clock(a);
-}
-
-static int get_watch_fd(const struct cfr_daemon *a)
-{
-    return a->host.watch != NULL ? cfr_watch_fd(a->host.watch) : -1;
-}
-
-static void handle_watch(struct cfr_daemon *a, bool ready)
-{
-    if (ready)
-        on_files(a);
-}
-
-static int get_alarm_fd(const struct cfr_daemon *a)
-{
-    return a->alarm_fd;
-}
-
-static void handle_alarm(struct cfr_daemon *a, bool ready)
-{
-    if (ready || is_due(a))
-        on_alarm(a);
-}
-
-static int get_endpoints_fd(const struct cfr_daemon *a)
-{
-    return a->endpoints != NULL ? cfr_daemon_endpoints_fd(a->endpoints) : -1;
-}
-
-static void handle_endpoints(struct cfr_daemon *a, bool ready)
-{
-    if (a->endpoints != NULL && (ready || cfr_daemon_endpoints_timeout_ms(a->endpoints) == 0))
-        cfr_daemon_endpoints_step(a->endpoints);
-}
-
-static int get_control_fd(const struct cfr_daemon *a)
-{
-    return a->control != NULL ? cfr_httpd_fd(a->control) : -1;
-}
-
-static void handle_control(struct cfr_daemon *a, bool ready)
-{
-    if (a->control != NULL && (ready || cfr_httpd_timeout_ms(a->control) == 0))
-        cfr_httpd_step(a->control);
-}
-
-static int get_health_fd(const struct cfr_daemon *a)
-{
-    return a->health != NULL ? cfr_httpd_fd(a->health) : -1;
-}
-
-/* A reload through the control socket may have replaced the server, which is then stepped in vain. */
-static void handle_health(struct cfr_daemon *a, bool ready)
-{
-    if (a->health != NULL && (ready || cfr_httpd_timeout_ms(a->health) == 0))
-        cfr_httpd_step(a->health);
-}
-
-static int get_signal_fd(const struct cfr_daemon *a)
-{
-    return a->signal_fd;
-}
-
-static void handle_signals(struct cfr_daemon *a, bool ready)
-{
-    if (ready)
-        on_signals(a);
-}
-
-static int get_followed_fd(const struct cfr_daemon *a)
-{
-    return follows_process(a) ? a->exit_with.pidfd : -1;
-}
-
-static void handle_followed(struct cfr_daemon *a, bool ready)
-{
-    (void)ready;
-    if (follows_process(a) && cfr_daemon_follow_step(&a->exit_with, a->config->exit_with, cfr_clock_now()))
-        a->stopping = true;
-}
-
-static int get_launcher_fd(const struct cfr_daemon *a)
-{
-    return a->stopping ? -1 : cfr_launcher_fd();
+    cfr_clock_drain_step(CFR_TASK_OWNER(task, struct cfr_daemon, step)->step_fd);
 }
 
 /* Without it no hook, program or plugin would ever run again. */
-static void handle_launcher(struct cfr_daemon *a, bool ready)
+static void on_launcher(struct cfr_task *task)
 {
-    if (!ready)
+    struct cfr_daemon *a = CFR_TASK_OWNER(task, struct cfr_daemon, launcher);
+
+    cfr_loop_off(task);
+    if (a->stopping)
         return;
     cfr_log(CFR_LOG_ERROR, NULL, NULL,
             "the process that starts commands (credfresh-start) has ended: stopping with status 1, so that the service "
@@ -333,31 +173,108 @@ static void handle_launcher(struct cfr_daemon *a, bool ready)
     a->broken = a->stopping = true;
 }
 
-/* Everything that the loop waits for besides libcurl's sockets, in the order in which it is handled: what has ended
- * (signals) before what is due. */
-static const struct {
-    int (*fd)(const struct cfr_daemon *a); /* -1: none now */
-    void (*handle)(struct cfr_daemon *a, bool ready);
-} descriptors[] = {
-    {get_step_fd, handle_step},     {get_watch_fd, handle_watch},         {get_signal_fd, handle_signals},
-    {get_alarm_fd, handle_alarm},   {get_endpoints_fd, handle_endpoints}, {get_control_fd, handle_control},
-    {get_health_fd, handle_health}, {get_followed_fd, handle_followed},   {get_launcher_fd, handle_launcher},
-};
-#define DESCRIPTORS (sizeof descriptors / sizeof descriptors[0])
+static int open_signals(struct cfr_err *err)
+{
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
+    sigset_t set;
+    int fd;
+
+    /* Inherited as ignored, it would never come: no end of a hook would be noticed. */
+    if (sigaction(SIGCHLD, &standard, NULL) != 0)
+        return cfr_err_sys(err, errno, "cannot set what SIGCHLD does");
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigaddset(&set, SIGCHLD);
+    (void)sigaddset(&set, SIGPIPE);
+    (void)sigaddset(&set, SIGQUIT);
+    (void)sigaddset(&set, SIGUSR1);
+    (void)sigaddset(&set, SIGUSR2);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+        return cfr_err_sys(err, errno, "cannot block signals");
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd >= 0 ? fd : cfr_err_sys(err, errno, "cannot make a signal descriptor");
+}
+
+int cfr_daemon_watch_files(struct cfr_daemon *a, struct cfr_err *err)
+{
+    int rc = cfr_watch_open(&a->host.watch, err);
+
+    a->files.run = on_files;
+    return rc != 0 ? rc : cfr_loop_fd(&a->files, cfr_watch_fd(a->host.watch), err);
+}
+
+int cfr_daemon_open_loop(struct cfr_daemon *a, struct cfr_err *err)
+{
+    int64_t now_ms = cfr_clock_now().boot_ms;
+    int rc;
+
+    a->step.run = on_step;
+    a->signals.run = on_signals;
+    a->launcher.run = on_launcher;
+    a->rest.run = on_modules;
+    a->tick.run = on_tick;
+    a->watchdog.run = on_watchdog;
+    a->end.run = on_end;
+    a->step_fd = cfr_clock_open_step(err);
+    a->signal_fd = open_signals(err);
+    if (a->step_fd < 0 || a->signal_fd < 0)
+        return err->code;
+    rc = cfr_loop_fd(&a->step, a->step_fd, err);
+    if (rc == 0)
+        rc = cfr_loop_fd(&a->signals, a->signal_fd, err);
+    if (rc == 0)
+        rc = cfr_loop_fd(&a->launcher, cfr_launcher_fd(), err);
+    if (rc == 0)
+        rc = cfr_loop_open_alarm(err);
+    if (a->options.once)
+        cfr_loop_at(&a->end, now_ms + a->options.timeout_ms);
+    else
+        cfr_loop_at(&a->tick, now_ms + CFR_DAEMON_TICK_MS);
+    if (cfr_sd_notify_watchdog_ms() != 0)
+        cfr_loop_at(&a->watchdog, now_ms + cfr_sd_notify_watchdog_ms());
+    return rc;
+}
+
+void cfr_daemon_close_loop(struct cfr_daemon *a)
+{
+    struct cfr_task *const tasks[] = {&a->step, &a->files,    &a->signals, &a->launcher, &a->rest,
+                                      &a->tick, &a->watchdog, &a->end,     &a->notice,   &a->host.moved};
+
+    for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++)
+        cfr_loop_off(tasks[i]);
+    cfr_loop_close_alarm();
+    if (a->signal_fd >= 0)
+        (void)close(a->signal_fd);
+    if (a->step_fd >= 0)
+        (void)close(a->step_fd);
+}
+
+/* The end comes by whatever clock there is: the alarm may go by another (under faketime it does). */
+static int64_t wait_ms(const struct cfr_daemon *a)
+{
+    int64_t now_ms = cfr_clock_now().boot_ms;
+    int64_t end_ms = cfr_loop_time(&a->end);
+
+    if (cfr_worker_queue_ready(&a->host) || cfr_loop_next() <= now_ms)
+        return 0;
+    return end_ms != INT64_MAX ? end_ms - now_ms : -1;
+}
 
 int cfr_daemon_turn(struct cfr_daemon *a, struct cfr_err *err)
 {
-    struct pollfd fds[DESCRIPTORS];
+    struct pollfd *fds;
+    size_t count;
     int rc;
 
-    for (size_t i = 0; i < DESCRIPTORS; i++)
-        fds[i] = (struct pollfd){descriptors[i].fd(a), POLLIN, 0};
-    arm(a);
-    rc = cfr_http_step(a->host.http, fds, DESCRIPTORS, wait_ms(a), err);
+    cfr_loop_at(&a->rest, next_of_modules(a));
+    count = cfr_loop_prepare(&fds);
+    rc = cfr_http_step(a->host.http, fds, count, wait_ms(a), err);
     if (rc != 0)
         return rc;
     cfr_worker_serve_queue(&a->host);
-    for (size_t i = 0; i < DESCRIPTORS; i++)
-        descriptors[i].handle(a, fds[i].revents != 0);
+    check_clock(a);
+    cfr_loop_run(cfr_clock_now().boot_ms);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "agent/httpd/server.h"
 
 #include "agent/loop/clock.h"
+#include "agent/loop/loop.h"
 #include "agent/httpd/admission_private.h"
 #include "agent/httpd/connections_private.h"
 #include "agent/httpd/listener_private.h"
@@ -42,6 +43,7 @@
 #define SETTLE_MS  2
 
 struct cfr_httpd_server {
+    struct cfr_task task;
     struct MHD_Daemon *daemon;
     struct cfr_httpd_socket socket;
     struct cfr_httpd_options options;
@@ -554,66 +556,6 @@ static int open_daemon(struct cfr_httpd_server *s, struct cfr_err *err)
     return 0;
 }
 
-int cfr_httpd_open(const char *where, bool unix_socket, const struct cfr_httpd_options *options,
-                   struct cfr_httpd_server **out, struct cfr_err *err)
-{
-    struct cfr_httpd_server *s = calloc(1, sizeof *s);
-    int rc;
-
-    *out = NULL;
-    if (s == NULL)
-        return cfr_err_nomem(err);
-    s->options = *options;
-    if (s->options.connections == 0)
-        s->options.connections = CONNECTIONS_MAX;
-    s->connections_most = s->options.connections;
-    s->spare_fd = eventfd(0, EFD_CLOEXEC);
-    s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    s->diag_fd = -1;
-    rc = unix_socket ? cfr_httpd_listen_unix(where, options->mode != 0 ? options->mode : 0600, options->patience_ms,
-                                             &s->socket, err)
-                     : cfr_httpd_listen_tcp(where, options->reach, &s->socket, err);
-    s->loopback = !unix_socket && rc == 0 && cfr_httpd_peer_is_socket_loopback(s->socket.fd);
-    if (rc == 0)
-        rc = open_daemon(s, err);
-    if (rc != 0) {
-        cfr_httpd_close(s);
-        return rc;
-    }
-    *out = s;
-    return 0;
-}
-
-int cfr_httpd_open_tcp(const char *address, cfr_httpd_fn *fn, void *ctx, struct cfr_httpd_server **out,
-                       struct cfr_err *err)
-{
-    return cfr_httpd_open(address, false,
-                          &(struct cfr_httpd_options){.fn = fn, .ctx = ctx, .per_address = CONNECTIONS_PER_ADDRESS_MAX},
-                          out, err);
-}
-
-void cfr_httpd_close(struct cfr_httpd_server *s)
-{
-    if (s == NULL)
-        return;
-    if (s->daemon != NULL)
-        MHD_stop_daemon(s->daemon);
-    cfr_httpd_listen_end(&s->socket);
-    cfr_httpd_connections_tidy(&s->connections);
-    if (s->spare_fd >= 0)
-        (void)close(s->spare_fd);
-    if (s->diag_fd >= 0)
-        (void)close(s->diag_fd);
-    if (s->epoll_fd >= 0)
-        (void)close(s->epoll_fd);
-    free(s);
-}
-
-int cfr_httpd_fd(const struct cfr_httpd_server *s)
-{
-    return s->epoll_fd;
-}
-
 static int listen_fd(const struct cfr_httpd_server *s)
 {
     return s->quiet ? -1 : s->socket.fd;
@@ -665,7 +607,20 @@ static void forget_newcomers(struct cfr_httpd_server *s)
     cfr_httpd_connections_tidy(&s->connections);
 }
 
-void cfr_httpd_step(struct cfr_httpd_server *s)
+/* When the library, or an idle connection, needs the next step. */
+static int64_t next_step_ms(const struct cfr_httpd_server *s)
+{
+    int64_t oldest_ms = cfr_httpd_connections_oldest(&s->connections);
+    int64_t at_ms = oldest_ms != INT64_MAX ? oldest_ms + IDLE_S * INT64_C(1000) + 1 : INT64_MAX;
+    MHD_UNSIGNED_LONG_LONG left_ms;
+
+    if (MHD_get_timeout(s->daemon, &left_ms) != MHD_YES || left_ms > INT32_MAX)
+        return at_ms;
+    return now_ms() + (int64_t)left_ms < at_ms ? now_ms() + (int64_t)left_ms : at_ms;
+}
+
+/* Accepts, reads, answers and closes connections, for at most STEP_MS. */
+static void step(struct cfr_httpd_server *s)
 {
     int64_t until_ms = now_ms() + STEP_MS;
 
@@ -676,6 +631,71 @@ void cfr_httpd_step(struct cfr_httpd_server *s)
         (void)MHD_run(s->daemon);
         forget_newcomers(s);
     } while (is_readable(s->epoll_fd) && now_ms() < until_ms);
+    cfr_loop_at(&s->task, next_step_ms(s));
+}
+
+static void run_server(struct cfr_task *task)
+{
+    step(CFR_TASK_OWNER(task, struct cfr_httpd_server, task));
+}
+
+int cfr_httpd_open(const char *where, bool unix_socket, const struct cfr_httpd_options *options,
+                   struct cfr_httpd_server **out, struct cfr_err *err)
+{
+    struct cfr_httpd_server *s = calloc(1, sizeof *s);
+    int rc;
+
+    *out = NULL;
+    if (s == NULL)
+        return cfr_err_nomem(err);
+    s->options = *options;
+    if (s->options.connections == 0)
+        s->options.connections = CONNECTIONS_MAX;
+    s->connections_most = s->options.connections;
+    s->spare_fd = eventfd(0, EFD_CLOEXEC);
+    s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    s->diag_fd = -1;
+    rc = unix_socket ? cfr_httpd_listen_unix(where, options->mode != 0 ? options->mode : 0600, options->patience_ms,
+                                             &s->socket, err)
+                     : cfr_httpd_listen_tcp(where, options->reach, &s->socket, err);
+    s->loopback = !unix_socket && rc == 0 && cfr_httpd_peer_is_socket_loopback(s->socket.fd);
+    if (rc == 0)
+        rc = open_daemon(s, err);
+    s->task.run = run_server;
+    if (rc == 0)
+        rc = cfr_loop_fd(&s->task, s->epoll_fd, err);
+    if (rc != 0) {
+        cfr_httpd_close(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+int cfr_httpd_open_tcp(const char *address, cfr_httpd_fn *fn, void *ctx, struct cfr_httpd_server **out,
+                       struct cfr_err *err)
+{
+    return cfr_httpd_open(address, false,
+                          &(struct cfr_httpd_options){.fn = fn, .ctx = ctx, .per_address = CONNECTIONS_PER_ADDRESS_MAX},
+                          out, err);
+}
+
+void cfr_httpd_close(struct cfr_httpd_server *s)
+{
+    if (s == NULL)
+        return;
+    cfr_loop_off(&s->task);
+    if (s->daemon != NULL)
+        MHD_stop_daemon(s->daemon);
+    cfr_httpd_listen_end(&s->socket);
+    cfr_httpd_connections_tidy(&s->connections);
+    if (s->spare_fd >= 0)
+        (void)close(s->spare_fd);
+    if (s->diag_fd >= 0)
+        (void)close(s->diag_fd);
+    if (s->epoll_fd >= 0)
+        (void)close(s->epoll_fd);
+    free(s);
 }
 
 void cfr_httpd_quiesce(struct cfr_httpd_server *s)
@@ -693,7 +713,7 @@ void cfr_httpd_quiesce(struct cfr_httpd_server *s)
         struct pollfd p = {listen_fd(s), POLLIN, 0};
 
         (void)poll(&p, 1, SETTLE_MS);
-        cfr_httpd_step(s);
+        step(s);
         waiting = is_readable(listen_fd(s));
     }
     s->quiet = true;
@@ -726,30 +746,6 @@ void cfr_httpd_end_connections(struct cfr_httpd_server *s)
 bool cfr_httpd_is_busy(const struct cfr_httpd_server *s)
 {
     return cfr_httpd_connections_owed(&s->connections);
-}
-
-/* The shorter of two times; -1 is none. */
-static int64_t sooner(int64_t a_ms, int64_t b_ms)
-{
-    return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
-}
-
-static int64_t time_until_ms(int64_t at_ms)
-{
-    int64_t left_ms = at_ms - now_ms();
-
-    return left_ms > 0 ? left_ms : 0;
-}
-
-int64_t cfr_httpd_timeout_ms(const struct cfr_httpd_server *s)
-{
-    int64_t oldest_ms = cfr_httpd_connections_oldest(&s->connections);
-    int64_t left_ms = oldest_ms == INT64_MAX ? -1 : time_until_ms(oldest_ms + IDLE_S * INT64_C(1000) + 1);
-    MHD_UNSIGNED_LONG_LONG ms;
-
-    if (MHD_get_timeout(s->daemon, &ms) == MHD_YES)
-        left_ms = sooner(left_ms, ms > INT32_MAX ? INT32_MAX : (int64_t)ms);
-    return left_ms;
 }
 
 const char *cfr_httpd_address(const struct cfr_httpd_server *s)

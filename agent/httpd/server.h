@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The HTTP server engine on libmicrohttpd, on a Unix socket or a TCP address. Never blocks: poll cfr_httpd_fd and call
- * cfr_httpd_step. Callbacks are called from cfr_httpd_step, must answer at once and must not block or call this engine.
- * The peer's identity is known on Unix sockets only. Limits: 256 connections by default, 32 per address of another
- * machine, 10 s without a complete request, 8 KiB of request head, CFR_API_ROUTES_BODY_MAX of body. */
+/* The HTTP server engine on libmicrohttpd, on a Unix socket or a TCP address. Never blocks, and runs as a task of
+ * the loop (agent/loop/loop.h). Callbacks are called from there, must answer at once and must not block or call this
+ * engine. The peer's identity is known on Unix sockets only. Limits: 256 connections by default, 32 per address of
+ * another machine, 10 s without a complete request, 8 KiB of request head, CFR_API_ROUTES_BODY_MAX of body. */
 #ifndef CFR_AGENT_HTTPD_SERVER_H
 #define CFR_AGENT_HTTPD_SERVER_H
 
@@ -91,12 +91,6 @@ void cfr_httpd_set_connections(struct cfr_httpd_server *s, unsigned most);
 void cfr_httpd_end_connections(struct cfr_httpd_server *s);
 /* True while a connection waits for an answer, or has not sent its first request. */
 bool cfr_httpd_is_busy(const struct cfr_httpd_server *s);
-/* The descriptor to poll for reading. */
-int cfr_httpd_fd(const struct cfr_httpd_server *s);
-/* Accepts, reads, answers and closes connections, for at most 20 ms. */
-void cfr_httpd_step(struct cfr_httpd_server *s);
-/* Milliseconds until the next call of cfr_httpd_step is due, -1 = only when readable. */
-int64_t cfr_httpd_timeout_ms(const struct cfr_httpd_server *s);
 /* "127.0.0.1:34567", the address it listens on, or the path. */
 const char *cfr_httpd_address(const struct cfr_httpd_server *s);
 /* Whether clients can find it: false if its Unix socket's file was removed or replaced. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks, jitter, and the two timer descriptors of the loop. */
+/* Clocks, jitter, and the descriptor for changes of the wall clock. */
 #include "agent/loop/clock.h"
 
 #include <errno.h>
@@ -44,13 +44,6 @@ double cfr_clock_chance(void)
     return (double)bits / 4294967296.0;
 }
 
-int cfr_clock_open_alarm(struct cfr_err *err)
-{
-    int fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-
-    return fd >= 0 ? fd : cfr_err_sys(err, errno, "cannot make a timer");
-}
-
 int64_t cfr_clock_grantor_ms(int64_t server_date_s, struct cfr_now now)
 {
     int64_t skew_ms = server_date_s != 0 ? server_date_s * 1000 - now.wall_ms : 0;
@@ -66,20 +59,6 @@ int64_t cfr_clock_set_back_ms(struct cfr_now now, int64_t wall_ms, int64_t boot_
         return 0;
     by_ms = (wall_ms - boot_ms) - (now.wall_ms - now.boot_ms);
     return by_ms >= STEP_MS ? by_ms : 0;
-}
-
-void cfr_clock_arm(int fd, int64_t at_ms)
-{
-    struct itimerspec spec = {0};
-
-    if (at_ms != INT64_MAX) {
-        /* An all-zero time would disarm. */
-        int64_t at = at_ms < 1 ? 1 : at_ms;
-
-        spec.it_value.tv_sec = (time_t)(at / 1000);
-        spec.it_value.tv_nsec = (long)(at % 1000) * 1000000;
-    }
-    (void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
 static void arm_step(int fd)
@@ -100,16 +79,11 @@ int cfr_clock_open_step(struct cfr_err *err)
     return fd;
 }
 
-void cfr_clock_drain_alarm(int fd)
+void cfr_clock_drain_step(int fd)
 {
     uint64_t count;
     ssize_t ignored = read(fd, &count, sizeof count);
 
     (void)ignored;
-}
-
-void cfr_clock_drain_step(int fd)
-{
-    cfr_clock_drain_alarm(fd);
     arm_step(fd);
 }

@@ -28,14 +28,9 @@ int64_t cfr_clock_monotonic_us(void);
 /* A number in [0, 1) from the kernel's random source. */
 double cfr_clock_chance(void);
 
-/* A descriptor that becomes readable at the boot time last given to cfr_clock_arm, also after a suspend. */
-int cfr_clock_open_alarm(struct cfr_err *err);
-/* AT_MS in boot time; INT64_MAX disarms. */
-void cfr_clock_arm(int fd, int64_t at_ms);
 /* A descriptor that becomes readable when the wall clock is set. */
 int cfr_clock_open_step(struct cfr_err *err);
-/* Call them when the descriptor is readable. The second re-arms it. */
-void cfr_clock_drain_alarm(int fd);
+/* To be called when it is readable; re-arms it. */
 void cfr_clock_drain_step(int fd);
 
 #endif

@@ -80,6 +80,7 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     w->config = config;
     w->source = cfr_source_of(config);
     w->provider = cfr_config_provider(config, NULL);
+    w->task.run = cfr_worker_run;
     w->turn.owner = w;
     if (w->provider != NULL && w->source->may_send(config))
         cfr_fair_queue_expect(&host->turns, w->provider);
@@ -307,7 +308,7 @@ void cfr_worker_close(struct cfr_worker *w)
     cfr_worker_drop_granted(&w->granted);
     cfr_worker_drop_granted(&w->held);
     cfr_worker_producer_close(w);
-    cfr_timer_heap_remove(&w->host->timers, &w->timer);
+    cfr_loop_off(&w->task);
     cfr_worker_drop_kept(w);
     cfr_slow_write_close(&w->saving);
     cfr_publish_record_free(&w->record);

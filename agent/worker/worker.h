@@ -13,7 +13,7 @@
 #include "agent/kube/module.h"
 #include "agent/loop/clock.h"
 #include "agent/loop/fair_queue.h"
-#include "agent/loop/timer_heap.h"
+#include "agent/loop/loop.h"
 #include "agent/publish/publisher.h"
 #include "files/watch.h"
 #include "serve/api/status.h"
@@ -30,7 +30,6 @@ struct cfr_host {
     struct cfr_kube *kube;
     const struct cfr_module_slot *modules; /* NULL = none */
     struct cfr_watch *watch;               /* NULL: polling only */
-    struct cfr_timer_heap timers;          /* of workers */
     int state_fd;
     const struct cfr_config *config;
     bool (*offer)(void *ctx, const char *name,
@@ -41,9 +40,9 @@ struct cfr_host {
     unsigned hook_attempts;                             /* 0 = never give up */
     struct cfr_fair_queue turns;                        /* of workers, by provider */
     struct cfr_publisher_crew crew;
-    bool draining;  /* the end is near: what is under way goes on, and nothing new is begun */
-    unsigned begun; /* turns since memory was given back */
-    bool moved;     /* something has happened to a worker since the agent last looked at its readiness */
+    bool draining;         /* the end is near: what is under way goes on, and nothing new is begun */
+    unsigned begun;        /* turns since memory was given back */
+    struct cfr_task moved; /* a worker may have become ready, or not ready any more */
 };
 
 enum cfr_worker_outcome { CFR_WORKER_BUSY, CFR_WORKER_GOOD, CFR_WORKER_BAD };
@@ -89,9 +88,6 @@ void cfr_worker_on_source(struct cfr_worker *w);
 /* The same at its next timer, for what concerns many workers at once: making a key for each of them would hold the loop
  * for too long. */
 void cfr_worker_look_soon(struct cfr_worker *w);
-/* Does what is due at HOST's workers, at most COUNT of them and for CFR_HOST_TURN_MS at most, so that no worker's
- * deadline, however wrong, keeps the others from their turn. The rest stays due. */
-void cfr_worker_run_timers(struct cfr_host *host, size_t count);
 /* A child process has ended; it may be W's hook, or write its files. */
 void cfr_worker_on_child(struct cfr_worker *w);
 /* The wall clock was set. */

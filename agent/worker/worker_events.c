@@ -472,14 +472,9 @@ static void on_timer(struct cfr_worker *w)
     cfr_worker_feed(w, event);
 }
 
-void cfr_worker_run_timers(struct cfr_host *host, size_t count)
+void cfr_worker_run(struct cfr_task *task)
 {
-    struct cfr_now now = cfr_clock_now();
-    struct cfr_timer *due;
-
-    while (count-- > 0 && cfr_clock_now().boot_ms <= now.boot_ms + CFR_HOST_TURN_MS &&
-           (due = cfr_timer_heap_pop(&host->timers, now.boot_ms)) != NULL)
-        on_timer((struct cfr_worker *)due);
+    on_timer(CFR_TASK_OWNER(task, struct cfr_worker, task));
 }
 
 static void check_targets_now(struct cfr_worker *w)

@@ -38,7 +38,8 @@ void cfr_worker_note_health(struct cfr_worker *w)
     struct cfr_now now = cfr_clock_now();
     bool ready = cfr_worker_is_ready(w);
 
-    w->host->moved = w->host->moved || !ready || !w->was_ready;
+    if (!ready || !w->was_ready)
+        cfr_loop_soon(&w->host->moved);
     w->was_ready = ready;
     cfr_api_history_note(&w->history, now.wall_ms / 1000, health_of(w, now));
 }

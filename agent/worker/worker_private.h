@@ -76,7 +76,7 @@ struct cfr_worker_granted {
 };
 
 struct cfr_worker {
-    struct cfr_timer timer; /* first, so that a timer is its worker */
+    struct cfr_task task; /* all that is due at some time */
     struct cfr_host *host;
     const struct cfr_config_credential *config;
     const struct cfr_source_ops *source;
@@ -161,6 +161,7 @@ enum cfr_event cfr_worker_acquire(struct cfr_worker *w);
 /* Gives the lifecycle EVENT and does what it says, until nothing follows; then sets the timer. Called by what the loop
  * calls, never by an action. CFR_EVENT_NONE sets the timer alone. */
 void cfr_worker_feed(struct cfr_worker *w, enum cfr_event event);
+void cfr_worker_run(struct cfr_task *task);
 /* Callbacks; CTX is the worker. */
 void cfr_worker_on_targets(void *ctx);
 void cfr_worker_on_acknowledged(void *ctx);

@@ -77,8 +77,7 @@ void cfr_worker_rearm(struct cfr_worker *w)
     at = earlier(at, trouble_deadline(w));
     if (w->news)
         at = 0;
-    if (!cfr_timer_heap_set(&w->host->timers, &w->timer, at))
-        cfr_log(CFR_LOG_ERROR, w->config->name, cfr_worker_state_name(w), "out of memory for a timer");
+    cfr_loop_at(&w->task, at);
 }
 
 void cfr_worker_wake(struct cfr_worker *w)

@@ -2,6 +2,9 @@
 /* The HTTP server engine, tested byte by byte over real sockets. */
 #include "agent/httpd/server.h"
 
+#include "agent/loop/clock.h"
+#include "agent/loop/loop.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
@@ -74,14 +77,29 @@ static int64_t now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* One round of a loop as the agent has it: waits for the server or FD, then steps. */
-static void turn(struct cfr_httpd_server *s, int fd, short events)
+/* Waits up to MS for the servers or FD. Returns how many are ready. */
+static int wait_for(int fd, short events, int64_t ms)
 {
-    struct pollfd fds[2] = {{.fd = cfr_httpd_fd(s), .events = POLLIN}, {.fd = fd, .events = events}};
-    int64_t ms = cfr_httpd_timeout_ms(s);
+    struct pollfd fds[9] = {{.fd = fd, .events = events}};
+    struct pollfd *own;
+    size_t count = cfr_loop_prepare(&own);
+    int n;
 
-    assert_true(poll(fds, 2, ms < 0 || ms > 100 ? 100 : (int)ms) >= 0);
-    cfr_httpd_step(s);
+    assert_true(count <= 8);
+    memcpy(fds + 1, own, count * sizeof *own);
+    n = poll(fds, count + 1, (int)ms);
+    assert_true(n >= 0);
+    memcpy(own, fds + 1, count * sizeof *own);
+    return n;
+}
+
+/* One round of a loop as the agent has it: waits for the servers or FD, then runs what is due. */
+static void turn(int fd, short events)
+{
+    int64_t ms = cfr_loop_next() - cfr_clock_now().boot_ms;
+
+    (void)wait_for(fd, events, ms > 100 ? 100 : ms > 0 ? ms : 0);
+    cfr_loop_run(cfr_clock_now().boot_ms);
 }
 
 static int tcp_client(const struct cfr_httpd_server *s)
@@ -116,7 +134,7 @@ static int unix_client(const char *path)
     return -1;
 }
 
-static void put(struct cfr_httpd_server *s, int fd, const char *bytes, size_t n)
+static void put(int fd, const char *bytes, size_t n)
 {
     int64_t end = now_ms() + LIMIT_MS;
 
@@ -128,7 +146,7 @@ static void put(struct cfr_httpd_server *s, int fd, const char *bytes, size_t n)
         assert_true(now_ms() < end);
         if (k < 0) {
             assert_true(errno == EAGAIN || errno == ENOTCONN || errno == EINPROGRESS);
-            turn(s, fd, POLLOUT);
+            turn(fd, POLLOUT);
             continue;
         }
         bytes += k;
@@ -139,7 +157,7 @@ static void put(struct cfr_httpd_server *s, int fd, const char *bytes, size_t n)
 static char answer[1 << 21];
 
 /* Reads until the server closes. Returns how much came. */
-static size_t get_all(struct cfr_httpd_server *s, int fd)
+static size_t get_all(int fd)
 {
     int64_t end = now_ms() + LIMIT_MS;
     size_t n = 0;
@@ -152,7 +170,7 @@ static size_t get_all(struct cfr_httpd_server *s, int fd)
         if (now_ms() > end)
             fail_msg("the server does not close");
         if (k < 0)
-            turn(s, fd, POLLIN);
+            turn(fd, POLLIN);
         else
             n += (size_t)k;
     }
@@ -161,10 +179,10 @@ static size_t get_all(struct cfr_httpd_server *s, int fd)
     return n;
 }
 
-static size_t ask(struct cfr_httpd_server *s, int fd, const char *request)
+static size_t ask(int fd, const char *request)
 {
-    put(s, fd, request, strlen(request));
-    return get_all(s, fd);
+    put(fd, request, strlen(request));
+    return get_all(fd);
 }
 
 static void assert_has(const char *part)
@@ -189,7 +207,7 @@ static void test_passes_requests_on(void **state)
     struct cfr_httpd_server *s = open_tcp(&seen);
 
     (void)state;
-    (void)ask(s, tcp_client(s), "GET /a%2Fb/c?verbose&x=%20y HTTP/1.1\r\nHost: me:1\r\nConnection: close\r\n\r\n");
+    (void)ask(tcp_client(s), "GET /a%2Fb/c?verbose&x=%20y HTTP/1.1\r\nHost: me:1\r\nConnection: close\r\n\r\n");
     assert_has("HTTP/1.1 200 OK\r\n");
     assert_has("Content-Type: text/plain\r\n");
     assert_has("Cache-Control: no-store\r\n");
@@ -202,12 +220,12 @@ static void test_passes_requests_on(void **state)
     assert_string_equal(seen.host, "me:1");
     assert_false(seen.peer.known);
     assert_int_equal(seen.body_n, 0);
-    (void)ask(s, tcp_client(s), "HEAD /allow HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
+    (void)ask(tcp_client(s), "HEAD /allow HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
     assert_string_equal(seen.method, "HEAD");
     assert_has("Allow: GET, HEAD\r\n");
     assert_has("Content-Length: 6\r\n");
     assert_string_equal(strstr(answer, "\r\n\r\n"), "\r\n\r\n");
-    (void)ask(s, tcp_client(s), "DELETE /empty HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
+    (void)ask(tcp_client(s), "DELETE /empty HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
     assert_string_equal(seen.method, "DELETE");
     assert_has("HTTP/1.1 204 ");
     cfr_httpd_close(s);
@@ -219,7 +237,7 @@ static void test_large_answers_and_kept_connections(void **state)
     struct cfr_httpd_server *s = open_tcp(&seen);
 
     (void)state;
-    assert_true(ask(s, tcp_client(s),
+    assert_true(ask(tcp_client(s),
                     "GET /large HTTP/1.1\r\nHost: me\r\n\r\nGET /second HTTP/1.1\r\nHost: me\r\nConnection: "
                     "close\r\n\r\n") > 1000000);
     assert_has("Content-Length: 1000000\r\n");
@@ -234,17 +252,16 @@ static void test_bodies(void **state)
     struct cfr_httpd_server *s = open_tcp(&seen);
 
     (void)state;
-    (void)ask(s, tcp_client(s), "POST /p HTTP/1.1\r\nHost: me\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
+    (void)ask(tcp_client(s), "POST /p HTTP/1.1\r\nHost: me\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
     assert_string_equal(seen.body, "hello");
-    (void)ask(s, tcp_client(s), "POST /p HTTP/1.1\r\nHost: me\r\nContent-Length: 4097\r\n\r\n");
+    (void)ask(tcp_client(s), "POST /p HTTP/1.1\r\nHost: me\r\nContent-Length: 4097\r\n\r\n");
     assert_has("HTTP/1.1 413 ");
     assert_has("\"code\":\"too-large\"");
-    (void)ask(s, tcp_client(s), "POST /p HTTP/1.1\r\nHost: me\r\nContent-Length: 99999999999999999999\r\n\r\n");
+    (void)ask(tcp_client(s), "POST /p HTTP/1.1\r\nHost: me\r\nContent-Length: 99999999999999999999\r\n\r\n");
     assert_has("HTTP/1.1 4");
     /* Neither read to its end nor as far as it is well-formed. */
-    (void)ask(s, tcp_client(s),
-              "POST /p HTTP/1.1\r\nHost: me\r\nTransfer-Encoding: chunked\r\n\r\n2\nab\n0\n\n"
-              "GET /next HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
+    (void)ask(tcp_client(s), "POST /p HTTP/1.1\r\nHost: me\r\nTransfer-Encoding: chunked\r\n\r\n2\nab\n0\n\n"
+                             "GET /next HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
     assert_has("HTTP/1.1 400 ");
     assert_null(strstr(answer, "200 OK"));
     assert_int_equal(seen.calls, 1);
@@ -267,17 +284,17 @@ static void test_malformed_requests(void **state)
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         int fd = tcp_client(s);
 
-        put(s, fd, requests[i], strlen(requests[i]));
+        put(fd, requests[i], strlen(requests[i]));
         assert_int_equal(shutdown(fd, SHUT_WR), 0);
-        (void)get_all(s, fd);
+        (void)get_all(fd);
         assert_null(strstr(answer, "hello"));
     }
     (void)snprintf(big, sizeof big, "GET / HTTP/1.1\r\nHost: me\r\nX: %030000d\r\n\r\n", 0);
-    (void)ask(s, tcp_client(s), big);
+    (void)ask(tcp_client(s), big);
     assert_null(strstr(answer, "hello"));
     assert_int_equal(seen.calls, 0);
     (void)snprintf(big, sizeof big, "GET /ok HTTP/1.1\r\nHost: me\r\nConnection: close\r\nX: %07900d\r\n\r\n", 0);
-    (void)ask(s, tcp_client(s), big);
+    (void)ask(tcp_client(s), big);
     assert_has("HTTP/1.1 200 ");
     cfr_httpd_close(s);
 }
@@ -286,23 +303,21 @@ static void test_idle_asks_for_no_wake_up(void **state)
 {
     struct seen seen = {0};
     struct cfr_httpd_server *s = open_tcp(&seen);
-    struct pollfd p = {.fd = cfr_httpd_fd(s), .events = POLLIN};
     int64_t end = now_ms() + LIMIT_MS;
     int fd;
 
     (void)state;
-    cfr_httpd_step(s);
-    assert_int_equal(cfr_httpd_timeout_ms(s), -1);
-    assert_int_equal(poll(&p, 1, 0), 0);
+    assert_int_equal(cfr_loop_next(), INT64_MAX);
+    assert_int_equal(wait_for(-1, 0, 0), 0);
     fd = tcp_client(s);
-    assert_int_equal(poll(&p, 1, LIMIT_MS), 1);
-    turn(s, fd, POLLOUT);
-    assert_true(cfr_httpd_timeout_ms(s) >= 0);
-    (void)ask(s, fd, "GET / HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
-    while (cfr_httpd_timeout_ms(s) != -1 && now_ms() < end)
-        turn(s, -1, 0);
-    assert_int_equal(cfr_httpd_timeout_ms(s), -1);
-    assert_int_equal(poll(&p, 1, 0), 0);
+    assert_int_equal(wait_for(-1, 0, LIMIT_MS), 1);
+    turn(fd, POLLOUT);
+    assert_true(cfr_loop_next() < INT64_MAX);
+    (void)ask(fd, "GET / HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
+    while (cfr_loop_next() != INT64_MAX && now_ms() < end)
+        turn(-1, 0);
+    assert_int_equal(cfr_loop_next(), INT64_MAX);
+    assert_int_equal(wait_for(-1, 0, 0), 0);
     cfr_httpd_close(s);
 }
 
@@ -325,9 +340,9 @@ static void test_one_program_does_not_take_all_connections_of_this_machine(void 
     (void)state;
     for (int i = 0; i < HELD; i++) {
         fds[i] = tcp_client(s);
-        turn(s, -1, 0);
+        turn(-1, 0);
     }
-    (void)ask(s, tcp_client(s), "GET /another HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
+    (void)ask(tcp_client(s), "GET /another HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
     assert_has("HTTP/1.1 200 ");
     for (int i = 0; i < HELD; i++) {
         assert_false(is_closed(fds[i]));
@@ -365,7 +380,7 @@ static void test_a_client_among_many_that_pipeline(void **state)
     }
     for (int64_t end = now_ms() + LIMIT_MS; recv(client, &byte, 1, MSG_PEEK) != 1;) {
         assert_true(now_ms() < end);
-        turn(s, client, POLLIN);
+        turn(client, POLLIN);
     }
     /* The others have had a turn or two for each connection. */
     assert_true(seen.calls <= 8 * CONNECTIONS);
@@ -388,15 +403,15 @@ static void test_a_connection_that_pipelines_ends(void **state)
 
     (void)state;
     for (int i = 0; i < 100; i++) {
-        put(s, fd, one, sizeof one - 1);
+        put(fd, one, sizeof one - 1);
         while (recv(fd, answer, sizeof answer, 0) < 0)
-            turn(s, fd, POLLIN);
+            turn(fd, POLLIN);
     }
     assert_int_equal(seen.calls, 100);
     for (int i = 0; i < REQUESTS; i++, n += sizeof one - 1)
         memcpy(many + n, one, sizeof one - 1);
-    put(s, fd, many, n);
-    (void)get_all(s, fd);
+    put(fd, many, n);
+    (void)get_all(fd);
     assert_true(seen.calls < 100 + REQUESTS / 2);
     cfr_httpd_close(s);
 }
@@ -423,7 +438,7 @@ static void test_tcp_addresses(void **state)
     assert_non_null(strstr(err.text, cfr_httpd_address(s)));
     cfr_httpd_close(s);
     assert_int_equal(cfr_httpd_open_tcp(":0", on_request, &seen, &s, &err), 0);
-    (void)ask(s, tcp_client(s), "GET /v4 HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
+    (void)ask(tcp_client(s), "GET /v4 HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
     assert_string_equal(seen.path, "/v4");
     cfr_httpd_close(s);
     if (cfr_httpd_open_tcp("[::1]:0", on_request, &seen, &s, &err) == 0) {
@@ -463,7 +478,7 @@ static void test_unix_socket(void **state)
     assert_string_equal(cfr_httpd_address(s), path);
     assert_int_equal(lstat(path, &st), 0);
     assert_int_equal(st.st_mode, S_IFSOCK | 0600);
-    (void)ask(s, unix_client(path), "POST /u HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
+    (void)ask(unix_client(path), "POST /u HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
     assert_has("HTTP/1.1 200 ");
     assert_true(seen.peer.known);
     assert_int_equal(seen.peer.uid, getuid());
@@ -522,7 +537,7 @@ static void test_unix_paths(void **state)
     assert_int_equal(strlen(in_dir(path, name)), 107);
     if (open_unix(path, &seen, &s, &err) != 0)
         fail_msg("%s", err.text);
-    (void)ask(s, unix_client(path), "GET / HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
+    (void)ask(unix_client(path), "GET / HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
     cfr_httpd_close(s);
     name[107 - n] = 'n';
     name[108 - n] = '\0';
@@ -537,11 +552,12 @@ static void test_descriptors_are_not_inherited(void **state)
     struct seen seen = {0};
     struct cfr_httpd_server *s = open_tcp(&seen);
     int fd = tcp_client(s);
+    struct pollfd *own;
     int any = 0;
 
     (void)state;
-    put(s, fd, "GET /", 5);
-    turn(s, -1, 0);
+    put(fd, "GET /", 5);
+    turn(-1, 0);
     for (int i = 3; i < 64; i++) {
         int flags = fcntl(i, F_GETFD);
         struct stat st;
@@ -552,7 +568,8 @@ static void test_descriptors_are_not_inherited(void **state)
         assert_true((flags & FD_CLOEXEC) != 0);
     }
     assert_true(any >= 2);
-    assert_true((fcntl(cfr_httpd_fd(s), F_GETFD) & FD_CLOEXEC) != 0);
+    assert_int_equal(cfr_loop_prepare(&own), 1);
+    assert_true((fcntl(own[0].fd, F_GETFD) & FD_CLOEXEC) != 0);
     (void)close(fd);
     cfr_httpd_close(s);
 }
