@@ -34,18 +34,19 @@ def test_published_and_failed_once_each(agent, kube):
     event = events(agent, "told")[0]
     assert event["type"] == "Normal" and "generation 1 of the credential demo, which expires at 20" in event["note"]
     assert event["regarding"]["kind"] == "Secret" and event["regarding"]["uid"] == kube.get("told")["metadata"]["uid"]
-    agent.cloud.fault(kind="status", status=403, body="{}", count=3, match={"action": "kube.secret.apply", "role": "default/told"})
+    agent.cloud.fault(kind="status", status=403, body="{}", count=-1, match={"action": "kube.secret.apply", "role": "default/told"})
     assert agent.run("rotate", "demo").returncode == 0
     eventually(lambda: "PublishFailed" in reasons(agent, "told"), lambda: agent.log)
     failed = events(agent, "told")[1]
     assert failed["type"] == "Warning" and failed["note"]
-    eventually(lambda: delivery(agent)["runs_failed"] >= 2, lambda: agent.log)
+    eventually(lambda: delivery(agent).get("runs_failed", 0) >= 2, lambda: agent.log)
     assert reasons(agent, "told") == ["Published", "PublishFailed"]
     assert reasons(agent, "quiet") == []
 
 
 def test_expired_is_told_once(agent, kube):
-    agent.cloud.fault(kind="short_life", s=5, count=1, match={"action": "AssumeRoleWithWebIdentity"})
+    # Each session, because a busy machine renews the first one before the outage begins.
+    agent.cloud.fault(kind="short_life", s=10, count=-1, match={"action": "AssumeRoleWithWebIdentity"})
     start(agent, target(agent, "ends", events=True))
     eventually(lambda: "Published" in reasons(agent, "ends"), lambda: agent.log)
     agent.cloud.admin("/outage", {"on": True, "service": "sts"})
@@ -57,8 +58,8 @@ def test_a_repair_is_no_new_content(agent, kube):
     start(agent, target(agent, "lost", events=True))
     eventually(lambda: reasons(agent, "lost") == ["Published"], lambda: agent.log)
     kube.call("DELETE", "lost")
-    eventually(lambda: "Restored" in reasons(agent, "lost"), lambda: agent.log)
-    assert reasons(agent, "lost") == ["Published", "PublishFailed", "Restored"]
+    # Each is a request of its own.
+    eventually(lambda: sorted(reasons(agent, "lost")) == ["PublishFailed", "Published", "Restored"], lambda: agent.log)
 
 
 def serve(agent, reason=None, store="store"):

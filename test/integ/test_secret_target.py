@@ -118,7 +118,8 @@ def test_the_api_servers_warning_is_logged_once(agent, kube):
 
 def test_what_has_expired_was_published(agent, kube):
     """Not ready because it has expired, which is told apart from never having been there."""
-    agent.cloud.fault(kind="short_life", s=5, count=1, match={"action": "AssumeRoleWithWebIdentity"})
+    # Each session, because a busy machine renews the first one before the outage begins.
+    agent.cloud.fault(kind="short_life", s=5, count=-1, match={"action": "AssumeRoleWithWebIdentity"})
     start(agent, target(agent, "ends"))
     eventually(lambda: agent.status().get("ready"), lambda: agent.log)
     agent.cloud.admin("/outage", {"on": True})
@@ -180,7 +181,7 @@ def test_a_session_that_comes_while_the_new_token_is_applied_is_applied_too(agen
     """Both have one number where another target is in the way: the first is not recorded."""
     there = agent.dir / "there"
     start(agent, target(agent, "both"), {"file": {"path": str(there), "format": "token"}})
-    eventually(lambda: agent.status()["deliveries"][0]["result"] == "ok", lambda: agent.log)
+    eventually(lambda: delivery(agent).get("result") == "ok", lambda: agent.log)
     before = kube.data("both")
     agent.cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "AssumeRoleWithWebIdentity"})
     there.unlink()
@@ -204,7 +205,8 @@ def test_a_deleted_secret_comes_back_while_a_hook_fails(agent, kube):
     """With a file next to it, so that the hook does not wait for the cluster."""
     start(agent, {"directory": str(agent.out), "files": [{"name": "creds.json", "format": "json"}]}, target(agent, "heal"),
           reload=[{"exec": ["/bin/false"]}])
-    eventually(lambda: delivery(agent).get("result") == "ok" and agent.status()["state"] == "reloading", lambda: agent.log)
+    eventually(lambda: delivery(agent).get("result") == "ok", lambda: agent.log)
+    agent.wait_state("reloading")
     kube.call("DELETE", "heal")
     eventually(lambda: "was deleted" in agent.log and kube.get("heal").get("data"), lambda: agent.log, 90)
 
