@@ -89,6 +89,7 @@ int cfr_sandbox_capabilities(uint64_t keep, struct cfr_err *err)
 #if defined(MACHINE) && !defined(SANITIZED)
 
 #define LOAD(field)  BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define BLOCK        16 /* calls */
 #define END(action)  BPF_STMT(BPF_RET | BPF_K, (action))
 #define ERROR(value) (SECCOMP_RET_ERRNO | ((value)&SECCOMP_RET_DATA))
 
@@ -171,15 +172,49 @@ static size_t add_modes(struct sock_filter *to)
     return n + add_mode(to + n, SYS_openat, 3, both);
 }
 
-/* Each call in turn: a jump of a filter reaches only 255 steps. The calls of x32 have a bit in their numbers that none
- * of these has, so that they are refused as the others are. */
-static struct sock_filter *make_filter(size_t *count)
+static int compare_calls(const void *a, const void *b)
 {
-    struct sock_filter *f = calloc(cfr_sandbox_call_count * 2 + 64, sizeof *f);
+    const int *first = a;
+    const int *second = b;
+
+    return (*first > *second) - (*first < *second);
+}
+
+/* Blocks of ascending calls, each skipped by one comparison: when the filter is loaded, the kernel runs it once for
+ * every call there is. The calls of x32 have a bit in their numbers that none of these has, so that they are refused as
+ * the others are. */
+static size_t add_calls(struct sock_filter *to, const int *calls, size_t count)
+{
     size_t n = 0;
 
-    if (f == NULL)
+    for (size_t i = 0; i < count; i += BLOCK) {
+        size_t size = count - i < BLOCK ? count - i : BLOCK;
+
+        to[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (unsigned)calls[i + size - 1],
+                                               (unsigned char)(size + 2), 0);
+        for (size_t k = 0; k < size; k++)
+            to[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i + k],
+                                                   (unsigned char)(size - k), 0);
+        to[n++] = (struct sock_filter)END(ERROR(ENOSYS));
+        to[n++] = (struct sock_filter)END(SECCOMP_RET_ALLOW);
+    }
+    to[n++] = (struct sock_filter)END(ERROR(ENOSYS));
+    return n;
+}
+
+struct sock_filter *cfr_sandbox_make_filter(size_t *count)
+{
+    struct sock_filter *f = calloc(cfr_sandbox_call_count * 4 + 64, sizeof *f);
+    int *calls = malloc(cfr_sandbox_call_count * sizeof *calls);
+    size_t n = 0;
+
+    if (f == NULL || calls == NULL) {
+        free(f);
+        free(calls);
         return NULL;
+    }
+    memcpy(calls, cfr_sandbox_calls, cfr_sandbox_call_count * sizeof *calls);
+    qsort(calls, cfr_sandbox_call_count, sizeof *calls, compare_calls);
     f[n++] = (struct sock_filter)LOAD(arch);
     f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MACHINE, 1, 0);
     f[n++] = (struct sock_filter)END(ERROR(ENOSYS));
@@ -187,11 +222,8 @@ static struct sock_filter *make_filter(size_t *count)
     n += add_clone(f + n);
     n += add_families(f + n);
     n += add_modes(f + n);
-    for (size_t i = 0; i < cfr_sandbox_call_count; i++) {
-        f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)cfr_sandbox_calls[i], 0, 1);
-        f[n++] = (struct sock_filter)END(SECCOMP_RET_ALLOW);
-    }
-    f[n++] = (struct sock_filter)END(ERROR(ENOSYS));
+    n += add_calls(f + n, calls, cfr_sandbox_call_count);
+    free(calls);
     *count = n;
     return f;
 }
@@ -200,7 +232,7 @@ int cfr_sandbox_seccomp(struct cfr_err *err)
 {
     struct sock_fprog program;
     size_t count = 0;
-    struct sock_filter *filter = make_filter(&count);
+    struct sock_filter *filter = cfr_sandbox_make_filter(&count);
     int failed;
 
     if (filter == NULL)
@@ -214,6 +246,12 @@ int cfr_sandbox_seccomp(struct cfr_err *err)
 }
 
 #else
+
+struct sock_filter *cfr_sandbox_make_filter(size_t *count)
+{
+    *count = 0;
+    return NULL;
+}
 
 int cfr_sandbox_seccomp(struct cfr_err *err)
 {
