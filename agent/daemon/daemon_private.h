@@ -61,6 +61,7 @@ struct cfr_daemon {
         struct cfr_task tell; /* the service manager gets to know what is not ready */
         int64_t told_boot_ms; /* when it last did */
         char *waiting;        /* what it was told; NULL = nothing */
+        size_t unready;       /* the last worker found unready, where the next search begins */
     } readiness;
     bool control_lost; /* its socket is to be made again */
     bool announced;    /* READY=1 was sent */
@@ -113,7 +114,7 @@ void cfr_daemon_on_health(void *ctx, const struct cfr_httpd_peer *peer, const st
 /* readiness.c */
 /* True if every credential of WANTED, or without one (NULL, or empty) every required one, is published, valid, and in
  * memory where an endpoint serves it. */
-bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_strings *wanted);
+bool cfr_daemon_readiness_is_open(struct cfr_daemon *a, const struct cfr_strings *wanted);
 /* From now on announces to the service manager and in the log that all is ready, and when that ends and begins again;
  * with once logs what it waits for. Before workers are opened. */
 void cfr_daemon_readiness_open(struct cfr_daemon *a);

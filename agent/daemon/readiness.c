@@ -27,11 +27,15 @@ static bool counts(const struct cfr_worker *w, const struct cfr_strings *wanted)
     return false;
 }
 
-bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_strings *wanted)
+bool cfr_daemon_readiness_is_open(struct cfr_daemon *a, const struct cfr_strings *wanted)
 {
-    for (size_t i = 0; i < a->count; i++) {
-        if (counts(a->workers[i], wanted) && !cfr_worker_is_ready(a->workers[i]))
-            return false;
+    for (size_t k = 0; k < a->count; k++) {
+        size_t i = (a->readiness.unready + k) % a->count;
+
+        if (!counts(a->workers[i], wanted) || cfr_worker_is_ready(a->workers[i]))
+            continue;
+        a->readiness.unready = i;
+        return false;
     }
     return true;
 }
