@@ -464,6 +464,14 @@ static void quit(struct cfr_daemon *a)
     a->stopping = true;
 }
 
+static void open_launcher(const struct cfr_daemon *a)
+{
+    struct cfr_err err = {0};
+
+    if (cfr_launcher_open(cfr_daemon_read_commands, a->options.config_path, &err) != 0)
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "hooks cannot run: %s", err.text);
+}
+
 int cfr_daemon_run(const struct cfr_daemon_options *options)
 {
     static const struct cfr_daemon_actions actions = {.reload = cfr_daemon_reload, .quit = quit};
@@ -480,9 +488,9 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
     int status = CFR_EXIT_FAILED;
     int rc = 0;
 
-    /* Before anything is read: hooks are started with what there is now. */
-    if (cfr_launcher_open(cfr_daemon_read_commands, options->config_path, &err) != 0)
-        cfr_log(CFR_LOG_WARN, NULL, NULL, "hooks cannot run: %s", err.text);
+    /* Before anything is read: hooks are started with what there is now. A reload may bring the first command. */
+    if (!a.options.once)
+        open_launcher(&a);
     if (a.options.once)
         cfr_log_never_wait();
     else if (cfr_log_file_open(&err) != 0)
@@ -495,6 +503,9 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
         cfr_log_file_close();
         return CFR_EXIT_CONFIG;
     }
+    /* `once` has no reload, and mostly nothing to start. */
+    if (a.options.once && cfr_daemon_has_commands(a.config))
+        open_launcher(&a);
     set_times(&a);
     cfr_daemon_readiness_open(&a);
     if (open_engines(&a, &err) != 0 || open_servers(&a, &err) != 0)
