@@ -186,7 +186,10 @@ static int confine_part(struct cfr_daemon_sandbox *s, enum cfr_daemon_part part,
         rc = confine_files(&s->written, CFR_SANDBOX_WRITE, err);
         return rc != 0 ? rc : confine_scope(s, err);
     default:
-        cfr_daemon_needs_written(config, give_read, &s->read);
+        for (size_t i = 0; s->parts[CFR_PART_LANDLOCK].on && i < s->written.count; i++)
+            give(&s->read, s->written.items[i]);
+        if (!s->parts[CFR_PART_LANDLOCK].on)
+            cfr_daemon_needs_written(config, give_read, &s->read);
         cfr_daemon_needs_read(config, give_read, &s->read);
         cfr_daemon_needs_read_at_start(config, config_path, give_read, &s->read);
         cfr_daemon_known_free(&s->read.seen);
