@@ -40,7 +40,11 @@ bool cfr_http_crypto_wipe(void)
     CRYPTO_malloc_fn now = NULL;
 
     CRYPTO_get_mem_functions(&now, NULL, NULL);
-    return now == crypto_malloc || CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free) == 1;
+    if (now == crypto_malloc)
+        return true;
+    /* Its tables, which hold no secrets, are not freed when the process ends: that takes longer than the rest of it. */
+    return CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free) == 1 &&
+           OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL) == 1;
 }
 
 bool cfr_http_crypto_start(void)
