@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -188,6 +189,35 @@ static void names_follow_the_enums(void **state)
     assert_null(cfr_log_formats[CFR_LOG_JSON + 1]);
 }
 
+/* Root's pipe cannot be opened again by an agent of another user: it is written as it is. */
+static void a_reader_of_roots_pipe_that_does_not_read(void **state)
+{
+    int status = -1;
+    int ends[2];
+    pid_t pid;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
+    pid = fork();
+    if (pid == 0) {
+        (void)alarm(20);
+        if (dup2(ends[1], STDERR_FILENO) < 0 || setgid(65534) != 0 || setuid(65534) != 0)
+            _exit(1);
+        cfr_log_setup(CFR_LOG_INFO, CFR_LOG_TEXT, true);
+        cfr_log_never_wait();
+        for (int i = 0; i < 300; i++)
+            cfr_log(CFR_LOG_INFO, NULL, NULL, "line %d %0*d", i, 50, 0);
+        _exit(cfr_log_dropped() > 200 ? 0 : 2);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 /* A reader that stands still costs lines, which are counted, and no time. None is torn. */
 static void a_reader_that_does_not_read(void **state)
 {
@@ -334,6 +364,8 @@ int main(void)
         cmocka_unit_test(levels_in_colour),
         cmocka_unit_test(control_characters_and_length),
         cmocka_unit_test(names_follow_the_enums),
+        /* Before this process has a log that never waits. */
+        cmocka_unit_test(a_reader_of_roots_pipe_that_does_not_read),
         cmocka_unit_test(a_reader_that_does_not_read),
         cmocka_unit_test(waits_once_for_a_disk_that_hangs),
         cmocka_unit_test(a_child_writes_to_standard_error),
