@@ -10,6 +10,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -223,9 +225,50 @@ static void orphans_are_reaped_and_own_children_are_not(void **state)
     assert_int_equal(cfr_process_reap(pid, &err), 0);
 }
 
+#define SKIPPED 77
+
+/* In process 2 of a separate namespace, whose first process is root's. */
+static int signal_where_proc_hides(void)
+{
+    struct cfr_err err = {0};
+    int status = 0;
+    pid_t pid;
+
+    if (mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("proc", "/proc", "proc", 0, "hidepid=2") != 0)
+        return SKIPPED;
+    pid = fork();
+    if (pid != 0)
+        return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    if (setgid(65534) != 0 || setuid(65534) != 0 ||
+        cfr_process_signal_executable("/nowhere/demo", SIGHUP, &err) != CFR_E_MISSING)
+        _exit(1);
+    _exit(strstr(err.text, "/proc hides the processes of other users (hidepid") != NULL ? 0 : 2);
+}
+
+static void a_proc_that_hides_other_users_is_named(void **state)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    (void)state;
+    if (pid == 0) {
+        if (geteuid() != 0 || unshare(CLONE_NEWNS | CLONE_NEWPID) != 0)
+            _exit(SKIPPED);
+        pid = fork();
+        if (pid == 0)
+            _exit(signal_where_proc_hides());
+        _exit(waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED)
+        skip();
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_proc_that_hides_other_users_is_named),
         cmocka_unit_test(a_command_has_none_of_our_descriptors),
         cmocka_unit_test(what_was_ended_is_reaped_later),
         cmocka_unit_test(orphans_are_reaped_and_own_children_are_not),
