@@ -123,7 +123,7 @@ static int send_request(struct publishing *p, struct cfr_err *err)
     rc = cfr_http_start(p->http, &r, on_answer, p, &handle, err);
     if (rc != 0)
         return rc;
-    rc = cfr_http_run(p->http, &p->done, p->end_boot_ms, NULL, NULL, err);
+    rc = cfr_http_run(p->http, &p->done, p->end_boot_ms, err);
     if (!p->done)
         cfr_http_cancel(p->http, handle);
     if (!p->done)

@@ -109,7 +109,7 @@ int cfr_cli_call_within(int64_t limit_ms, const char *socket, const char *method
     if (rc == 0)
         rc = cfr_http_start(http, &request, on_answer, &call, NULL, err);
     if (rc == 0)
-        rc = cfr_http_run(http, &call.done, INT64_MAX, NULL, NULL, err); /* the request has its own limit */
+        rc = cfr_http_run(http, &call.done, INT64_MAX, err); /* the request has its own limit */
     if (http != NULL)
         cfr_http_close(http);
     cfr_secret_free(&payload);

@@ -43,7 +43,7 @@ struct cfr_daemon {
     struct cfr_task files; /* a file has changed, or may be reported again */
     struct cfr_task signals;
     struct cfr_task launcher; /* the process that starts commands has ended */
-    struct cfr_task rest;     /* the Kubernetes client and the modules */
+    struct cfr_task rest;     /* the modules */
     struct cfr_task tick;     /* next look at everything that may have been missed */
     struct cfr_task watchdog;
     struct cfr_task notice;  /* once logs what it waits for */

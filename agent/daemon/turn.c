@@ -18,14 +18,6 @@
 #define STEP_MS   1000 /* a difference of the clocks that is no rounding */
 #define CHANGE_MS 1000 /* between two reads of a file whose writer may change it all the time */
 
-/* What is due at modules that are no tasks. */
-static int64_t next_of_modules(const struct cfr_daemon *a)
-{
-    int64_t at = cfr_kube_deadline(a->host.kube);
-
-    return cfr_daemon_modules_deadline(a) < at ? cfr_daemon_modules_deadline(a) : at;
-}
-
 /* The first change is reported immediately, those of the following second together at its end: another user may be able
  * to write the file, and would otherwise choose how often it is read. */
 static bool on_changed_file(void *ctx, void *owner)
@@ -89,7 +81,7 @@ static void on_signals(struct cfr_task *task)
     for (size_t i = 0; child && i < a->count; i++)
         cfr_worker_on_child(a->workers[i]);
     if (child) {
-        cfr_kube_child(a->host.kube);
+        cfr_loop_children();
         cfr_daemon_modules_on_child(a);
         cfr_errand_reap();
         cfr_slow_write_reap();
@@ -139,7 +131,6 @@ static void on_modules(struct cfr_task *task)
 {
     struct cfr_daemon *a = CFR_TASK_OWNER(task, struct cfr_daemon, rest);
 
-    cfr_kube_step(a->host.kube, cfr_clock_now());
     cfr_daemon_modules_step(a);
 }
 
@@ -268,7 +259,7 @@ int cfr_daemon_turn(struct cfr_daemon *a, struct cfr_err *err)
     size_t count;
     int rc;
 
-    cfr_loop_at(&a->rest, next_of_modules(a));
+    cfr_loop_at(&a->rest, cfr_daemon_modules_deadline(a));
     count = cfr_loop_prepare(&fds);
     rc = cfr_http_step(a->host.http, fds, count, wait_ms(a), err);
     if (rc != 0)

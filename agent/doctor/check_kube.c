@@ -31,8 +31,8 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
                           answer->status, answer->duration_s * 1000);
 }
 
-static int ask_server(struct cfr_doctor *d, const struct cfr_kube_where *where, struct cfr_kube *kube,
-                      struct cfr_err *err)
+static int ask_server(struct cfr_doctor *d, const struct cfr_kube_where *where, struct cfr_http *http,
+                      struct cfr_kube *kube, struct cfr_err *err)
 {
     struct cfr_kube_request request = {.method = "GET", .path = "/api"};
     struct cfr_kube_call *call = NULL;
@@ -42,7 +42,7 @@ static int ask_server(struct cfr_doctor *d, const struct cfr_kube_where *where, 
     int rc = cfr_kube_start(kube, where, &request, on_answer, &a, &call, err);
 
     if (rc == 0)
-        rc = cfr_kube_run(kube, &a.done, cfr_clock_now().boot_ms + limit_ms, err);
+        rc = cfr_http_run(http, &a.done, cfr_clock_now().boot_ms + limit_ms, err);
     if (rc == CFR_E_TIMEOUT)
         (void)cfr_err_set(err, rc, "the API server did not answer in time");
     if (!a.done)
@@ -67,7 +67,7 @@ void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_kube_where *where
     if (rc == 0)
         rc = cfr_kube_open(http, &kube, &err);
     if (rc == 0)
-        rc = ask_server(d, where, kube, &err);
+        rc = ask_server(d, where, http, kube, &err);
     if (rc != 0)
         cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.cluster", NULL, "%s", err.text);
     cfr_kube_close(kube);

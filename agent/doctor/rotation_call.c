@@ -46,7 +46,7 @@ static int ask_page(struct cfr_doctor_rotation *l, struct cfr_http *http, int64_
     r.body = &l->request.body;
     rc = cfr_http_start(http, &r, on_answer, l, &handle, err);
     if (rc == 0)
-        rc = cfr_http_run(http, &l->ended, end_boot_ms, NULL, NULL, err);
+        rc = cfr_http_run(http, &l->ended, end_boot_ms, err);
     if (rc != 0)
         cfr_http_cancel(http, handle);
     return rc != 0 ? rc : l->rc;

@@ -4,6 +4,7 @@
 
 #include "agent/http/openssl_private.h"
 #include "agent/loop/clock.h"
+#include "agent/loop/loop.h"
 #include "agent/http/transfer_private.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -413,8 +414,7 @@ int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t 
     return 0;
 }
 
-int cfr_http_run(struct cfr_http *h, const bool *done, int64_t end_boot_ms, void (*each)(void *ctx), void *ctx,
-                 struct cfr_err *err)
+int cfr_http_run(struct cfr_http *h, const bool *done, int64_t end_boot_ms, struct cfr_err *err)
 {
     int rc = 0;
 
@@ -424,8 +424,8 @@ int cfr_http_run(struct cfr_http *h, const bool *done, int64_t end_boot_ms, void
         if (left_ms <= 0)
             return cfr_err_set(err, CFR_E_TIMEOUT, "no answer in time");
         rc = cfr_http_step(h, NULL, 0, left_ms < RUN_STEP_MS ? left_ms : RUN_STEP_MS, err);
-        if (each != NULL)
-            each(ctx);
+        cfr_loop_children();
+        cfr_loop_run(cfr_clock_now().boot_ms);
     }
     return rc;
 }

@@ -76,11 +76,9 @@ void cfr_http_cancel(struct cfr_http *h, void *handle);
 /* Waits until a descriptor of FDS is ready, a transfer progresses, or TIMEOUT_MS (-1 = no limit) has passed. Sets
  * revents in FDS, then continues the transfers and calls DONE for those that ended. */
 int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t timeout_ms, struct cfr_err *err);
-/* The loop of a program without one of its own: steps H until *DONE, which a callback sets, or END_BOOT_MS (INT64_MAX =
- * no limit): CFR_E_TIMEOUT, the requests then still to be cancelled. EACH (may be NULL) is called after each step, at
- * least five times a second. Blocks. */
-int cfr_http_run(struct cfr_http *h, const bool *done, int64_t end_boot_ms, void (*each)(void *ctx), void *ctx,
-                 struct cfr_err *err);
+/* For a program that waits for one thing: turns the loop until *DONE, which a callback sets, or END_BOOT_MS (INT64_MAX
+ * = no limit): CFR_E_TIMEOUT, the requests then still to be cancelled. Blocks, and needs no SIGCHLD. */
+int cfr_http_run(struct cfr_http *h, const bool *done, int64_t end_boot_ms, struct cfr_err *err);
 /* Drops idle connections and cached addresses and certificates: after a clock step or a change of the network. A
  * changed CA file is noticed without it, at the next request that names it. Transfers under way continue, but for
  * requests with PART, which end as `renewed`. */

@@ -3,7 +3,6 @@
 #include "agent/kube/client.h"
 
 #include "agent/kube/client_private.h"
-#include "agent/loop/process.h"
 #include "agent/loop/slow_file.h"
 #include "base/str.h"
 
@@ -162,66 +161,4 @@ bool cfr_kube_has_plugin(const struct cfr_kube_where *where)
     has = c.plugin != NULL;
     cfr_kube_config_free(&c);
     return has;
-}
-
-/* ---- plugins ---- */
-
-static void resume_calls(struct cfr_kube *k, const struct cfr_kube_context *p, uint64_t run, int rc,
-                         struct cfr_err *err)
-{
-    if (rc != 0)
-        (void)cfr_err_prefix(err, "%s", p->kubeconfig);
-    cfr_kube_calls_resume(k, p, run, rc, err);
-}
-
-/* A context is not freed while calls or a plugin are under way, and new ones are added at the front. */
-void cfr_kube_child(struct cfr_kube *k)
-{
-    for (struct cfr_kube_context *p = k->contexts; p != NULL; p = p->next) {
-        struct cfr_err err = {0};
-        uint64_t run = p->plugin.run;
-
-        if (p->plugin.pid == 0 || !cfr_process_has_ended(p->plugin.pid))
-            continue;
-        resume_calls(k, p, run, cfr_kube_exec_plugin_ended(&p->plugin, &err), &err);
-    }
-}
-
-int64_t cfr_kube_deadline(const struct cfr_kube *k)
-{
-    int64_t next = cfr_kube_streams_deadline(k);
-
-    if (cfr_kube_contexts_deadline(k) < next)
-        next = cfr_kube_contexts_deadline(k);
-
-    for (const struct cfr_kube_context *p = k->contexts; p != NULL; p = p->next) {
-        if (p->plugin.pid != 0 && p->plugin.deadline_boot_ms < next)
-            next = p->plugin.deadline_boot_ms;
-    }
-    return next;
-}
-
-void cfr_kube_step(struct cfr_kube *k, struct cfr_now now)
-{
-    cfr_kube_contexts_step(k, now);
-    cfr_kube_streams_step(k, now);
-    for (struct cfr_kube_context *p = k->contexts; p != NULL; p = p->next) {
-        struct cfr_err err = {0};
-        uint64_t run = p->plugin.run;
-
-        if (p->plugin.pid == 0 || p->plugin.deadline_boot_ms > now.boot_ms)
-            continue;
-        resume_calls(k, p, run, cfr_kube_exec_plugin_overdue(&p->plugin, &err), &err);
-    }
-}
-
-static void step_plugins(void *ctx)
-{
-    cfr_kube_child(ctx);
-    cfr_kube_step(ctx, cfr_clock_now());
-}
-
-int cfr_kube_run(struct cfr_kube *k, const bool *done, int64_t end_boot_ms, struct cfr_err *err)
-{
-    return cfr_http_run(k->http, done, end_boot_ms, step_plugins, k, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The Kubernetes API client: finds API servers and the agent's identity there, from the pod's own service account or a
  * kubeconfig, keeps both up to date, and sends requests. Blocks on disk only; network and exec plugins run on the loop.
- * Callbacks are called from cfr_http_step, cfr_kube_child and cfr_kube_step, once for each request, and may start and
+ * Callbacks are called from cfr_http_step and cfr_loop_run, once for each request, and may start and
  * cancel requests; the answer and everything in it belongs to the client and is wiped after they return. Answers are at
  * most 4 MiB; a request takes at most 30 s, an exec plugin 30 s more.
  * agent/kube/watch.h watches objects. */
@@ -71,14 +71,6 @@ int cfr_kube_start(struct cfr_kube *k, const struct cfr_kube_where *where, const
 /* Ends the request without calling DONE. NULL is allowed; from within its own DONE it does nothing. A plugin that it
  * waits for continues for later requests. */
 void cfr_kube_cancel(struct cfr_kube_call *c);
-/* To be called after SIGCHLD: reaps plugins that have ended and continues their requests. */
-void cfr_kube_child(struct cfr_kube *k);
-/* Boot time at which cfr_kube_step is due, INT64_MAX if none. */
-int64_t cfr_kube_deadline(const struct cfr_kube *k);
-/* Ends plugins that exceed their time limit; their requests fail with CFR_E_TIMEOUT. */
-void cfr_kube_step(struct cfr_kube *k, struct cfr_now now);
-/* cfr_http_run with plugins reaped and ended, for a program without a loop of its own that does not block SIGCHLD. */
-int cfr_kube_run(struct cfr_kube *k, const bool *done, int64_t end_boot_ms, struct cfr_err *err);
 /* The namespace of WHERE (the pod's own, or the context's), or NULL if it names none. Borrowed until the next
  * call. */
 const char *cfr_kube_namespace(struct cfr_kube *k, const struct cfr_kube_where *where, struct cfr_err *err);

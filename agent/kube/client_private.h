@@ -30,9 +30,6 @@ struct cfr_kube_context *cfr_kube_context_make(const char *pod_directory, const 
                                                struct cfr_err *err);
 /* NULL is allowed. */
 void cfr_kube_context_destroy(struct cfr_kube_context *p);
-/* P's plugin has ended, with RC and WHY: the calls that wait for its run RUN continue or fail. */
-void cfr_kube_calls_resume(struct cfr_kube *k, const struct cfr_kube_context *p, uint64_t run, int rc,
-                           const struct cfr_err *why);
 
 /* ---- agent/kube/recovery.c ---- */
 
@@ -41,17 +38,11 @@ int cfr_kube_refresh(struct cfr_kube *k, struct cfr_kube_context *p, bool force,
                      struct cfr_err *err);
 /* A request to P's server has ended with ERROR, or was answered with STATUS. */
 void cfr_kube_note_answer(struct cfr_kube *k, struct cfr_kube_context *p, int error, long status);
-/* The files of contexts that do not work are checked each second. */
-int64_t cfr_kube_contexts_deadline(const struct cfr_kube *k);
-void cfr_kube_contexts_step(struct cfr_kube *k, struct cfr_now now);
 
 /* ---- agent/kube/stream.c, watch.c, event.c ---- */
 
-/* As the functions of the client, for its streams. */
-int64_t cfr_kube_streams_deadline(const struct cfr_kube *k);
-void cfr_kube_streams_step(struct cfr_kube *k, struct cfr_now now);
 /* Ends the pauses of the streams from WHERE. */
-void cfr_kube_streams_resume(struct cfr_kube *k, const struct cfr_kube_where *where, struct cfr_now now);
+void cfr_kube_streams_resume(struct cfr_kube *k, const struct cfr_kube_where *where);
 struct cfr_kube_where cfr_kube_stream_where(const struct cfr_kube_stream *s); /* borrowed */
 /* True if the list is complete, and every change since then was reported until now. */
 bool cfr_kube_stream_is_live(const struct cfr_kube_stream *s);

@@ -15,6 +15,9 @@
 
 void cfr_kube_context_free(struct cfr_kube_context *p)
 {
+    cfr_loop_off(&p->look);
+    cfr_loop_off(&p->plugin_task);
+    cfr_loop_child_off(&p->plugin_child);
     cfr_kube_exec_plugin_free(&p->plugin);
     cfr_kube_config_free(&p->config);
     cfr_kube_cached_file_free(&p->source);
@@ -105,6 +108,7 @@ struct cfr_kube_context *cfr_kube_context_of(struct cfr_kube *k, const struct cf
     if (p == NULL)
         return NULL;
     p->used_boot_ms = now.boot_ms;
+    p->kube = k;
     p->next = k->contexts;
     k->contexts = p;
     return p;

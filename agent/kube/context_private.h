@@ -8,6 +8,7 @@
 #include "agent/kube/client.h"
 #include "agent/kube/exec_plugin_private.h"
 #include "agent/kube/kubeconfig_private.h"
+#include "agent/loop/loop.h"
 
 #define CFR_KUBE_POD_DIRECTORY "/var/run/secrets/kubernetes.io/serviceaccount"
 
@@ -16,13 +17,14 @@ struct cfr_kube_context {
     const char *pod_directory; /* borrowed */
     char *kubeconfig;          /* NULL: the pod's own service account */
     char *context;             /* NULL: the current one */
+    struct cfr_kube *kube;     /* NULL: it is in no list, and has no tasks */
     struct cfr_kube_context *next;
     size_t calls; /* under way */
     int64_t used_boot_ms;
     bool failing;            /* the last request was not answered, not accepted or could not be sent */
     bool refused;            /* some request was forbidden to this identity */
     uint64_t identity;       /* of the files that were last read */
-    int64_t look_boot_ms;    /* while it is failing: when the files are checked */
+    struct cfr_task look;    /* while it is failing: checks the files */
     int64_t resumed_boot_ms; /* when pauses were last ended; 0 = never */
     struct cfr_kube_config config;
     uint64_t config_version; /* of `source`, that was last parsed */
@@ -34,6 +36,8 @@ struct cfr_kube_context {
     struct cfr_kube_cached_file token;
     struct cfr_kube_cached_file space; /* the pod's namespace */
     struct cfr_kube_exec_plugin plugin;
+    struct cfr_child plugin_child;
+    struct cfr_task plugin_task; /* its end, or that of its time */
 };
 
 /* The secrets of a request, all borrowed from the context until it is refreshed or its plugin ends. */

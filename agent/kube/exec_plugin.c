@@ -236,7 +236,7 @@ int cfr_kube_exec_plugin_list(const struct cfr_kube_config *config, struct cfr_v
 }
 
 int cfr_kube_exec_plugin_start(struct cfr_kube_exec_plugin *l, const struct cfr_kube_config *config, struct cfr_view ca,
-                               struct cfr_now now, int64_t limit_ms, struct cfr_err *err)
+                               struct cfr_err *err)
 {
     struct command x;
     int rc = make_command(config, ca, &x, err);
@@ -255,7 +255,6 @@ int cfr_kube_exec_plugin_start(struct cfr_kube_exec_plugin *l, const struct cfr_
     }
     l->run++;
     l->outdated = false;
-    l->deadline_boot_ms = now.boot_ms + limit_ms;
     return 0;
 }
 

@@ -20,7 +20,6 @@ struct cfr_kube_exec_plugin {
     uint64_t run;                              /* counts runs */
     pid_t pid;                                 /* 0 = none runs */
     int out_fd;
-    int64_t deadline_boot_ms;
     char *command;
     char *api_version; /* of the run */
 };
@@ -32,11 +31,11 @@ bool cfr_kube_exec_plugin_fresh(const struct cfr_kube_exec_plugin *l, struct cfr
 /* Starts a run; L's old credential stays. CA verifies the cluster's certificate (PEM, may be empty). CFR_E_MISSING (no
  * such command, with what to install), CFR_E_PERM, CFR_E_NOMEM ... */
 int cfr_kube_exec_plugin_start(struct cfr_kube_exec_plugin *l, const struct cfr_kube_config *config, struct cfr_view ca,
-                               struct cfr_now now, int64_t limit_ms, struct cfr_err *err);
+                               struct cfr_err *err);
 /* Reads the result, after L's process has ended. CFR_E_REJECTED (it failed), CFR_E_ANSWER (its output is not a
  * credential). */
 int cfr_kube_exec_plugin_ended(struct cfr_kube_exec_plugin *l, struct cfr_err *err);
-/* Kills a run that has passed its deadline. Always an error: CFR_E_TIMEOUT, CFR_E_LIMIT (it printed too
+/* Kills a run that takes too long. Always an error: CFR_E_TIMEOUT, CFR_E_LIMIT (it printed too
  * much). */
 int cfr_kube_exec_plugin_overdue(struct cfr_kube_exec_plugin *l, struct cfr_err *err);
 /* Kills a running plugin, wipes and frees everything. */

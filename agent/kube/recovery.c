@@ -26,6 +26,7 @@ static bool share_server(const struct cfr_kube_context *p, const struct cfr_kube
 static void end_pauses(struct cfr_kube *k, struct cfr_kube_context *p, struct cfr_now now)
 {
     p->failing = false;
+    cfr_loop_off(&p->look);
     p->refused = false;
     p->resumed_boot_ms = now.boot_ms;
     for (struct cfr_kube_context *q = k->contexts; q != NULL; q = q->next) {
@@ -33,7 +34,7 @@ static void end_pauses(struct cfr_kube *k, struct cfr_kube_context *p, struct cf
 
         if (!share_server(p, q))
             continue;
-        cfr_kube_streams_resume(k, &where, now);
+        cfr_kube_streams_resume(k, &where);
         if (k->resume != NULL)
             k->resume(k->resume_ctx, &where);
     }
@@ -50,10 +51,23 @@ static uint64_t identity_of(const struct cfr_kube_context *p)
     return identity;
 }
 
+/* While a context does not work, its files are checked each second. */
+static void look(struct cfr_task *task)
+{
+    struct cfr_kube_context *p = CFR_TASK_OWNER(task, struct cfr_kube_context, look);
+    struct cfr_now now = cfr_clock_now();
+    struct cfr_err err = {0};
+
+    if (now.boot_ms - p->used_boot_ms >= UNUSED_MS)
+        return;
+    cfr_loop_at(&p->look, now.boot_ms + LOOK_MS);
+    (void)cfr_kube_refresh(p->kube, p, false, now, &err);
+}
+
 static void note_failing(struct cfr_kube_context *p, struct cfr_now now)
 {
-    if (!p->failing)
-        p->look_boot_ms = now.boot_ms + LOOK_MS;
+    p->look.run = look;
+    cfr_loop_by(&p->look, now.boot_ms + LOOK_MS);
     p->failing = true;
 }
 
@@ -84,32 +98,4 @@ void cfr_kube_note_answer(struct cfr_kube *k, struct cfr_kube_context *p, int er
         p->refused = true;
     else if (status != 429 && p->failing && (p->resumed_boot_ms == 0 || now.boot_ms - p->resumed_boot_ms >= AGAIN_MS))
         end_pauses(k, p, now);
-}
-
-static bool is_checked(const struct cfr_kube_context *p)
-{
-    return p->failing && p->look_boot_ms - p->used_boot_ms < UNUSED_MS;
-}
-
-int64_t cfr_kube_contexts_deadline(const struct cfr_kube *k)
-{
-    int64_t at = INT64_MAX;
-
-    for (const struct cfr_kube_context *p = k->contexts; p != NULL; p = p->next) {
-        if (is_checked(p) && p->look_boot_ms < at)
-            at = p->look_boot_ms;
-    }
-    return at;
-}
-
-void cfr_kube_contexts_step(struct cfr_kube *k, struct cfr_now now)
-{
-    for (struct cfr_kube_context *p = k->contexts; p != NULL; p = p->next) {
-        struct cfr_err err = {0};
-
-        if (!is_checked(p) || p->look_boot_ms > now.boot_ms)
-            continue;
-        p->look_boot_ms = now.boot_ms + LOOK_MS;
-        (void)cfr_kube_refresh(k, p, false, now, &err);
-    }
 }

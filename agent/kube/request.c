@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests to API servers: headers, sending, waiting for an exec plugin, and the retry after a 401. */
 #include "agent/kube/client_private.h"
+#include "agent/loop/process.h"
 #include "base/base64.h"
 #include "base/redact.h"
 #include "base/str.h"
@@ -175,6 +176,20 @@ static int send_now(struct cfr_kube_call *c, struct cfr_err *err)
     return rc;
 }
 
+static void on_plugin(struct cfr_task *task);
+
+static int start_plugin(struct cfr_kube_context *p, struct cfr_now now, struct cfr_err *err)
+{
+    int rc = cfr_kube_exec_plugin_start(&p->plugin, &p->config, cfr_kube_context_identity(p).ca, err);
+
+    if (rc != 0)
+        return rc;
+    p->plugin_task.run = on_plugin;
+    cfr_loop_at(&p->plugin_task, now.boot_ms + p->kube->plugin_limit_ms);
+    cfr_loop_child(&p->plugin_child, p->plugin.pid, &p->plugin_task);
+    return 0;
+}
+
 /* Waits for the plugin's run, which is started unless one is under way. */
 static int wait_for_plugin(struct cfr_kube_call *c, struct cfr_now now, struct cfr_err *err)
 {
@@ -182,8 +197,7 @@ static int wait_for_plugin(struct cfr_kube_call *c, struct cfr_now now, struct c
     int rc = 0;
 
     if (p->plugin.pid == 0)
-        rc = cfr_kube_exec_plugin_start(&p->plugin, &p->config, cfr_kube_context_identity(p).ca, now,
-                                        c->kube->plugin_limit_ms, err);
+        rc = start_plugin(p, now, err);
     if (rc == 0)
         c->waits_for = p->plugin.run;
     return rc == 0 ? 0 : cfr_err_prefix(err, "%s", p->kubeconfig);
@@ -280,13 +294,22 @@ static struct cfr_kube_call *next_waiting(const struct cfr_kube *k, const struct
     return NULL;
 }
 
-void cfr_kube_calls_resume(struct cfr_kube *k, const struct cfr_kube_context *p, uint64_t run, int rc,
-                           const struct cfr_err *why)
+/* P's plugin has ended, or its time is over: the calls that wait for its run continue or fail. */
+static void on_plugin(struct cfr_task *task)
 {
+    struct cfr_kube_context *p = CFR_TASK_OWNER(task, struct cfr_kube_context, plugin_task);
+    struct cfr_kube_exec_plugin *l = &p->plugin;
     struct cfr_kube_call *c;
+    struct cfr_err why = {0};
+    uint64_t run = l->run;
+    int rc;
 
-    while ((c = next_waiting(k, p, run)) != NULL) {
-        struct cfr_err err = *why;
+    cfr_loop_child_off(&p->plugin_child);
+    rc = cfr_process_has_ended(l->pid) ? cfr_kube_exec_plugin_ended(l, &why) : cfr_kube_exec_plugin_overdue(l, &why);
+    if (rc != 0)
+        (void)cfr_err_prefix(&why, "%s", p->kubeconfig);
+    while ((c = next_waiting(p->kube, p, run)) != NULL) {
+        struct cfr_err err = why;
         int sent = rc;
 
         c->waits_for = 0;

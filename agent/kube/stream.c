@@ -45,7 +45,7 @@ struct cfr_kube_stream {
     unsigned chunks;                   /* of the list */
     int64_t begun_boot_ms;             /* when the call was begun */
     struct cfr_err broken;             /* why the watch must end */
-    int64_t next_boot_ms;              /* of the next call; INT64_MAX while one is under way */
+    struct cfr_task task;              /* begins the next call; idle while one is under way */
     int64_t watch_boot_ms;             /* of the next watch, where the list is repeated */
     struct cfr_backoff list_backoff;
     struct cfr_backoff watch_backoff;
@@ -73,16 +73,16 @@ static void fail(struct cfr_kube_stream *s, const struct cfr_err *err, long stat
 
     s->live = false;
     s->more[0] = '\0';
-    s->next_boot_ms = now_ms + pause_ms;
+    cfr_loop_at(&s->task, now_ms + pause_ms);
     if (s->watching && s->config.poll_ms != 0) {
-        s->watch_boot_ms = s->next_boot_ms;
+        s->watch_boot_ms = now_ms + pause_ms;
         if (pause_ms > s->config.poll_ms) {
             s->version[0] = '\0';
-            s->next_boot_ms = now_ms + s->config.poll_ms;
+            cfr_loop_at(&s->task, now_ms + s->config.poll_ms);
         }
     }
     if (s->config.ops->failed(s->config.ctx, &trouble))
-        s->next_boot_ms = INT64_MAX;
+        cfr_loop_off(&s->task);
 }
 
 /* The text between AFTER and the next slash; empty without AFTER. */
@@ -125,12 +125,13 @@ static void end_list(struct cfr_kube_stream *s)
     int64_t now_ms = cfr_clock_now().boot_ms;
 
     s->list_backoff = (struct cfr_backoff){0};
-    s->next_boot_ms = now_ms;
+    cfr_loop_soon(&s->task);
     s->live = s->watch_boot_ms <= now_ms;
     if (!s->live) {
         /* Watches do not work here for now. */
         s->version[0] = '\0';
-        s->next_boot_ms = s->watch_boot_ms - now_ms < s->config.poll_ms ? s->watch_boot_ms : now_ms + s->config.poll_ms;
+        cfr_loop_at(&s->task,
+                    s->watch_boot_ms - now_ms < s->config.poll_ms ? s->watch_boot_ms : now_ms + s->config.poll_ms);
     }
     s->config.ops->listed(s->config.ctx);
 }
@@ -141,7 +142,7 @@ static void list_fewer(struct cfr_kube_stream *s)
     s->chunk = s->chunk > LIST_FEWER ? s->chunk / LIST_FEWER : 1;
     s->version[0] = '\0';
     s->more[0] = '\0';
-    s->next_boot_ms = cfr_clock_now().boot_ms;
+    cfr_loop_soon(&s->task);
 }
 
 static void after_list(struct cfr_kube_stream *s, const struct cfr_kube_answer *answer)
@@ -165,7 +166,7 @@ static void after_list(struct cfr_kube_stream *s, const struct cfr_kube_answer *
         fail(s, &err, answer->error == 0 ? answer->status : 0, retry_after_s);
     } else if (s->more[0] != '\0') {
         s->version[0] = '\0';
-        s->next_boot_ms = cfr_clock_now().boot_ms;
+        cfr_loop_soon(&s->task);
     } else {
         end_list(s);
     }
@@ -179,8 +180,8 @@ static void after_watch(struct cfr_kube_stream *s, const struct cfr_kube_answer 
 
     if (rc == 0 && answer->status != 200)
         rc = refuse(s, answer, &retry_after_s, &err);
-    s->next_boot_ms = cfr_clock_now().boot_ms;
-    if (rc == 0 && s->next_boot_ms - s->begun_boot_ms < WATCH_SHORT)
+    cfr_loop_soon(&s->task);
+    if (rc == 0 && cfr_clock_now().boot_ms - s->begun_boot_ms < WATCH_SHORT)
         rc = cfr_err_set(&err, CFR_E_UNAVAILABLE, "the API server ended the watch at once");
     /* What the server has ended as it should, after WATCH_S, goes on at once, and so does what we have ended. */
     if (rc == 0 || answer->renewed)
@@ -216,7 +217,7 @@ static size_t on_part(void *ctx, struct cfr_view bytes)
         if (line.n == 0)
             continue;
         if (cfr_k8s_watch_event(line, on_seen, s, s->version, &s->broken) != 0)
-            s->next_boot_ms = cfr_clock_now().boot_ms;
+            cfr_loop_soon(&s->task);
         /* Only now: a server that refuses each watch must not be asked without a pause. */
         if (s->broken.code == 0) {
             s->live = true;
@@ -282,7 +283,7 @@ static void start_call(struct cfr_kube_stream *s)
     cfr_secret_init(&query, QUERY_MAX);
     rc = write_query(s, &query, &err);
     request.path = query.p;
-    s->next_boot_ms = INT64_MAX;
+    cfr_loop_off(&s->task);
     if (rc == 0)
         rc = cfr_kube_start(s->kube, &where, &request, on_answer, s, &s->call, &err);
     cfr_secret_free(&query);
@@ -296,43 +297,32 @@ static void end_call(struct cfr_kube_stream *s)
     s->call = NULL;
 }
 
-int64_t cfr_kube_streams_deadline(const struct cfr_kube *k)
+static void run(struct cfr_task *task)
 {
-    int64_t at = INT64_MAX;
+    struct cfr_kube_stream *s = CFR_TASK_OWNER(task, struct cfr_kube_stream, task);
+    bool broken = s->call != NULL && s->broken.code != 0;
 
-    for (const struct cfr_kube_stream *s = k->streams; s != NULL; s = s->next)
-        at = s->next_boot_ms < at ? s->next_boot_ms : at;
-    return at;
-}
-
-void cfr_kube_streams_step(struct cfr_kube *k, struct cfr_now now)
-{
-    for (struct cfr_kube_stream *s = k->streams; s != NULL; s = s->next) {
-        if (s->next_boot_ms > now.boot_ms)
-            continue;
-        if (s->call != NULL && s->broken.code != 0) {
-            /* The server has said that the watch is over, in an event. */
-            end_call(s);
-            s->version[0] = '\0';
-            fail(s, &s->broken, 0, -1);
-            continue;
-        }
-        end_call(s);
+    end_call(s);
+    if (!broken) {
         start_call(s);
+        return;
     }
+    /* The server has said that the watch is over, in an event. */
+    s->version[0] = '\0';
+    fail(s, &s->broken, 0, -1);
 }
 
-void cfr_kube_streams_resume(struct cfr_kube *k, const struct cfr_kube_where *where, struct cfr_now now)
+void cfr_kube_streams_resume(struct cfr_kube *k, const struct cfr_kube_where *where)
 {
     for (struct cfr_kube_stream *s = k->streams; s != NULL; s = s->next) {
         struct cfr_kube_where own = cfr_kube_stream_where(s);
 
-        if (s->next_boot_ms == INT64_MAX || !cfr_kube_where_is(&own, where))
+        if (cfr_loop_time(&s->task) == INT64_MAX || !cfr_kube_where_is(&own, where))
             continue;
         s->list_backoff = (struct cfr_backoff){0};
         s->watch_backoff = (struct cfr_backoff){0};
         s->watch_boot_ms = 0;
-        s->next_boot_ms = now.boot_ms;
+        cfr_loop_soon(&s->task);
     }
 }
 
@@ -340,6 +330,7 @@ void cfr_kube_streams_resume(struct cfr_kube *k, const struct cfr_kube_where *wh
 
 static void free_stream(struct cfr_kube_stream *s)
 {
+    cfr_loop_off(&s->task);
     end_call(s);
     free(s->kubeconfig);
     free(s->context);
@@ -363,7 +354,7 @@ int cfr_kube_stream_open(struct cfr_kube *k, const struct cfr_kube_selection *se
         return cfr_err_nomem(err);
     s->kube = k;
     s->config = *selection;
-    s->next_boot_ms = INT64_MAX;
+    s->task.run = run;
     s->chunk = LIST_CHUNK;
     (void)snprintf(s->collection, sizeof s->collection, "%s", selection->collection);
     s->kubeconfig = where->kubeconfig != NULL ? strdup(where->kubeconfig) : NULL;
@@ -394,7 +385,7 @@ int cfr_kube_stream_select(struct cfr_kube_stream *s, const char *fields, const 
         s->version[0] = '\0';
         s->more[0] = '\0';
         s->live = false;
-        s->next_boot_ms = cfr_clock_now().boot_ms;
+        cfr_loop_soon(&s->task);
     }
     cfr_secret_free(&text);
     return rc;

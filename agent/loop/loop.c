@@ -3,6 +3,7 @@
 #include "agent/loop/loop.h"
 
 #include "agent/loop/clock.h"
+#include "agent/loop/process.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -19,7 +20,8 @@ static struct {
     struct pollfd *fds;
     struct cfr_task **owners; /* of FDS; NULL: that place is free from the next turn on */
     size_t count;
-    size_t room;           /* both are freed when there are no more descriptors */
+    size_t room; /* both are freed when there are no more descriptors */
+    struct cfr_child *children;
     struct cfr_task alarm; /* without RUN while there is none */
     int alarm_fd;
     int64_t armed_boot_ms;
@@ -220,6 +222,45 @@ int cfr_loop_fd(struct cfr_task *t, int fd, struct cfr_err *err)
     }
     return 0;
 }
+
+/* ---- children ---- */
+
+void cfr_loop_child(struct cfr_child *c, pid_t pid, struct cfr_task *task)
+{
+    cfr_loop_child_off(c);
+    *c = (struct cfr_child){pid, task, loop.children};
+    loop.children = c;
+}
+
+void cfr_loop_child_off(struct cfr_child *c)
+{
+    struct cfr_child **at = &loop.children;
+
+    while (*at != NULL && *at != c)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = c->next;
+    *c = (struct cfr_child){0};
+}
+
+void cfr_loop_children(void)
+{
+    struct cfr_child **at = &loop.children;
+
+    while (*at != NULL) {
+        struct cfr_child *c = *at;
+
+        if (!cfr_process_has_ended(c->pid)) {
+            at = &c->next;
+            continue;
+        }
+        cfr_loop_soon(c->task);
+        *at = c->next;
+        *c = (struct cfr_child){0};
+    }
+}
+
+/* ---- turns ---- */
 
 /* At loop.armed_boot_ms; INT64_MAX disarms it. */
 static void arm(void)

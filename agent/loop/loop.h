@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loop: runs tasks at their time, or when their descriptor is readable.
+/* The loop: runs tasks at their time, when their descriptor is readable, or when a child process has ended.
  *
  * A process has one loop, and only its main thread uses it. Never blocks, and starts nothing itself: a program that
  * waits calls cfr_loop_prepare before the wait and cfr_loop_run after it. A task is embedded in its owner, which turns
@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* How long one turn runs tasks; what is then left runs in the next turn. */
 #define CFR_LOOP_TURN_MS 100
@@ -39,6 +40,19 @@ void cfr_loop_soon(struct cfr_task *t);
 int cfr_loop_fd(struct cfr_task *t, int fd, struct cfr_err *err);
 /* Takes T out of the loop. */
 void cfr_loop_off(struct cfr_task *t);
+
+/* Zero-initialised, and embedded in the owner of a child process. */
+struct cfr_child {
+    pid_t pid; /* 0 = none */
+    struct cfr_task *task;
+    struct cfr_child *next;
+};
+
+/* Runs TASK once, soon after PID has ended, which its owner then reaps. Until cfr_loop_child_off. */
+void cfr_loop_child(struct cfr_child *c, pid_t pid, struct cfr_task *task);
+void cfr_loop_child_off(struct cfr_child *c);
+/* After SIGCHLD: makes the tasks due whose child has ended. */
+void cfr_loop_children(void);
 
 /* When T runs: 0 in the next turn, INT64_MAX never. */
 int64_t cfr_loop_time(const struct cfr_task *t);

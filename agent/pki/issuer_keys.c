@@ -60,7 +60,7 @@ static int get(struct reading *r, const char *url, struct cfr_secret *out, struc
     if (rc == 0)
         rc = cfr_http_start(r->http, &request, on_answer, r, &handle, err);
     if (rc == 0) {
-        rc = cfr_http_run(r->http, &r->done, r->end_boot_ms, NULL, NULL, err);
+        rc = cfr_http_run(r->http, &r->done, r->end_boot_ms, err);
         if (!r->done)
             cfr_http_cancel(r->http, handle);
     }

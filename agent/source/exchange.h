@@ -50,7 +50,7 @@ int cfr_source_exchange_check_life(int64_t life_ms, struct cfr_err *err);
 typedef void cfr_source_exchange_fn(void *ctx, struct cfr_source_exchange_result *result);
 
 /* Starts with MATERIAL (moved out of; it is CREDENTIAL's). CREDENTIAL is borrowed until the callback or a cancel. DONE
- * is called once, from cfr_http_step or cfr_kube_step and their like, or before this returns if no request is needed
+ * is called once, from cfr_http_step or cfr_loop_run, or before this returns if no request is needed
  * (*OUT is then NULL); *OUT is gone after. An error here means that nothing was started. */
 int cfr_source_exchange_start(struct cfr_http *http, struct cfr_kube *kube,
                               const struct cfr_config_credential *credential, struct cfr_source_inputs *material,

@@ -21,12 +21,6 @@ static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
     w->done(w->ctx, result);
 }
 
-static void step(void *ctx)
-{
-    cfr_kube_child(ctx);
-    cfr_kube_step(ctx, cfr_clock_now());
-}
-
 static int exchange(const struct cfr_config_credential *c, struct cfr_source_inputs *m, int64_t end_boot_ms,
                     struct waiting *w, struct cfr_http *http, struct cfr_kube *kube, struct cfr_err *err)
 {
@@ -37,7 +31,7 @@ static int exchange(const struct cfr_config_credential *c, struct cfr_source_inp
 
     if (rc != 0)
         return rc;
-    rc = cfr_http_run(http, &w->ended, end_boot_ms, step, kube, err);
+    rc = cfr_http_run(http, &w->ended, end_boot_ms, err);
     if (w->ended)
         return 0;
     cfr_source_exchange_cancel(e);

@@ -124,8 +124,8 @@ static inline void put_config(const char *name, int port, const char *cluster, c
 static inline void turn(struct setup *s, int ms)
 {
     assert_int_equal(cfr_http_step(s->http, NULL, 0, ms, NULL), 0);
-    cfr_kube_child(s->kube);
-    cfr_kube_step(s->kube, cfr_clock_now());
+    cfr_loop_children();
+    cfr_loop_run(cfr_clock_now().boot_ms);
 }
 
 static inline void wait_for(struct setup *s, const int *calls, int wanted)

@@ -42,7 +42,7 @@ static void test_token_is_kept(void **state)
     assert_string_equal(r.secrets[0], "SESAME-1");
     assert_int_equal(ask_config(&s).status, 200);
     assert_int_equal(runs(), 1);
-    assert_true(cfr_kube_deadline(s.kube) == INT64_MAX);
+    assert_true(cfr_loop_next() == INT64_MAX);
     close_kube(&s);
 }
 
@@ -291,12 +291,9 @@ static void wait_gone(struct setup *s, int pid)
     assert_int_equal(state, 'Z');
 }
 
-static void pass_limit(struct setup *s)
+static void pass_limit(void)
 {
-    struct cfr_now now = cfr_clock_now();
-
-    now.boot_ms += CFR_KUBE_PLUGIN_LIMIT_MS;
-    cfr_kube_step(s->kube, now);
+    cfr_loop_run(cfr_clock_now().boot_ms + CFR_KUBE_PLUGIN_LIMIT_MS);
 }
 
 static void test_time_limit(void **state)
@@ -310,17 +307,17 @@ static void test_time_limit(void **state)
     (void)state;
     (void)unlink(in_dir("child"));
     (void)start_call(&s, in_dir("config"), "/api", &r);
-    left_ms = cfr_kube_deadline(s.kube) - cfr_clock_now().boot_ms;
+    left_ms = cfr_loop_next() - cfr_clock_now().boot_ms;
     assert_in_range(left_ms, 1, CFR_KUBE_PLUGIN_LIMIT_MS);
     child = pid_in(&s, "child");
     assert_int_equal(r.calls, 0);
-    pass_limit(&s);
+    pass_limit();
     assert_int_equal(r.calls, 1);
     assert_int_equal(r.error, CFR_E_TIMEOUT);
     assert_has(r.err, "took longer than its time limit");
     wait_gone(&s, child);
     /* Only the files of a context that does not work are checked. */
-    assert_true(cfr_kube_deadline(s.kube) == s.kube->contexts->look_boot_ms);
+    assert_true(cfr_loop_next() == cfr_loop_time(&s.kube->contexts->look));
     put_plugin("plugin", PRINT_TOKEN("SESAME-1", ""));
     second = ask_config(&s);
     assert_int_equal(second.status, 200);
@@ -342,7 +339,7 @@ static void test_huge_output(void **state)
         turn(&s, 10);
         assert_int_equal(ioctl(fd, FIONREAD, &waiting), 0);
     }
-    pass_limit(&s);
+    pass_limit();
     assert_int_equal(r.calls, 1);
     assert_int_equal(r.error, CFR_E_LIMIT);
     assert_has(r.err, "printed more than");

@@ -87,7 +87,8 @@ static bool cycle(long n)
         rc = cfr_kube_start(s.kube, &where, &request, on_reply, &r, &c, NULL);
     while (rc == 0 && r.calls == 0 && now_ms() < end) {
         (void)cfr_http_step(s.http, NULL, 0, 5, NULL);
-        cfr_kube_child(s.kube);
+        cfr_loop_children();
+        cfr_loop_run(cfr_clock_now().boot_ms);
     }
     if (rc == 0 && s.kube != NULL)
         (void)cfr_kube_namespace(s.kube, &where, NULL);

@@ -5,6 +5,7 @@
 #include "agent/loop/loop.h"
 
 #include "agent/loop/clock.h"
+#include "agent/loop/process.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -204,6 +205,42 @@ static void descriptors_come_first(void **state)
     (void)close(ends[1]);
 }
 
+static void the_end_of_a_child_runs_its_task_once(void **state)
+{
+    struct job a = {.task.run = run};
+    struct cfr_child child = {0};
+    struct cfr_child gone = {0};
+    int ends[2];
+    pid_t pid;
+    char c;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    pid = fork();
+    if (pid == 0) {
+        (void)close(ends[1]);
+        _exit(read(ends[0], &c, 1) == 0 ? 0 : 1);
+    }
+    (void)close(ends[0]);
+    cfr_loop_child(&gone, pid, &a.task);
+    cfr_loop_child(&child, pid, &a.task);
+    cfr_loop_child_off(&gone);
+    cfr_loop_at(&a.task, 50);
+    cfr_loop_children();
+    assert_int_equal(cfr_loop_next(), 50);
+    (void)close(ends[1]);
+    while (!cfr_process_has_ended(pid))
+        (void)poll(NULL, 0, 1);
+    cfr_loop_children();
+    cfr_loop_children();
+    assert_int_equal(cfr_loop_next(), 0);
+    turn(1);
+    assert_int_equal(ran, 1);
+    assert_int_equal(child.pid, 0);
+    assert_int_equal(cfr_loop_next(), INT64_MAX);
+    assert_int_equal(cfr_process_reap(pid, NULL), 0);
+}
+
 static void the_alarm_rings_for_the_next_task(void **state)
 {
     struct job a = {.task.run = run};
@@ -237,6 +274,7 @@ int main(void)
         cmocka_unit_test_setup(a_task_may_turn_off_one_that_is_due, reset),
         cmocka_unit_test_setup(long_work_leaves_the_rest_to_the_next_turn, reset),
         cmocka_unit_test_setup(descriptors_come_first, reset),
+        cmocka_unit_test_setup(the_end_of_a_child_runs_its_task_once, reset),
         cmocka_unit_test_setup(the_alarm_rings_for_the_next_task, reset),
     };
 
