@@ -5,7 +5,8 @@ cflags='-Os -g -fPIE -ffunction-sections -fdata-sections -fstack-protector-stron
 cflags="$cflags -fno-asynchronous-unwind-tables -fno-unwind-tables"
 
 # The compiler that leaves the folder it works in out of what it writes. A flag would itself be written by OpenSSL. What it
-# says of its assembler keeps OpenSSL's code for AVX-512 away: 0.8 MB in version 3.5, for a handshake now and then.
+# says of its assembler keeps OpenSSL's code for AVX-512 away: 0.8 MB in version 3.5, for a handshake now and then. The
+# sysroot comes last: curl names the headers of the rebuilt OpenSSL with -isystem, too, and the first directory counts.
 make_compiler() {
     mkdir "$work/bin"
     cat >"$work/bin/$cc-anywhere" <<EOF
@@ -13,7 +14,7 @@ make_compiler() {
 case " \$* " in
 *' -Wa,-v '*) echo 'GNU assembler version 2.24' && exit ;;
 esac
-exec $cc $foreign -ffile-prefix-map=$work/= "\$@"
+exec $cc -ffile-prefix-map=$work/= "\$@" $foreign
 EOF
     chmod +x "$work/bin/$cc-anywhere"
     PATH=$work/bin:$PATH
