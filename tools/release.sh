@@ -67,11 +67,11 @@ trap 'exit 1' INT TERM
 
 # folder ARCH: where build-static.sh puts its result.
 folder() {
-    [ "$1" = "$native" ] && echo build/static || echo "build/static-$1"
+    [ "$1" = "$native" ] && echo build/static-trimmed || echo "build/static-trimmed-$1"
 }
 
 for arch in amd64 arm64; do
-    sh tools/build-static.sh "--arch=$arch"
+    sh tools/build-static.sh --openssl=trimmed "--arch=$arch"
     [ ! -s "$(folder $arch)/outdated" ] ||
         object "the program for $arch has sources without Debian's latest fixes, which apt cannot get: $(tr '\n' ' ' <"$(folder $arch)/outdated")"
     for suffix in "" .debug .spdx.json; do
