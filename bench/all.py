@@ -24,7 +24,7 @@ from svg import DIM, GREEN, Picture, RED, TEXT
 
 # The arguments, and those of a short run.
 BENCHMARKS = {"once": ([], ["10"]), "swap": ([], ["20"]), "memory": ([], []), "watched": ([], ["--targets", "1000"]),
-              "reload": ([], ["4"]), "follower": ([], ["--rotations", "5"]), "wakeups": ([], ["0.5"]), "lib": ([], []),
+              "start": ([], ["100"]), "reload": ([], ["4"]), "follower": ([], ["--rotations", "5"]), "wakeups": ([], ["0.5"]), "lib": ([], []),
               "storm": (["build/dev"], ["--credentials", "100", "--rounds", "2", "build/dev"]),
               "endpoints": ([], ["--seconds", "3"]), "fleet": ([], ["--agents", "20000"])}
 FILE, PICTURE = ROOT / "bench/results.json", ROOT / "docs/pictures/bench.svg"
