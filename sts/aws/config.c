@@ -8,11 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MINUTE_MS    INT64_C(60000)
-#define HOUR_MS      (60 * MINUTE_MS)
+#define MINUTE_MS INT64_C(60000)
+#define HOUR_MS   (60 * MINUTE_MS)
 
-#define STEP(member) offsetof(struct cfr_aws_step, member)
-#define AWS(member)  offsetof(struct cfr_aws, member)
+#define STEP_FIELD(member, kind)                                                                                       \
+    .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_aws_step, member)
+#define STEP_FIELD_AS(name, member, kind)                                                                              \
+    .key = (name), .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_aws_step, member)
+#define FIELD(member, kind)          .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_aws, member)
+#define FIELD_AS(name, member, kind) .key = (name), .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_aws, member)
 
 #define DOC_POLICY                                                                                                     \
     "Inline session policy in JSON: the session may do only what both it and the role allow. Only the "                \
@@ -53,69 +57,24 @@ static const struct cfr_field_gone aws_gone[] = {
 };
 
 static const struct cfr_field step_fields[] = {
-    {.key = "role_arn",
-     .type = CFR_FIELD_STRING,
-     .offset = STEP(role_arn),
-     .flags = CFR_FIELD_REQUIRED,
-     .min = 1,
-     .max = 2048,
+    {STEP_FIELD(role_arn, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 2048,
      .doc = CFR_DOC("ARN of the role to assume with the keys of the previous step. Its trust policy must "
                     "name that step's role.")},
-    {.key = "session_name",
-     .type = CFR_FIELD_STRING,
-     .offset = STEP(session_name),
-     .min = 2,
-     .max = 64,
+    {STEP_FIELD(session_name, STRING), .min = 2, .max = 64,
      .doc = CFR_DOC("Name of the session in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. "
                     "Default: the session name of the first step.")},
-    {.key = "duration",
-     .type = CFR_FIELD_DURATION,
-     .offset = STEP(duration_ms),
-     .fallback = "1h",
-     .min = 15 * MINUTE_MS,
-     .max = HOUR_MS,
+    {STEP_FIELD_AS("duration", duration_ms, DURATION), .fallback = "1h", .min = 15 * MINUTE_MS, .max = HOUR_MS,
      .doc = CFR_DOC("Lifetime of the session, in whole seconds: AWS allows chained sessions at most one "
                     "hour, whatever the role's maximum.")},
-    {.key = "external_id",
-     .type = CFR_FIELD_STRING,
-     .offset = STEP(external_id),
-     .min = 2,
-     .max = 1224,
-     .doc = CFR_DOC(DOC_EXTERNAL_ID)},
-    {.key = "policy",
-     .type = CFR_FIELD_STRING,
-     .offset = STEP(policy),
-     .min = 1,
-     .max = 16384,
-     .doc = CFR_DOC(DOC_POLICY)},
-    {.key = "policy_arns",
-     .type = CFR_FIELD_STRINGS,
-     .offset = STEP(policy_arns),
-     .max = 10,
-     .doc = CFR_DOC(DOC_POLICY_ARNS)},
-    {.key = "tags", .type = CFR_FIELD_PAIRS, .offset = STEP(tags), .max = 50, .doc = CFR_DOC(DOC_TAGS)},
-    {.key = "transitive_tag_keys",
-     .type = CFR_FIELD_STRINGS,
-     .offset = STEP(transitive_tag_keys),
-     .max = 50,
-     .doc = CFR_DOC(DOC_TRANSITIVE)},
-    {.key = "source_identity",
-     .type = CFR_FIELD_STRING,
-     .offset = STEP(source_identity),
-     .min = 2,
-     .max = 64,
-     .doc = CFR_DOC(DOC_SOURCE_IDENTITY)},
-    {.key = "region",
-     .type = CFR_FIELD_STRING,
-     .offset = STEP(region),
-     .min = 1,
-     .max = 63,
+    {STEP_FIELD(external_id, STRING), .min = 2, .max = 1224, .doc = CFR_DOC(DOC_EXTERNAL_ID)},
+    {STEP_FIELD(policy, STRING), .min = 1, .max = 16384, .doc = CFR_DOC(DOC_POLICY)},
+    {STEP_FIELD(policy_arns, STRINGS), .max = 10, .doc = CFR_DOC(DOC_POLICY_ARNS)},
+    {STEP_FIELD(tags, PAIRS), .max = 50, .doc = CFR_DOC(DOC_TAGS)},
+    {STEP_FIELD(transitive_tag_keys, STRINGS), .max = 50, .doc = CFR_DOC(DOC_TRANSITIVE)},
+    {STEP_FIELD(source_identity, STRING), .min = 2, .max = 64, .doc = CFR_DOC(DOC_SOURCE_IDENTITY)},
+    {STEP_FIELD(region, STRING), .min = 1, .max = 63,
      .doc = CFR_DOC("Region whose STS this step calls. Default: that of the exchange.")},
-    {.key = "endpoint",
-     .type = CFR_FIELD_STRING,
-     .offset = STEP(endpoint),
-     .min = 1,
-     .max = 511,
+    {STEP_FIELD(endpoint, STRING), .min = 1, .max = 511,
      .doc = CFR_DOC("URL that this step calls instead of the region's STS. Default: that of the exchange.")},
     {.key = NULL},
 };
@@ -183,155 +142,67 @@ const struct cfr_table cfr_aws_step_table = {
 };
 
 static const struct cfr_field aws_fields[] = {
-    {.key = "role_arn",
-     .variables = "AWS_ROLE_ARN ROLEARN",
-     .type = CFR_FIELD_STRING,
-     .offset = AWS(role_arn),
-     .min = 1,
-     .max = 2048,
+    {FIELD(role_arn, STRING), .variables = "AWS_ROLE_ARN ROLEARN", .min = 1, .max = 2048,
      .doc = CFR_DOC("ARN of the role to assume, such as `arn:aws:iam::123456789012:role/NAME`. Its trust policy must "
                     "accept the token's issuer, audience and subject, or the user of the keys. Required, except with "
                     "keys, which then get a session of their user (GetSessionToken).")},
-    {.key = "access_key_id_file",
-     .type = CFR_FIELD_STRING,
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .offset = AWS(access_key_id_file),
+    {FIELD(access_key_id_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("File with the ID of a long-lived access key: the exchange then begins with keys instead of a "
                     "token. Needs "
                     "`secret_access_key_file` and excludes `credentials_file`.")},
-    {.key = "secret_access_key_file",
-     .type = CFR_FIELD_STRING,
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .offset = AWS(secret_access_key_file),
+    {FIELD(secret_access_key_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("File with the secret access key that belongs to `access_key_id_file`.")},
-    {.key = "credentials_file",
-     .type = CFR_FIELD_STRING,
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .offset = AWS(credentials_file),
+    {FIELD(credentials_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("AWS shared credentials file with the keys to exchange, instead of a token. With "
                     "`role_arn` they "
                     "may be those of a session.")},
-    {.key = "profile",
-     .type = CFR_FIELD_STRING,
-     .offset = AWS(profile),
-     .min = 1,
-     .max = 64,
+    {FIELD(profile, STRING), .min = 1, .max = 64,
      .doc = CFR_DOC("Profile of `credentials_file` with the keys. Default: `default`.")},
-    {.key = "region",
-     .variables = "AWS_REGION AWS_DEFAULT_REGION",
-     .type = CFR_FIELD_STRING,
-     .offset = AWS(region),
-     .min = 1,
-     .max = 63,
+    {FIELD(region, STRING), .variables = "AWS_REGION AWS_DEFAULT_REGION", .min = 1, .max = 63,
      .doc = CFR_DOC("Region whose STS is called; it is also published as the consumer's region. Default: "
                     "`AWS_REGION`, then `AWS_DEFAULT_REGION`. Required, unless `endpoint` is set and no "
                     "request is signed (`then_assume`, `verify` and keys need signatures).")},
-    {.key = "session_name",
-     .variables = "AWS_ROLE_SESSION_NAME",
-     .type = CFR_FIELD_STRING,
-     .offset = AWS(session_name),
-     .min = 2,
-     .max = 64,
+    {FIELD(session_name, STRING), .variables = "AWS_ROLE_SESSION_NAME", .min = 2, .max = 64,
      .doc = CFR_DOC("Name of the session in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. "
                     "Default: from the token's subject, `NAMESPACE.SERVICEACCOUNT`, else the "
                     "credential's name.")},
-    {.key = "duration",
-     .type = CFR_FIELD_DURATION,
-     .offset = AWS(duration_ms),
-     .flags = CFR_FIELD_UNSET,
-     .min = 15 * MINUTE_MS,
-     .max = 36 * HOUR_MS,
+    {FIELD_AS("duration", duration_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 15 * MINUTE_MS, .max = 36 * HOUR_MS,
      .doc = CFR_DOC("Lifetime of the session, in whole seconds: at most 12h for a role, 36h for keys without one. AWS "
                     "refuses more than the role's maximum session duration. Below about 30m, SDKs that refresh by "
                     "themselves query constantly. Default: 1h.")},
-    {.key = "policy",
-     .type = CFR_FIELD_STRING,
-     .offset = AWS(policy),
-     .min = 1,
-     .max = 4096,
+    {FIELD(policy, STRING), .min = 1, .max = 4096,
      .doc = CFR_DOC(DOC_POLICY " Together with `policy_arns` at most 2048 characters.")},
-    {.key = "policy_arns",
-     .type = CFR_FIELD_STRINGS,
-     .offset = AWS(policy_arns),
-     .max = 10,
-     .doc = CFR_DOC(DOC_POLICY_ARNS)},
-    {.key = "external_id",
-     .type = CFR_FIELD_STRING,
-     .offset = AWS(external_id),
-     .min = 2,
-     .max = 1224,
-     .doc = CFR_DOC(DOC_EXTERNAL_ID " Only with keys.")},
-    {.key = "tags",
-     .type = CFR_FIELD_PAIRS,
-     .offset = AWS(tags),
-     .max = 50,
-     .doc = CFR_DOC(DOC_TAGS " Only with keys: a token carries its own.")},
-    {.key = "transitive_tag_keys",
-     .type = CFR_FIELD_STRINGS,
-     .offset = AWS(transitive_tag_keys),
-     .max = 50,
-     .doc = CFR_DOC(DOC_TRANSITIVE)},
-    {.key = "source_identity",
-     .type = CFR_FIELD_STRING,
-     .offset = AWS(source_identity),
-     .min = 2,
-     .max = 64,
-     .doc = CFR_DOC(DOC_SOURCE_IDENTITY " Only with keys.")},
-    {.key = "endpoint",
-     .type = CFR_FIELD_STRING,
-     .offset = AWS(endpoint),
-     .min = 1,
-     .max = 511,
+    {FIELD(policy_arns, STRINGS), .max = 10, .doc = CFR_DOC(DOC_POLICY_ARNS)},
+    {FIELD(external_id, STRING), .min = 2, .max = 1224, .doc = CFR_DOC(DOC_EXTERNAL_ID " Only with keys.")},
+    {FIELD(tags, PAIRS), .max = 50, .doc = CFR_DOC(DOC_TAGS " Only with keys: a token carries its own.")},
+    {FIELD(transitive_tag_keys, STRINGS), .max = 50, .doc = CFR_DOC(DOC_TRANSITIVE)},
+    {FIELD(source_identity, STRING), .min = 2, .max = 64, .doc = CFR_DOC(DOC_SOURCE_IDENTITY " Only with keys.")},
+    {FIELD(endpoint, STRING), .min = 1, .max = 511,
      .doc = CFR_DOC("URL to call instead of the region's STS: a VPC endpoint (`https://vpce-...`), a proxy, or a "
                     "compatible server. https, or http to 127.0.0.0/8, [::1] or localhost. Default: "
                     "`AWS_ENDPOINT_URL_STS`, then `AWS_ENDPOINT_URL`, unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` "
                     "is true. Excludes `fips` and `dual_stack`.")},
-    {.key = "plain_http",
-     .type = CFR_FIELD_BOOL,
-     .offset = AWS(plain_http),
-     .fallback = "false",
+    {FIELD(plain_http, BOOL), .fallback = "false",
      .doc = CFR_DOC("Whether the endpoint, and those of `then_assume`, may use plain http to another machine, such as "
                     "a gateway in the cluster. Anyone who can read that network reads the token and the granted keys; "
                     "`credfresh check` warns.")},
-    {.key = "ca_file",
-     .variables = "AWS_CA_BUNDLE SSL_CERT_FILE",
-     .type = CFR_FIELD_STRING,
-     .offset = AWS(ca_file),
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
+    {FIELD(ca_file, STRING), .variables = "AWS_CA_BUNDLE SSL_CERT_FILE", .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC(
          "Certificates (PEM) to trust for this exchange. Default: those in the file that `AWS_CA_BUNDLE` names, "
          "else the system's.")},
-    {.key = "fips",
-     .type = CFR_FIELD_ENUM,
-     .offset = AWS(fips),
-     .fallback = "environment",
-     .choices = cfr_wire_aws_switches,
+    {FIELD(fips, ENUM), .fallback = "environment", .choices = cfr_wire_aws_switches,
      .doc = CFR_DOC("Call the FIPS endpoint. `environment` means `AWS_USE_FIPS_ENDPOINT`, else no.")},
-    {.key = "dual_stack",
-     .type = CFR_FIELD_ENUM,
-     .offset = AWS(dual_stack),
-     .fallback = "environment",
-     .choices = cfr_wire_aws_switches,
+    {FIELD(dual_stack, ENUM), .fallback = "environment", .choices = cfr_wire_aws_switches,
      .doc = CFR_DOC("Call the endpoint that also has IPv6 addresses. `environment` means "
                     "`AWS_USE_DUALSTACK_ENDPOINT`, else no.")},
-    {.key = "then_assume",
-     .type = CFR_FIELD_LIST,
-     .offset = AWS(then_assume),
-     .max = CFR_AWS_STEPS_MAX,
-     .table = &cfr_aws_step_table,
+    {FIELD(then_assume, LIST), .max = CFR_AWS_STEPS_MAX, .table = &cfr_aws_step_table,
      .doc = CFR_DOC("Roles to assume one after the other, each with the keys of the previous one. The "
                     "keys of the last one are published.")},
-    {.key = "verify",
-     .type = CFR_FIELD_BOOL,
-     .offset = AWS(verify),
-     .fallback = "false",
+    {FIELD(verify, BOOL), .fallback = "false",
      .doc = CFR_DOC("Ask AWS to which role the granted keys belong (GetCallerIdentity) before "
                     "publishing. If it is another account or role, or AWS does not know the keys yet, "
                     "nothing is published.")},
-    {.key = "ecr",
-     .type = CFR_FIELD_MAP,
-     .offset = AWS(ecr),
-     .table = &cfr_aws_ecr_table,
+    {FIELD(ecr, MAP), .table = &cfr_aws_ecr_table,
      .doc = CFR_DOC("Logins to container registries, obtained with the session's keys, for the format "
                     "docker-config.")},
     {.key = NULL},

@@ -9,68 +9,38 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CONTAINER(member) offsetof(struct cfr_aws_container, member)
+#define FIELD(member, kind)                                                                                            \
+    .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_aws_container, member)
 
 static const char *const authorizations[] = {"token", "none", NULL};
 
 static const struct cfr_field fields[] = {
-    {.key = "endpoint",
-     .variables = "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-     .type = CFR_FIELD_STRING,
-     .offset = CONTAINER(endpoint),
-     .min = 1,
-     .max = CFR_URL_MAX,
+    {FIELD(endpoint, STRING), .variables = "AWS_CONTAINER_CREDENTIALS_FULL_URI", .min = 1, .max = CFR_URL_MAX,
      .doc = CFR_DOC("URL of the endpoint. https, or http to a loopback address or to 169.254.170.2, 169.254.170.23 and "
                     "[fd00:ec2::23], which AWS gives its own. Default: `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI` at "
                     "169.254.170.2, "
                     "then `AWS_CONTAINER_CREDENTIALS_FULL_URI`, then the EKS Pod Identity agent "
                     "at " CFR_AWS_CONTAINER_DEFAULT ".")},
-    {.key = "authorization",
-     .type = CFR_FIELD_ENUM,
-     .offset = CONTAINER(authorization),
-     .fallback = "token",
-     .choices = authorizations,
+    {FIELD(authorization, ENUM), .fallback = "token", .choices = authorizations,
      .doc = CFR_DOC("`token` sends the credential's token, as the Pod Identity agent requires; `none` sends nothing, "
                     "as for ECS, and no token is needed.")},
-    {.key = "role_arn",
-     .type = CFR_FIELD_STRING,
-     .offset = CONTAINER(role_arn),
-     .min = 1,
-     .max = 2048,
+    {FIELD(role_arn, STRING), .min = 1, .max = 2048,
      .doc = CFR_DOC("ARN of the expected role: keys of another role are refused. Needs `verify`.")},
-    {.key = "region",
-     .variables = "AWS_REGION AWS_DEFAULT_REGION",
-     .type = CFR_FIELD_STRING,
-     .offset = CONTAINER(region),
-     .min = 1,
-     .max = CFR_AWS_REGION_MAX - 1,
+    {FIELD(region, STRING), .variables = "AWS_REGION AWS_DEFAULT_REGION", .min = 1, .max = CFR_AWS_REGION_MAX - 1,
      .doc = CFR_DOC("Region that is published with the keys, and whose STS `verify` calls. Default: `AWS_REGION`, "
                     "then "
                     "`AWS_DEFAULT_REGION`.")},
-    {.key = "ca_file",
-     .type = CFR_FIELD_STRING,
-     .offset = CONTAINER(ca_file),
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC(
          "Certificates (PEM) to trust for this exchange. Default: those in the file that `AWS_CA_BUNDLE` names, "
          "else the system's. Excludes an http endpoint, such as the default, unless there is `verify` or `ecr`.")},
-    {.key = "verify",
-     .type = CFR_FIELD_BOOL,
-     .offset = CONTAINER(verify),
-     .fallback = "false",
+    {FIELD(verify, BOOL), .fallback = "false",
      .doc = CFR_DOC("Ask AWS to which role the granted keys belong (GetCallerIdentity) before publishing.")},
-    {.key = "sts_endpoint",
-     .type = CFR_FIELD_STRING,
-     .offset = CONTAINER(sts_endpoint),
-     .min = 1,
-     .max = 511,
+    {FIELD(sts_endpoint, STRING), .min = 1, .max = 511,
      .doc = CFR_DOC("URL that `verify` calls instead of the region's STS. Default: `AWS_ENDPOINT_URL_STS`, then "
                     "`AWS_ENDPOINT_URL`, "
                     "unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` is true.")},
-    {.key = "ecr",
-     .type = CFR_FIELD_MAP,
-     .offset = CONTAINER(ecr),
-     .table = &cfr_aws_ecr_table,
+    {FIELD(ecr, MAP), .table = &cfr_aws_ecr_table,
      .doc = CFR_DOC("Logins to container registries, obtained with the session's keys, for the format "
                     "docker-config.")},
     {.key = NULL},

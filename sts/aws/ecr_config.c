@@ -9,36 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ECR(member) offsetof(struct cfr_aws_ecr, member)
+#define FIELD(member, kind) .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_aws_ecr, member)
+#define FIELD_AS(name, member, kind)                                                                                   \
+    .key = (name), .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_aws_ecr, member)
 
 static const struct cfr_field fields[] = {
-    {.key = "registries",
-     .type = CFR_FIELD_STRINGS,
-     .offset = ECR(registries),
-     .max = CFR_AWS_ECR_REGISTRIES_MAX,
+    {FIELD(registries, STRINGS), .max = CFR_AWS_ECR_REGISTRIES_MAX,
      .doc = CFR_DOC("Hosts of private registries, such as `123456789012.dkr.ecr.eu-west-1.amazonaws.com`, in at most "
                     "four "
                     "regions of the role's partition. The session needs `ecr:GetAuthorizationToken`.")},
-    {.key = "public",
-     .type = CFR_FIELD_BOOL,
-     .offset = ECR(with_public),
-     .fallback = "false",
+    {FIELD_AS("public", with_public, BOOL), .fallback = "false",
      .doc = CFR_DOC("Also log in to public.ecr.aws, under this name and under ecr-public.aws.com. The "
                     "session needs `ecr-public:GetAuthorizationToken` and `sts:GetServiceBearerToken`, "
                     "of a role in the partition `aws`. Excludes `fips`: ECR Public has no FIPS endpoint.")},
-    {.key = "region",
-     .type = CFR_FIELD_STRING,
-     .offset = ECR(region),
-     .min = 1,
-     .max = CFR_AWS_ECR_REGION_MAX - 1,
+    {FIELD(region, STRING), .min = 1, .max = CFR_AWS_ECR_REGION_MAX - 1,
      .doc = CFR_DOC("Region of registries whose name has none, which is possible with `endpoint` only. Default: that "
                     "of the "
                     "exchange.")},
-    {.key = "endpoint",
-     .type = CFR_FIELD_STRING,
-     .offset = ECR(endpoint),
-     .min = 1,
-     .max = 511,
+    {FIELD(endpoint, STRING), .min = 1, .max = 511,
      .doc =
          CFR_DOC("URL to call instead of the region's ECR: a VPC endpoint or a compatible server, for one region "
                  "only. https, "

@@ -12,105 +12,55 @@
 static const char *const cloud_names[] = {"environment", "public", "usgov",  "china",
                                           "sov-de",      "sov-fr", "sov-sg", NULL};
 
-#define AZURE(member) offsetof(struct cfr_azure, member)
+#define FIELD(member, kind) .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_azure, member)
 
 static const struct cfr_field azure_fields[] = {
-    {.key = "tenant_id",
-     .variables = "AZURE_TENANT_ID TENANTID",
-     .type = CFR_FIELD_STRING,
-     .offset = AZURE(tenant_id),
-     .min = 4,
-     .max = 253,
+    {FIELD(tenant_id, STRING), .variables = "AZURE_TENANT_ID TENANTID", .min = 4, .max = 253,
      .doc = CFR_DOC("The tenant of the application: its ID (a GUID) or one of its domains; `adfs` for an AD FS of "
                     "your own. "
                     "Default: `AZURE_TENANT_ID`. One of both is required.")},
-    {.key = "client_id",
-     .variables = "AZURE_CLIENT_ID CLIENTID",
-     .type = CFR_FIELD_STRING,
-     .offset = AZURE(client_id),
-     .min = 1,
-     .max = 256,
+    {FIELD(client_id, STRING), .variables = "AZURE_CLIENT_ID CLIENTID", .min = 1, .max = 256,
      .doc = CFR_DOC("The application (client) ID of the app registration or of the user-assigned managed identity, a "
                     "GUID. "
                     "Default: `AZURE_CLIENT_ID`. One of both is required.")},
-    {.key = "scopes",
-     .type = CFR_FIELD_STRINGS,
-     .offset = AZURE(scopes),
-     .max = CFR_AZURE_STEPS_MAX,
+    {FIELD(scopes, STRINGS), .max = CFR_AZURE_STEPS_MAX,
      .doc = CFR_DOC("What the tokens are for, one token for each: a resource, to which `/.default` is added if it is "
                     "missing. A slash at the resource's end is kept. Most formats publish the first token. Default: "
                     "the cloud's Resource Manager (`https://management.azure.com/.default`).")},
-    {.key = "cloud",
-     .type = CFR_FIELD_ENUM,
-     .offset = AZURE(cloud),
-     .fallback = "environment",
-     .choices = cloud_names,
+    {FIELD(cloud, ENUM), .fallback = "environment", .choices = cloud_names,
      .doc = CFR_DOC("The cloud, which determines the authority host and the default scope. `environment` means "
                     "`AZURE_AUTHORITY_HOST`, else the public cloud. Not together with an `authority_host` of another "
                     "cloud.")},
-    {.key = "authority_host",
-     .variables = "AZURE_AUTHORITY_HOST",
-     .type = CFR_FIELD_STRING,
-     .offset = AZURE(authority_host),
-     .min = 1,
-     .max = 500,
+    {FIELD(authority_host, STRING), .variables = "AZURE_AUTHORITY_HOST", .min = 1, .max = 500,
      .doc = CFR_DOC("URL of the authority, without the tenant, for a private or a regional one. https, or http to "
                     "127.0.0.0/8, "
                     "[::1] or localhost. Default: that of `cloud`.")},
-    {.key = "token_proxy",
-     .variables = "AZURE_KUBERNETES_TOKEN_PROXY",
-     .type = CFR_FIELD_MAP,
-     .offset = AZURE(token_proxy),
-     .table = &cfr_azure_token_proxy_table,
+    {FIELD(token_proxy, MAP), .variables = "AZURE_KUBERNETES_TOKEN_PROXY", .table = &cfr_azure_token_proxy_table,
      .doc = CFR_DOC("Where to send the token in place of the authority: the proxy of AKS identity bindings. "
                     "Default: `AZURE_KUBERNETES_TOKEN_PROXY`, with `AZURE_KUBERNETES_SNI_NAME`, and "
                     "`AZURE_KUBERNETES_CA_FILE` or `AZURE_KUBERNETES_CA_DATA`.")},
-    {.key = "client_secret_file",
-     .variables = "AZURE_CLIENT_SECRET",
-     .type = CFR_FIELD_STRING,
-     .offset = AZURE(client_secret_file),
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+    {FIELD(client_secret_file, STRING), .variables = "AZURE_CLIENT_SECRET", .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("File with a client secret (its value, not its ID) to use instead of a token. A new one is used as "
                     "soon as it is written there.")},
-    {.key = "certificate_file",
-     .variables = "AZURE_CLIENT_CERTIFICATE_PATH",
-     .type = CFR_FIELD_STRING,
-     .offset = AZURE(certificate_file),
+    {FIELD(certificate_file, STRING), .variables = "AZURE_CLIENT_CERTIFICATE_PATH",
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("PEM file with the certificate that is registered for the application, the leaf "
                     "first, and its RSA private key (2048 to 4096 bits) unless that is in `key_file`. "
                     "Used instead of a token.")},
-    {.key = "key_file",
-     .type = CFR_FIELD_STRING,
-     .offset = AZURE(key_file),
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+    {FIELD(key_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("PEM file with the private key, not encrypted, if it is not in `certificate_file`.")},
-    {.key = "send_certificate_chain",
-     .type = CFR_FIELD_BOOL,
-     .offset = AZURE(send_certificate_chain),
-     .fallback = "false",
+    {FIELD(send_certificate_chain, BOOL), .fallback = "false",
      .doc = CFR_DOC("Also send all certificates of `certificate_file` (`x5c`), for applications that "
                     "trust a subject name and an issuer instead of one certificate.")},
-    {.key = "acr",
-     .type = CFR_FIELD_STRINGS,
-     .offset = AZURE(acr),
-     .max = CFR_AZURE_STEPS_MAX - 1,
+    {FIELD(acr, STRINGS), .max = CFR_AZURE_STEPS_MAX - 1,
      .doc = CFR_DOC(
          "Azure container registries to log in to, such as `myregistry.azurecr.io`, for the format `docker-config`. "
          "The token is that for `https://containerregistry.azure.net/.default`, else the Resource Manager's. Default "
          "in `image_credentials`: the image's host, below azurecr.io, azurecr.cn or azurecr.us.")},
-    {.key = "acr_endpoint",
-     .type = CFR_FIELD_STRING,
-     .offset = AZURE(acr_endpoint),
-     .min = 1,
-     .max = 500,
+    {FIELD(acr_endpoint, STRING), .min = 1, .max = 500,
      .doc = CFR_DOC("URL to call instead of `https://REGISTRY` for every registry of `acr`: a gateway, or a "
                     "compatible server. In `image_credentials` it is called whatever the host of the image is.")},
-    {.key = "ca_file",
-     .variables = "SSL_CERT_FILE",
-     .type = CFR_FIELD_STRING,
-     .offset = AZURE(ca_file),
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
+    {FIELD(ca_file, STRING), .variables = "SSL_CERT_FILE", .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's.")},
     {.key = NULL},
 };

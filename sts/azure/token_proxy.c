@@ -13,29 +13,16 @@
 #define NAME_VARIABLE   "AZURE_KUBERNETES_SNI_NAME"
 #define CA_PEM_VARIABLE "AZURE_KUBERNETES_CA_DATA"
 
-#define PROXY(member)   offsetof(struct cfr_azure_token_proxy, member)
+#define FIELD(member, kind)                                                                                            \
+    .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_azure_token_proxy, member)
 
 static const struct cfr_field proxy_fields[] = {
-    {.key = "url",
-     .variables = PROXY_VARIABLE,
-     .type = CFR_FIELD_STRING,
-     .offset = PROXY(url),
-     .flags = CFR_FIELD_REQUIRED,
-     .min = 1,
-     .max = 500,
+    {FIELD(url, STRING), .variables = PROXY_VARIABLE, .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 500,
      .doc = CFR_DOC("URL of the proxy, https only. The path of Entra ID's token endpoint is added.")},
-    {.key = "server_name",
-     .variables = NAME_VARIABLE,
-     .type = CFR_FIELD_STRING,
-     .offset = PROXY(server_name),
-     .min = 1,
-     .max = 253,
+    {FIELD(server_name, STRING), .variables = NAME_VARIABLE, .min = 1, .max = 253,
      .doc = CFR_DOC("The name to send in the TLS handshake (SNI), which the proxy's certificate must have. Default: "
                     "the URL's host.")},
-    {.key = "ca_file",
-     .variables = CFR_AZURE_TOKEN_PROXY_CA_VARIABLE,
-     .type = CFR_FIELD_STRING,
-     .offset = PROXY(ca_file),
+    {FIELD(ca_file, STRING), .variables = CFR_AZURE_TOKEN_PROXY_CA_VARIABLE,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC("Certificates (PEM) to trust for the proxy. Default: the system's.")},
     {.key = NULL},

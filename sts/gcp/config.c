@@ -8,174 +8,89 @@
 
 #include <string.h>
 
-#define MINUTE_MS   INT64_C(60000)
-#define HOUR_MS     (60 * MINUTE_MS)
+#define MINUTE_MS                    INT64_C(60000)
+#define HOUR_MS                      (60 * MINUTE_MS)
 
-#define GCP(member) offsetof(struct cfr_gcp, member)
+#define FIELD(member, kind)          .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_gcp, member)
+#define FIELD_AS(name, member, kind) .key = (name), .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_gcp, member)
 
 static const struct cfr_field gcp_fields[] = {
-    {.key = "audience",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(audience),
-     .min = 1,
-     .max = 512,
+    {FIELD(audience, STRING), .min = 1, .max = 512,
      .doc = CFR_DOC("Full name of the identity provider that accepts the token, with the project's number: "
                     "`//iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/"
                     "PROVIDER`, or that of a workforce pool. Required unless `credentials_file` is given.")},
-    {.key = "subject_token_type",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(subject_token_type),
-     .min = 1,
-     .max = 128,
+    {FIELD(subject_token_type, STRING), .min = 1, .max = 128,
      .doc = CFR_DOC("What the token is. Default: `" CFR_GCP_TYPE_JWT "`; for a workforce pool `" CFR_GCP_TYPE_ID
                     "`; with `certificate_file` `" CFR_GCP_TYPE_MTLS "`.")},
-    {.key = "scopes",
-     .type = CFR_FIELD_STRINGS,
-     .offset = GCP(scopes),
-     .max = 50,
-     .doc = CFR_DOC("Scopes of the access token. Default: `" CFR_GCP_SCOPE "`.")},
-    {.key = "service_account",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(service_account),
-     .min = 1,
-     .max = 254,
+    {FIELD(scopes, STRINGS), .max = 50, .doc = CFR_DOC("Scopes of the access token. Default: `" CFR_GCP_SCOPE "`.")},
+    {FIELD(service_account, STRING), .min = 1, .max = 254,
      .doc = CFR_DOC("Email address (or numeric id) of a service account to impersonate: its access token "
                     "is published instead of the federated one.")},
-    {.key = "delegates",
-     .type = CFR_FIELD_STRINGS,
-     .offset = GCP(delegates),
-     .max = 10,
+    {FIELD(delegates, STRINGS), .max = 10,
      .doc = CFR_DOC("Delegation chain to the impersonated service account, by email address. Each "
                     "account may create tokens for the next one, and the caller for the first.")},
-    {.key = "lifetime",
-     .type = CFR_FIELD_DURATION,
-     .offset = GCP(lifetime_ms),
-     .flags = CFR_FIELD_UNSET,
-     .min = 10 * MINUTE_MS,
-     .max = 12 * HOUR_MS,
+    {FIELD_AS("lifetime", lifetime_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 10 * MINUTE_MS, .max = 12 * HOUR_MS,
      .doc = CFR_DOC("Lifetime of the impersonated account's access token, in whole seconds. Default: 1h; "
                     "more only if the organization's policy "
                     "constraints/iam.allowServiceAccountCredentialLifetimeExtension lists the account.")},
-    {.key = "access_token",
-     .type = CFR_FIELD_BOOL,
-     .offset = GCP(access_token),
-     .fallback = "true",
+    {FIELD(access_token, BOOL), .fallback = "true",
      .doc = CFR_DOC("Set it to false to publish only the ID token, and never request an access token of "
                     "the service account.")},
-    {.key = "id_token_audience",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(id_token_audience),
-     .min = 1,
-     .max = 2048,
+    {FIELD(id_token_audience, STRING), .min = 1, .max = 2048,
      .doc = CFR_DOC("Also get an ID token of the service account for this audience, such as the URL of a "
                     "Cloud Run service. Published as `gcp_id_token`.")},
-    {.key = "include_email",
-     .type = CFR_FIELD_BOOL,
-     .offset = GCP(include_email),
+    {FIELD(include_email, BOOL),
      .doc = CFR_DOC("Whether the ID token of an impersonated account has its email address. Default: false.")},
-    {.key = "universe_domain",
-     .variables = "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(universe_domain),
-     .min = 1,
-     .max = 253,
+    {FIELD(universe_domain, STRING), .variables = "GOOGLE_CLOUD_UNIVERSE_DOMAIN", .min = 1, .max = 253,
      .doc = CFR_DOC("Domain of the cloud's services, if it is not `googleapis.com`. It does not change "
                     "the audience. Required with a credential file of another domain, because such a "
                     "file must not determine where tokens are sent.")},
-    {.key = "location",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(location),
-     .min = 1,
-     .max = 63,
+    {FIELD(location, STRING), .min = 1, .max = 63,
      .doc = CFR_DOC("Region whose token service is called, such as `europe-west1`. Default: `global`, which is "
                     "sts.googleapis.com. There are no regional hosts for a certificate as the credential.")},
-    {.key = "mtls",
-     .type = CFR_FIELD_BOOL,
-     .offset = GCP(mtls),
+    {FIELD(mtls, BOOL),
      .doc = CFR_DOC("Call the hosts that require a client certificate (sts.mtls.googleapis.com). Needs "
                     "`certificate_file`; implied when the certificate is the credential. Default: false.")},
-    {.key = "sts_endpoint",
-     .variables = "CLOUDSDK_API_ENDPOINT_OVERRIDES_STS CLOUDSDK_AUTH_TOKEN_HOST",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(sts_endpoint),
-     .min = 1,
+    {FIELD(sts_endpoint, STRING), .variables = "CLOUDSDK_API_ENDPOINT_OVERRIDES_STS CLOUDSDK_AUTH_TOKEN_HOST", .min = 1,
      .max = CFR_URL_MAX,
      .doc = CFR_DOC("URL to call instead of the token service, or of a key's token_uri. Required if a credential file "
                     "names a host that is not Google's. Default path: `/v1/token`, for a key `/token`. https, or http "
                     "to 127.0.0.0/8, [::1] or localhost.")},
-    {.key = "iam_endpoint",
-     .variables = "CLOUDSDK_API_ENDPOINT_OVERRIDES_IAMCREDENTIALS",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(iam_endpoint),
-     .min = 1,
-     .max = 1024,
+    {FIELD(iam_endpoint, STRING), .variables = "CLOUDSDK_API_ENDPOINT_OVERRIDES_IAMCREDENTIALS", .min = 1, .max = 1024,
      .doc = CFR_DOC("URL to call instead of https://iamcredentials.googleapis.com for impersonation, "
                     "without `/v1/projects/...`. Needed if a credential file names a host that is not "
                     "Google's.")},
-    {.key = "user_project",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(user_project),
-     .min = 1,
-     .max = 32,
+    {FIELD(user_project, STRING), .min = 1, .max = 32,
      .doc = CFR_DOC("Project for quota and billing; for workforce pools only.")},
-    {.key = "client_id",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(client_id),
-     .min = 1,
-     .max = 512,
+    {FIELD(client_id, STRING), .min = 1, .max = 512,
      .doc = CFR_DOC("OAuth client for requests to the token service, for workforce pools with one. Needs "
                     "`client_secret_file`.")},
-    {.key = "client_secret_file",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(client_secret_file),
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+    {FIELD(client_secret_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("File with the secret of `client_id`. It is read before each exchange.")},
-    {.key = "certificate_file",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(certificate_file),
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+    {FIELD(certificate_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("Certificate (PEM, the leaf first, then the certificates that the pool's trust store "
                     "lacks). It is the credential, instead of a token, unless `subject_token_type` is "
                     "set. It is read before each exchange.")},
-    {.key = "key_file",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(key_file),
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+    {FIELD(key_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("Private key (PEM) of `certificate_file`. It is read before each exchange.")},
-    {.key = "credentials_file",
-     .variables = "GOOGLE_APPLICATION_CREDENTIALS",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(credentials_file),
+    {FIELD(credentials_file, STRING), .variables = "GOOGLE_APPLICATION_CREDENTIALS",
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("A credential file in Google's JSON: an external_account, which then contains "
                     "audience, service account and the rest (the token still comes from `token`), or a "
                     "service account's key. It is read before each exchange.")},
-    {.key = "self_signed",
-     .type = CFR_FIELD_BOOL,
-     .offset = GCP(self_signed),
+    {FIELD(self_signed, BOOL),
      .doc = CFR_DOC("With a service account's key: sign the access token locally instead of requesting "
                     "it from Google. Not every API accepts such a token. Default: false; always true if "
                     "`universe_domain` is not googleapis.com.")},
-    {.key = "subject",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(subject),
-     .min = 3,
-     .max = 320,
+    {FIELD(subject, STRING), .min = 3, .max = 320,
      .doc = CFR_DOC("With a service account's key: email address of the user to act for (domain-wide delegation, "
                     "which the domain's administrator grants).")},
-    {.key = "artifact_registry",
-     .type = CFR_FIELD_STRINGS,
-     .offset = GCP(artifact_registry),
-     .max = 32,
+    {FIELD(artifact_registry, STRINGS), .max = 32,
      .doc = CFR_DOC(
          "Hosts of container registries to log in to with the access token, such as "
          "`europe-docker.pkg.dev` or `gcr.io`: for the format docker-config. In `image_credentials` the default is "
          "the host of the image, which must then be below pkg.dev or gcr.io.")},
-    {.key = "ca_file",
-     .variables = "SSL_CERT_FILE",
-     .type = CFR_FIELD_STRING,
-     .offset = GCP(ca_file),
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
+    {FIELD(ca_file, STRING), .variables = "SSL_CERT_FILE", .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's.")},
     {.key = NULL},
 };

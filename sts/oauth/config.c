@@ -6,11 +6,13 @@
 
 #include <string.h>
 
-#define SECOND_MS     INT64_C(1000)
-#define DAY_MS        (86400 * SECOND_MS)
-#define URN           "urn:ietf:params:oauth:token-type:"
+#define SECOND_MS           INT64_C(1000)
+#define DAY_MS              (86400 * SECOND_MS)
+#define URN                 "urn:ietf:params:oauth:token-type:"
 
-#define OAUTH(member) offsetof(struct cfr_oauth, member)
+#define FIELD(member, kind) .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_oauth, member)
+#define FIELD_AS(name, member, kind)                                                                                   \
+    .key = (name), .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_oauth, member)
 
 static const char *const grants[] = {"token-exchange", "jwt-bearer", "client-credentials", "custom", NULL};
 static const char *const clients[] = {"none", "basic", "post", "private_key_jwt", "token", "basic_plain", NULL};
@@ -28,150 +30,69 @@ static const struct {
 };
 
 static const struct cfr_field fields[] = {
-    {.key = "token_url",
-     .type = CFR_FIELD_STRING,
-     .flags = CFR_FIELD_REQUIRED,
-     .offset = OAUTH(token_url),
-     .min = 1,
-     .max = CFR_URL_MAX,
+    {FIELD(token_url, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = CFR_URL_MAX,
      .doc = CFR_DOC("The server's token endpoint: https, or http to a loopback address.")},
-    {.key = "plain_http",
-     .type = CFR_FIELD_BOOL,
-     .offset = OAUTH(plain_http),
-     .fallback = "false",
+    {FIELD(plain_http, BOOL), .fallback = "false",
      .doc = CFR_DOC("Allow plain http to another machine for `token_url`, such as a server inside the "
                     "cluster. Everyone who can read the network in between gets the token and the "
                     "granted credentials; `credfresh check` warns.")},
-    {.key = "grant",
-     .type = CFR_FIELD_ENUM,
-     .offset = OAUTH(grant),
-     .fallback = "token-exchange",
-     .choices = grants,
+    {FIELD(grant, ENUM), .fallback = "token-exchange", .choices = grants,
      .doc = CFR_DOC("How the token is sent: `token-exchange` (RFC 8693) as subject token, `jwt-bearer` (RFC 7523) as "
                     "assertion, `client-credentials` (RFC 6749) not at all, except by `client_authentication: token`, "
                     "`custom` as `token_parameter`, if any, of the server's own `grant_type`.")},
-    {.key = "grant_type",
-     .type = CFR_FIELD_STRING,
-     .offset = OAUTH(grant_type),
-     .min = 1,
-     .max = 256,
+    {FIELD(grant_type, STRING), .min = 1, .max = 256,
      .doc = CFR_DOC("With `grant: custom`: the server's name of its grant, such as "
                     "`urn:ibm:params:oauth:grant-type:cr-token`.")},
-    {.key = "token_parameter",
-     .type = CFR_FIELD_STRING,
-     .offset = OAUTH(token_parameter),
-     .min = 1,
-     .max = 64,
+    {FIELD(token_parameter, STRING), .min = 1, .max = 64,
      .doc = CFR_DOC("With `grant: custom`: the parameter for the credential's token, such as `cr_token`.")},
-    {.key = "secret_parameter",
-     .type = CFR_FIELD_STRING,
-     .offset = OAUTH(secret_parameter),
-     .min = 1,
-     .max = 64,
+    {FIELD(secret_parameter, STRING), .min = 1, .max = 64,
      .doc = CFR_DOC("With `grant: custom`: the parameter for the content of `client_secret_file`, such "
                     "as `apikey`.")},
-    {.key = "audience",
-     .type = CFR_FIELD_STRINGS,
-     .offset = OAUTH(audience),
-     .max = 10,
+    {FIELD(audience, STRINGS), .max = 10,
      .doc = CFR_DOC("Names of the services that the new token is for (RFC 8693); one `audience` parameter each.")},
-    {.key = "resource",
-     .type = CFR_FIELD_STRINGS,
-     .offset = OAUTH(resource),
-     .max = 10,
+    {FIELD(resource, STRINGS), .max = 10,
      .doc = CFR_DOC("URIs of the services that the new token is for (RFC 8707); one `resource` parameter each.")},
-    {.key = "scopes",
-     .type = CFR_FIELD_STRINGS,
-     .offset = OAUTH(scopes),
-     .max = 100,
+    {FIELD(scopes, STRINGS), .max = 100,
      .doc = CFR_DOC("Scopes to request. With `openid` a server may also grant an ID token: the "
                     "credential is then renewed before the earlier of the two expires. Default: those of "
                     "the server.")},
-    {.key = "subject_token_type",
-     .type = CFR_FIELD_STRING,
-     .offset = OAUTH(subject_token_type),
-     .min = 1,
-     .max = 256,
+    {FIELD(subject_token_type, STRING), .min = 1, .max = 256,
      .doc = CFR_DOC("With token-exchange: type of the credential's token, a URI or short `jwt`, "
                     "`id_token`, `access_token`, `refresh_token`, `saml1`, `saml2`. Default: `jwt`.")},
-    {.key = "requested_token_type",
-     .type = CFR_FIELD_STRING,
-     .offset = OAUTH(requested_token_type),
-     .min = 1,
-     .max = 256,
+    {FIELD(requested_token_type, STRING), .min = 1, .max = 256,
      .doc = CFR_DOC("With token-exchange: type of the requested token, written like "
                     "`subject_token_type`. Default: the server's own.")},
-    {.key = "actor_token_file",
-     .type = CFR_FIELD_STRING,
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .offset = OAUTH(actor_token_file),
+    {FIELD(actor_token_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("With token-exchange: file with the token of the party that acts for the subject.")},
-    {.key = "actor_token_type",
-     .type = CFR_FIELD_STRING,
-     .offset = OAUTH(actor_token_type),
-     .min = 1,
-     .max = 256,
+    {FIELD(actor_token_type, STRING), .min = 1, .max = 256,
      .doc = CFR_DOC("Type of the actor's token, written like `subject_token_type`. Default: `jwt`.")},
-    {.key = "client_authentication",
-     .type = CFR_FIELD_ENUM,
-     .offset = OAUTH(client_authentication),
-     .fallback = "none",
-     .choices = clients,
+    {FIELD(client_authentication, ENUM), .fallback = "none", .choices = clients,
      .doc =
          CFR_DOC("How the client authenticates: `none`; `basic` or `post` with `client_secret_file`; `private_key_jwt` "
                  "with `client_key_file`; `token` with the credential's token as its assertion (RFC 7523). "
                  "`basic_plain` is `basic` for servers that do not decode percent signs (RFC 6749, 2.3.1).")},
-    {.key = "client_id",
-     .type = CFR_FIELD_STRING,
-     .offset = OAUTH(client_id),
-     .min = 1,
-     .max = 512,
-     .doc = CFR_DOC("The client's ID at the server.")},
-    {.key = "client_secret_file",
-     .type = CFR_FIELD_STRING,
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .offset = OAUTH(client_secret_file),
+    {FIELD(client_id, STRING), .min = 1, .max = 512, .doc = CFR_DOC("The client's ID at the server.")},
+    {FIELD(client_secret_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("File with the client's secret, for `basic`, `basic_plain` and `post`, or for "
                     "`secret_parameter`.")},
-    {.key = "client_key_file",
-     .type = CFR_FIELD_STRING,
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .offset = OAUTH(client_key_file),
+    {FIELD(client_key_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("File with the client's private key (PEM, not encrypted), for `private_key_jwt`: RSA of 2048 to "
                     "4096 bits signs with RS256, P-256 with ES256.")},
-    {.key = "client_key_id",
-     .type = CFR_FIELD_STRING,
-     .offset = OAUTH(client_key_id),
-     .min = 1,
-     .max = 256,
+    {FIELD(client_key_id, STRING), .min = 1, .max = 256,
      .doc = CFR_DOC("ID of that key at the server, for the assertion's `kid`. Default: none is sent.")},
-    {.key = "assertion_audience",
-     .type = CFR_FIELD_STRING,
-     .offset = OAUTH(assertion_audience),
-     .min = 1,
-     .max = CFR_URL_MAX,
+    {FIELD(assertion_audience, STRING), .min = 1, .max = CFR_URL_MAX,
      .doc =
          CFR_DOC("Audience of the client's assertion with `private_key_jwt`: some servers require their issuer here. "
                  "Default: "
                  "`token_url`.")},
-    {.key = "parameters",
-     .type = CFR_FIELD_PAIRS,
-     .offset = OAUTH(parameters),
-     .max = 20,
+    {FIELD(parameters, PAIRS), .max = 20,
      .doc = CFR_DOC("Further parameters of the request, for servers that require more than the standard "
                     "ones. No value may be empty. Do not put secrets here.")},
-    {.key = "default_lifetime",
-     .type = CFR_FIELD_DURATION,
-     .flags = CFR_FIELD_UNSET,
-     .offset = OAUTH(default_lifetime_ms),
-     .min = 60 * SECOND_MS,
+    {FIELD_AS("default_lifetime", default_lifetime_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 60 * SECOND_MS,
      .max = 30 * DAY_MS,
      .doc = CFR_DOC("Lifetime to assume, in whole seconds, if the server's response has no `expires_in`. Default: such "
                     "a response is refused.")},
-    {.key = "ca_file",
-     .type = CFR_FIELD_STRING,
-     .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
-     .offset = OAUTH(ca_file),
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
      .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's.")},
     {.key = NULL},
 };
