@@ -48,11 +48,6 @@ static bool may_be_long(struct cfr_view word)
            memchr(word.p, '?', word.n) == NULL;
 }
 
-static bool is_alnum(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
 /* Where a piece of TEXT repeats the SECRETS. A secret may have a megabyte, and the agent does nothing else meanwhile:
  * each is read once, and its parts are looked up among the piece's positions in their order. */
 struct scan {
@@ -204,7 +199,8 @@ static size_t repeats(struct scan *s, size_t i, char before)
     for (size_t n = SHARED; n >= LEAST; n--) {
         /* There are so many characters, if these were found. */
         if ((s->found[i - s->first] >> n & 1) != 0 &&
-            (!s->own || n >= OWN_LEAST || (!is_alnum(before) && (rest.n == n || !is_alnum(rest.p[n])))))
+            (!s->own || n >= OWN_LEAST ||
+             (!cfr_view_is_alnum(before) && (rest.n == n || !cfr_view_is_alnum(rest.p[n])))))
             return n;
     }
     return 0;

@@ -20,6 +20,11 @@ bool cfr_view_is(struct cfr_view a, const char *s)
     return cfr_view_eq(a, cfr_view_of(s));
 }
 
+bool cfr_view_same(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
 bool cfr_view_is_nocase(struct cfr_view a, const char *s)
 {
     return a.n == strlen(s) && (a.n == 0 || strncasecmp(a.p, s, a.n) == 0);

@@ -16,6 +16,13 @@ struct cfr_view {
 struct cfr_view cfr_view_of(const char *s);
 bool cfr_view_eq(struct cfr_view a, struct cfr_view b);
 bool cfr_view_is(struct cfr_view a, const char *s);
+/* True if both are NULL, or equal. */
+bool cfr_view_same(const char *a, const char *b);
+/* True for a letter or a digit of ASCII. */
+static inline bool cfr_view_is_alnum(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
 /* ASCII case-insensitive comparison with a C string. */
 bool cfr_view_is_nocase(struct cfr_view a, const char *s);
 bool cfr_view_starts(struct cfr_view a, const char *prefix);

@@ -14,15 +14,10 @@ struct reference {
     bool has_port;
 };
 
-static bool alphanumeric(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 static bool holds_only(struct cfr_view text, const char *others)
 {
     for (size_t i = 0; i < text.n; i++) {
-        if (!alphanumeric(text.p[i]) && (text.p[i] == '\0' || strchr(others, text.p[i]) == NULL))
+        if (!cfr_view_is_alnum(text.p[i]) && (text.p[i] == '\0' || strchr(others, text.p[i]) == NULL))
             return false;
     }
     return true;

@@ -12,11 +12,6 @@
 #define URI_LIMIT 2048 /* of a SPIFFE ID */
 #define POD       "{pod}"
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 static bool is_any(const char *text)
 {
     return strcmp(text, "*") == 0;
@@ -163,8 +158,8 @@ static int check_policy(const void *node, struct cfr_err *err)
             return cfr_err_set(err, CFR_E_CONFIG, "trust_domain: is needed for the name `spiffe` in line %d",
                                allow[i].node.line);
         for (size_t k = 0; k < i; k++) {
-            if (same_text(allow[i].namespace_name, allow[k].namespace_name) &&
-                same_text(allow[i].service_account, allow[k].service_account))
+            if (cfr_view_same(allow[i].namespace_name, allow[k].namespace_name) &&
+                cfr_view_same(allow[i].service_account, allow[k].service_account))
                 return cfr_err_set(err, CFR_E_CONFIG,
                                    "allow: lines %d and %d are about the same service account; make them one",
                                    allow[k].node.line, allow[i].node.line);
@@ -180,8 +175,8 @@ int cfr_k8s_pod_policies_check(const struct cfr_list *list, struct cfr_err *err)
 
     for (size_t i = 0; i < list->count; i++) {
         for (size_t k = 0; k < i; k++) {
-            if (same_text(c[i].signer, c[k].signer) && same_text(c[i].kubeconfig, c[k].kubeconfig) &&
-                same_text(c[i].context, c[k].context))
+            if (cfr_view_same(c[i].signer, c[k].signer) && cfr_view_same(c[i].kubeconfig, c[k].kubeconfig) &&
+                cfr_view_same(c[i].context, c[k].context))
                 return cfr_err_set(err, CFR_E_CONFIG,
                                    "pod_certificates: lines %d and %d are about the same signer; make them one",
                                    c[k].node.line, c[i].node.line);

@@ -65,8 +65,7 @@ static const struct type_rule *find_rule(const char *type)
 
 static bool is_key_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-           c == '.';
+    return cfr_view_is_alnum(c) || c == '-' || c == '_' || c == '.';
 }
 
 static int check_key(const struct cfr_k8s_kind *kind, const char *key, struct cfr_err *err)

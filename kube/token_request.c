@@ -124,8 +124,7 @@ static int read_token(const struct cfr_json *status, struct cfr_k8s_token_grant 
     for (size_t i = 0; i < token.n; i++) {
         char c = token.p[i];
 
-        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-              c == '.'))
+        if (!(cfr_view_is_alnum(c) || c == '-' || c == '_' || c == '.'))
             return cfr_err_set(err, CFR_E_ANSWER,
                                "the token that came back holds a character that no JSON Web Token has");
     }

@@ -57,15 +57,10 @@ static const struct cfr_wire_aws_partition *partition_of(const char *region)
 
 /* ---- rules ---- */
 
-static bool is_alphanumeric(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 static int check_user(const char *name, struct cfr_err *err)
 {
     for (const char *p = name; *p != '\0'; p++) {
-        if (!is_alphanumeric(*p) && strchr("_+=,.@-", *p) == NULL)
+        if (!cfr_view_is_alnum(*p) && strchr("_+=,.@-", *p) == NULL)
             return cfr_err_set(
                 err, CFR_E_CONFIG,
                 "user_name: %.130s has a character that is not allowed; write only the name, without path or ARN",

@@ -41,7 +41,7 @@ static bool made_of(const char *text, size_t n, const char *more)
     for (size_t i = 0; i < n; i++) {
         char c = text[i];
 
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) && strchr(more, c) == NULL)
+        if (!cfr_view_is_alnum(c) && strchr(more, c) == NULL)
             return false;
     }
     return n != 0;

@@ -40,8 +40,7 @@ void cfr_rotation_rest_part(struct cfr_str *url, const char *text)
 {
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
-        bool plain =
-            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~", c) != NULL;
+        bool plain = cfr_view_is_alnum(*text) || strchr("-._~", c) != NULL;
 
         cfr_str_addf(url, plain ? "%c" : "%%%02X", c);
     }

@@ -43,7 +43,7 @@ int cfr_claims_check_signature(struct cfr_view signature, struct cfr_err *err)
 
         if (c == '.')
             return cfr_err_set(err, CFR_E_TOKEN, "not a signed JSON Web Token: it has more than three parts");
-        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
+        if (!(cfr_view_is_alnum(c) || c == '-' || c == '_'))
             return cfr_err_set(err, CFR_E_TOKEN, "not a JSON Web Token: its signature is not base64url");
     }
     return 0;

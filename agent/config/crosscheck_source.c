@@ -142,11 +142,6 @@ static void check_alone(const struct cfr_config *config, size_t i, struct cfr_co
     }
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
 /* Each would take the other's journal for its own. */
 static void check_state(const struct cfr_config *config, size_t i, struct cfr_config_diagnostics *ps)
 {
@@ -157,9 +152,9 @@ static void check_state(const struct cfr_config *config, size_t i, struct cfr_co
         const struct cfr_config_credential *before = cfr_config_at(config, k);
         const struct cfr_config_mint_state *other = before->mint != NULL ? before->mint->state : NULL;
 
-        if (other != NULL && same_text(s->secret, other->secret) &&
-            same_text(s->namespace_name, other->namespace_name) && same_text(s->kubeconfig, other->kubeconfig) &&
-            same_text(s->context, other->context))
+        if (other != NULL && cfr_view_same(s->secret, other->secret) &&
+            cfr_view_same(s->namespace_name, other->namespace_name) &&
+            cfr_view_same(s->kubeconfig, other->kubeconfig) && cfr_view_same(s->context, other->context))
             cfr_config_diagnostics_add(
                 ps, s->node.line,
                 "credential %.63s: mint.state: the Secret %.100s is used by %.63s already; create another one",

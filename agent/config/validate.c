@@ -78,21 +78,16 @@ int cfr_config_rules_exit(const void *node, struct cfr_err *err)
     return 0;
 }
 
-static bool is_name_start(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
 int cfr_config_rules_name(const char *text, struct cfr_err *err)
 {
     struct cfr_view name = cfr_view_of(text);
 
     if (name.n > CREDENTIAL_NAME_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "name: is longer than %d characters", CREDENTIAL_NAME_MAX);
-    if (name.n != 0 && !is_name_start(name.p[0]))
+    if (name.n != 0 && !cfr_view_is_alnum(name.p[0]))
         return cfr_err_set(err, CFR_E_CONFIG, "name: must begin with a letter or a digit");
     for (size_t i = 0; i < name.n; i++) {
-        if (!is_name_start(name.p[i]) && strchr("._-", name.p[i]) == NULL)
+        if (!cfr_view_is_alnum(name.p[i]) && strchr("._-", name.p[i]) == NULL)
             return cfr_err_set(err, CFR_E_CONFIG,
                                "name: has a character that names cannot have; use letters, digits, dot, dash "
                                "and underscore");
@@ -130,7 +125,7 @@ static int check_annotations(const struct cfr_config_credential *c, struct cfr_e
     const struct cfr_config_hook *hooks = c->reload.items;
     size_t n = strlen(c->name);
 
-    for (size_t i = 0; i < c->reload.count && n != 0 && !is_name_start(c->name[n - 1]); i++) {
+    for (size_t i = 0; i < c->reload.count && n != 0 && !cfr_view_is_alnum(c->name[n - 1]); i++) {
         const void *config;
         const struct cfr_config_hook_kind *kind = cfr_config_hook_kind(&hooks[i], &config);
 

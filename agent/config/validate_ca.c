@@ -6,8 +6,6 @@
 #include "kube/ca_bundle.h"
 #include "kube/pod_policy.h"
 
-#include <string.h>
-
 int cfr_config_rules_ca_inject(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_ca_inject *c = node;
@@ -37,11 +35,6 @@ int cfr_config_rules_ca_inject(const void *node, struct cfr_err *err)
     return 0;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 /* One apply takes away what another one had set and it leaves out: each object is to be in one of them. */
 static int check_injects(const struct cfr_list *list, struct cfr_err *err)
 {
@@ -51,8 +44,8 @@ static int check_injects(const struct cfr_list *list, struct cfr_err *err)
         for (size_t k = 0; k < i; k++) {
             const struct cfr_config_ca_inject *b = (const struct cfr_config_ca_inject *)list->items + k;
 
-            if (a->kind == b->kind && same_text(a->name, b->name) && same_text(a->kubeconfig, b->kubeconfig) &&
-                same_text(a->context, b->context))
+            if (a->kind == b->kind && cfr_view_same(a->name, b->name) && cfr_view_same(a->kubeconfig, b->kubeconfig) &&
+                cfr_view_same(a->context, b->context))
                 return cfr_err_set(err, CFR_E_CONFIG, "inject: lines %d and %d are about the same %s; make them one",
                                    b->node.line, a->node.line, cfr_k8s_ca_kinds[a->kind]);
         }

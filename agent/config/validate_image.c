@@ -27,11 +27,6 @@ static int check_match(const struct cfr_strings *match, struct cfr_err *err)
     return 0;
 }
 
-static bool alnum(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 /* As Kubernetes wants the key of an annotation: PREFIX/NAME, or NAME. */
 static bool is_annotation(const char *text)
 {
@@ -46,10 +41,10 @@ static bool is_annotation(const char *text)
         memcpy(prefix, text, (size_t)(slash - text));
     if (slash != NULL && !cfr_k8s_name_is_subdomain(prefix))
         return false;
-    if (n == 0 || n > LABEL_MAX || !alnum(name[0]) || !alnum(name[n - 1]))
+    if (n == 0 || n > LABEL_MAX || !cfr_view_is_alnum(name[0]) || !cfr_view_is_alnum(name[n - 1]))
         return false;
     for (size_t i = 0; i < n; i++) {
-        if (!alnum(name[i]) && strchr("-_.", name[i]) == NULL)
+        if (!cfr_view_is_alnum(name[i]) && strchr("-_.", name[i]) == NULL)
             return false;
     }
     return true;

@@ -69,7 +69,7 @@ static bool is_well_formed(struct cfr_view text)
     for (size_t i = 0; i < n; i++) {
         char c = text.p[i];
 
-        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
+        if (!(cfr_view_is_alnum(c) || c == '-' || c == '_'))
             return false;
     }
     return true;

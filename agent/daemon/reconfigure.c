@@ -16,16 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 static int check_fixed(const struct cfr_daemon *a, const struct cfr_config *next, struct cfr_err *err)
 {
-    if (!same_text(a->config->state_dir, next->state_dir))
+    if (!cfr_view_same(a->config->state_dir, next->state_dir))
         return cfr_err_set(err, CFR_E_CONFIG, "state_dir cannot change while the agent runs: restart it");
-    if (!same_text(a->config->control_socket, next->control_socket))
+    if (!cfr_view_same(a->config->control_socket, next->control_socket))
         return cfr_err_set(err, CFR_E_CONFIG, "control_socket cannot change while the agent runs: restart it");
     return cfr_daemon_confine_check(&a->sandbox, a->config, next, err);
 }
@@ -150,7 +145,7 @@ static int swap_health(struct cfr_daemon *a, const struct cfr_config *next, stru
     int rc;
 
     *fresh = NULL;
-    if (next->listen == NULL || same_text(next->listen, a->config->listen))
+    if (next->listen == NULL || cfr_view_same(next->listen, a->config->listen))
         return 0;
     rc = cfr_httpd_open_tcp(next->listen, cfr_daemon_on_health, a, fresh, err);
     if (rc == 0)
@@ -162,7 +157,7 @@ static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *
 {
     struct cfr_httpd_server *health;
     struct cfr_endpoints_plan *plan = NULL;
-    bool keep = same_text(next->listen, a->config->listen);
+    bool keep = cfr_view_same(next->listen, a->config->listen);
     int rc = swap_health(a, next, &health, err);
 
     if (rc != 0)

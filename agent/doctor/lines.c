@@ -20,8 +20,7 @@ static struct cfr_view find_line(struct cfr_view text, int number)
 
 static bool in_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("_-./:@%+~", c) != NULL);
+    return cfr_view_is_alnum(c) || (c != '\0' && strchr("_-./:@%+~", c) != NULL);
 }
 
 /* Whether a word of TEXT ends before AT: the colon of a key is none of its bytes. */

@@ -103,18 +103,13 @@ static bool grow_list(struct cfr_doctor *d)
     return true;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 /* Several checks may meet the same trouble. */
 static bool is_known(const struct cfr_doctor *d, enum cfr_finding_level level, const char *text)
 {
     for (size_t i = 0; i < d->count; i++) {
         const struct cfr_doctor_item *item = &d->items[i];
 
-        if (item->level == level && same_text(item->text, text) && same_text(item->credential, d->credential) &&
+        if (item->level == level && cfr_view_same(item->text, text) && cfr_view_same(item->credential, d->credential) &&
             (item->line == d->line || item->line == 0 || d->line == 0))
             return true;
     }
@@ -247,7 +242,7 @@ static bool write_levels(const struct cfr_doctor *d, enum cfr_finding_level from
         if ((item->level < from || item->level > to) &&
             !(item->advice && !d->options->verbose && to == CFR_FINDING_WRONG))
             continue;
-        if (!any || !same_text(about, item->credential))
+        if (!any || !cfr_view_same(about, item->credential))
             cfr_str_addf(out, "%s%s\n", first && !any ? "" : "\n",
                          item->credential != NULL ? item->credential : "agent and machine");
         about = item->credential;

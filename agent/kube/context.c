@@ -64,15 +64,10 @@ void cfr_kube_context_destroy(struct cfr_kube_context *p)
     free(p);
 }
 
-static bool is_same_text(const char *a, const char *b)
-{
-    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
 bool cfr_kube_where_is(const struct cfr_kube_where *a, const struct cfr_kube_where *b)
 {
-    return is_same_text(a->kubeconfig, b->kubeconfig) &&
-           (a->kubeconfig == NULL || is_same_text(a->context, b->context));
+    return cfr_view_same(a->kubeconfig, b->kubeconfig) &&
+           (a->kubeconfig == NULL || cfr_view_same(a->context, b->context));
 }
 
 /* Wipes the secrets of contexts that left the configuration long ago. */

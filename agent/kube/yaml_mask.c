@@ -11,11 +11,6 @@
 /* Shorter ones fit into the library's first buffer, which the caller wipes with the event. */
 #define WORD_MIN 16
 
-static bool is_alnum(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
 /* True for characters without a meaning to YAML inside a word, in any style. */
 static bool in_word(char c)
 {
@@ -76,7 +71,7 @@ int cfr_kube_yaml_mask(struct cfr_view text, struct cfr_secret *out, struct cfr_
 
         if (text.p[i] == '\\')
             i += 1 + escape_len(text.p + i + 1, text.n - i - 1);
-        else if (!is_alnum(text.p[i]))
+        else if (!cfr_view_is_alnum(text.p[i]))
             i++;
         if (end != i)
             continue;

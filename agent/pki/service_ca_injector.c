@@ -281,19 +281,14 @@ static int ask(struct entry *e, enum step step, struct cfr_err *err)
     return cfr_kube_start(e->all->kube, &at, &request, on_answer, e, &e->call, err);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 /* True if an entry of its own is about the object NAME of this cluster, which then is not that of the annotation. */
 static bool is_named_elsewhere(const struct entry *e, const char *name)
 {
     for (size_t i = 0; i < e->all->count; i++) {
         const struct cfr_config_ca_inject *c = e->all->entries[i].config;
 
-        if (c->kind == e->config->kind && same_text(c->name, name) && same_text(c->kubeconfig, e->config->kubeconfig) &&
-            same_text(c->context, e->config->context))
+        if (c->kind == e->config->kind && cfr_view_same(c->name, name) &&
+            cfr_view_same(c->kubeconfig, e->config->kubeconfig) && cfr_view_same(c->context, e->config->context))
             return true;
     }
     return false;
@@ -625,8 +620,8 @@ static bool is_of_signer(const struct entry *e, const char *signer, const struct
 {
     char own[CFR_K8S_NAME_MAX + 1];
 
-    if (kind_of(e) != CFR_K8S_CA_TRUST_BUNDLE || !same_text(e->config->kubeconfig, at->kubeconfig) ||
-        !same_text(e->config->context, at->context))
+    if (kind_of(e) != CFR_K8S_CA_TRUST_BUNDLE || !cfr_view_same(e->config->kubeconfig, at->kubeconfig) ||
+        !cfr_view_same(e->config->context, at->context))
         return false;
     cfr_k8s_ca_signer(e->config->name, own);
     return strcmp(own, signer) == 0;

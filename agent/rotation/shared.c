@@ -22,11 +22,6 @@ static bool is_under_way(const struct cfr_rotator_shared *s)
 
 static const struct cfr_rotator_store store;
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
 static char *copy_text(const char *text, bool *failed)
 {
     char *copy = text != NULL ? strdup(text) : NULL;
@@ -39,8 +34,8 @@ bool cfr_rotator_shared_fits(struct cfr_rotator_shared *s, const struct cfr_conf
 {
     if (s == NULL || c == NULL)
         return s == NULL && c == NULL;
-    if (!same_text(s->name, c->secret) || !same_text(s->given_namespace, c->namespace_name) ||
-        !same_text(s->kubeconfig, c->kubeconfig) || !same_text(s->context, c->context))
+    if (!cfr_view_same(s->name, c->secret) || !cfr_view_same(s->given_namespace, c->namespace_name) ||
+        !cfr_view_same(s->kubeconfig, c->kubeconfig) || !cfr_view_same(s->context, c->context))
         return false;
     s->takeover_ms = c->takeover_ms;
     return true;

@@ -235,8 +235,7 @@ static int hex_digit(char c)
 /* The characters that RFC 3986, 3.3 allows unescaped in a path segment. */
 static bool segment_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("-._~!$&'()*+,;=:@", c) != NULL);
+    return cfr_view_is_alnum(c) || (c != '\0' && strchr("-._~!$&'()*+,;=:@", c) != NULL);
 }
 
 /* Decodes one path segment into a C string. False if it is malformed, too long, or not plain text. */

@@ -62,9 +62,7 @@ bool cfr_sdk_shape_given(const char *text)
 bool cfr_sdk_shape_is_plain(const char *text, const char *more)
 {
     for (; *text != '\0'; text++) {
-        bool alnum = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || (*text >= '0' && *text <= '9');
-
-        if (!alnum && strchr(more, *text) == NULL)
+        if (!cfr_view_is_alnum(*text) && strchr(more, *text) == NULL)
             return false;
     }
     return true;

@@ -53,7 +53,7 @@ static bool id_ok(struct cfr_view id)
     for (size_t i = 0; i < id.n; i++) {
         char c = id.p[i];
 
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-'))
+        if (!(cfr_view_is_alnum(c) || c == '_' || c == '-'))
             return false;
     }
     return id.n >= 3 && id.n <= ID_MAX;

@@ -12,15 +12,10 @@
 #define SUBJECT_PREFIX "system:serviceaccount:"
 #define HASH_TEXT      9 /* "-" and eight hexadecimal digits */
 
-static bool alnum(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 /* The class `[\w+=,.@-]` of session names and source identities, and the characters of MORE. */
 static bool name_char(char c, const char *more)
 {
-    return c != '\0' && (alnum(c) || strchr("_+=,.@-", c) != NULL || strchr(more, c) != NULL);
+    return c != '\0' && (cfr_view_is_alnum(c) || strchr("_+=,.@-", c) != NULL || strchr(more, c) != NULL);
 }
 
 static bool digits(struct cfr_view v)
@@ -55,7 +50,7 @@ static bool iam_arn(const char *arn)
             return false;
     }
     for (size_t i = 0; i < partition.n; i++) {
-        if (!(alnum(partition.p[i]) || partition.p[i] == '-'))
+        if (!(cfr_view_is_alnum(partition.p[i]) || partition.p[i] == '-'))
             return false;
     }
     return cfr_view_is(cfr_aws_params_arn_part(arn, 0), "arn") && partition.n != 0 &&
@@ -178,7 +173,7 @@ int cfr_aws_params_check_policy_arns(const char *key, const struct cfr_strings *
 static bool tag_chars(const char *text)
 {
     for (; *text != '\0'; text++) {
-        if ((unsigned char)*text < 0x80 && !alnum(*text) && strchr(" _.:/=+-@", *text) == NULL)
+        if ((unsigned char)*text < 0x80 && !cfr_view_is_alnum(*text) && strchr(" _.:/=+-@", *text) == NULL)
             return false;
     }
     return true;

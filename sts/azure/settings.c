@@ -46,11 +46,6 @@ static struct choice choose(const char *configured, const char *key, const char 
     return (struct choice){configured, key};
 }
 
-static bool alnum(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 static bool is_guid(const char *text)
 {
     for (size_t i = 0; i < 36; i++) {
@@ -78,7 +73,7 @@ int cfr_azure_settings_check_tenant(const char *key, const char *tenant, struct 
                            "tenant's ID",
                            key, tenant);
     for (const char *p = tenant; *p != '\0'; p++) {
-        if (!alnum(*p) && *p != '.' && *p != '-')
+        if (!cfr_view_is_alnum(*p) && *p != '.' && *p != '-')
             return cfr_err_set(err, CFR_E_CONFIG,
                                "%s: character %td is not allowed; write the tenant's ID (a GUID) or one of its domains",
                                key, p - tenant + 1);

@@ -13,18 +13,13 @@
 
 #define HOST_MAX 255 /* without the port */
 
-static bool alnum(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 /* Labels with a dot between them, each with hyphens only inside. */
 static bool name_ok(struct cfr_view name)
 {
     for (size_t i = 0; i < name.n; i++) {
         bool edge = i == 0 || i + 1 == name.n || name.p[i - 1] == '.' || name.p[i + 1] == '.';
 
-        if (!alnum(name.p[i]) && (edge || (name.p[i] != '-' && name.p[i] != '.')))
+        if (!cfr_view_is_alnum(name.p[i]) && (edge || (name.p[i] != '-' && name.p[i] != '.')))
             return false;
     }
     return name.n != 0 && name.n <= HOST_MAX;

@@ -28,8 +28,7 @@ static bool made_of(struct cfr_view text, const char *more)
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
 
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) &&
-            (c == '\0' || strchr(more, c) == NULL))
+        if (!cfr_view_is_alnum(c) && (c == '\0' || strchr(more, c) == NULL))
             return false;
     }
     return text.n != 0;

@@ -7,8 +7,6 @@
 #include "base/base64.h"
 #include "wire/decode.h"
 
-#include <string.h>
-
 #define CA_MAX 262144
 #define BEGIN  "-----BEGIN "
 #define FIRST  "-----BEGIN CERTIFICATE-----"
@@ -19,8 +17,7 @@ static bool is_base64(struct cfr_view line)
     for (size_t i = 0; i < line.n; i++) {
         char c = line.p[i];
 
-        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/' ||
-              c == '='))
+        if (!(cfr_view_is_alnum(c) || c == '+' || c == '/' || c == '='))
             return false;
     }
     return line.n != 0;
