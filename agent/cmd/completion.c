@@ -3,7 +3,6 @@
 #include "agent/cmd/commands_private.h"
 
 #include "agent/cli/client.h"
-#include "agent/cmd/pages_private.h"
 #include "agent/config/config.h"
 #include "agent/loop/env.h"
 #include "base/json.h"

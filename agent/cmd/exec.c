@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Subcommand exec: a command with its credentials, and the agent that keeps them fresh. */
 #include "agent/cmd/commands_private.h"
-#include "agent/cmd/supervise_private.h"
 #include "agent/config/sdk_environment.h"
 #include "agent/daemon/daemon.h"
 #include "agent/loop/env.h"

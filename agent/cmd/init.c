@@ -2,7 +2,6 @@
 /* Subcommand init: writes a first configuration, and the Kubernetes objects for it, from the templates in init.txt. */
 #include "agent/cmd/commands_private.h"
 
-#include "agent/cmd/pages_private.h"
 #include "agent/config/config.h"
 #include "agent/loop/env.h"
 #include "base/str.h"

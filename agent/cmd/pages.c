@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked-in pages, completion scripts and templates, which the build compresses and embeds (cmake/embed.py). */
-#include "agent/cmd/pages_private.h"
+#include "agent/cmd/commands_private.h"
 
 #include "agent/cli/command.h"
 

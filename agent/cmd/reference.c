@@ -2,7 +2,6 @@
 /* Subcommand reference: prints the configuration reference, or the part about one key. */
 #include "agent/cmd/commands_private.h"
 
-#include "agent/cmd/pages_private.h"
 #include "base/view.h"
 
 #include <stdio.h>

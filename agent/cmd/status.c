@@ -3,7 +3,6 @@
 #include "agent/cmd/commands_private.h"
 
 #include "agent/cli/client.h"
-#include "agent/cmd/status_private.h"
 #include "agent/loop/clock.h"
 #include "base/str.h"
 #include "base/time.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Table of the credentials' state, for a terminal of any width or a pipe. */
-#include "agent/cmd/status_private.h"
+#include "agent/cmd/commands_private.h"
 
 #include "base/time.h"
 #include "serve/api/status.h"

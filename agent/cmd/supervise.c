@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Supervisor: parent process of a command and its agent. */
-#include "agent/cmd/supervise_private.h"
+#include "agent/cmd/commands_private.h"
 
 #include "agent/loop/backoff.h"
 #include "agent/loop/clock.h"
-#include "agent/cmd/commands_private.h"
 #include "agent/daemon/readiness.h"
 #include "base/time.h"
 

@@ -6,7 +6,6 @@
 #include "agent/bind/variables.h"
 #include "agent/config/crosscheck_private.h"
 #include "agent/config/schema_private.h"
-#include "agent/config/digest_private.h"
 #include "agent/config/from_environment.h"
 #include "base/hash.h"
 #include "base/log.h"

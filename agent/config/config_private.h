@@ -4,6 +4,9 @@
 #define CFR_AGENT_CONFIG_CONFIG_PRIVATE_H
 
 #include "agent/config/config.h"
+#include "base/field.h"
+
+#include <stdint.h>
 
 #define CFR_CONFIG_SOCKET_NAME "control.sock" /* in state_dir */
 
@@ -15,5 +18,10 @@ const void *cfr_config_exchange_of(const struct cfr_config_credential *c, const 
 /* Whether credentials of this kind have the grant field NEEDS (NULL: any), as far as that is known before they are
  * there: what a mounted Secret leads to is not. */
 bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs);
+
+/* What a mapping says, as one number: the same however it is written, in whatever order and with whatever
+ * comments. 64-bit FNV-1a over keys and values in the order of the table, recursively, without those fields of TABLE
+ * itself that have any of the flags SKIP. Defaults count as if they were written. */
+uint64_t cfr_config_digest(const struct cfr_table *table, const void *node, unsigned skip);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Digests of configuration. */
-#include "agent/config/digest_private.h"
+#include "agent/config/config_private.h"
 
 #include "base/hash.h"
 

@@ -4,7 +4,6 @@
 
 #include "agent/http/client.h"
 
-#include "agent/doctor/limits_private.h"
 #include "agent/doctor/mountinfo_private.h"
 #include "agent/publish/targets.h"
 #include "files/state.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Check of the network: name, address, certificate and proxy of each server of an exchange, and the clocks. */
-#include "agent/doctor/hosts_private.h"
+#include "agent/doctor/doctor_private.h"
 
-#include "agent/doctor/resolve_private.h"
 #include "agent/http/client.h"
 #include "agent/loop/clock.h"
 #include "base/time.h"

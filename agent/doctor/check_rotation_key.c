@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Check of a rotated long-lived key in its cloud: whether the published key is still there, and active. */
 #include "agent/doctor/doctor_private.h"
-#include "agent/doctor/rotation_call_private.h"
 
 #include "agent/loop/clock.h"
 #include "agent/loop/env.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Check of the rights that a rotation needs: what the cloud says of the credential that makes the keys. */
 #include "agent/doctor/doctor_private.h"
-#include "agent/doctor/rotation_call_private.h"
 
 #include "agent/loop/clock.h"
 #include "agent/loop/env.h"

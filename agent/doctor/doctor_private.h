@@ -6,12 +6,20 @@
 #define CFR_AGENT_DOCTOR_DOCTOR_PRIVATE_H
 
 #include "agent/cli/client.h"
-#include "agent/source/inputs.h"
-#include "base/finding.h"
-#include "pki/ca.h"
+#include "agent/config/config.h"
 #include "agent/doctor/policy/policy.h"
+#include "agent/http/probe.h"
+#include "agent/source/inputs.h"
+#include "base/err.h"
+#include "base/finding.h"
+#include "base/view.h"
+#include "pki/ca.h"
+#include "rotation/provider.h"
 #include "token/claims.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define CFR_DOCTOR_AUDIENCES_MAX 16
@@ -255,5 +263,77 @@ const char *cfr_doctor_token_path(const struct cfr_doctor_case *c);
 bool cfr_doctor_read_claims(struct cfr_doctor_case *c, struct cfr_err *err);
 /* Whether this process has the capability with this number (linux/capability.h). */
 bool cfr_doctor_capable(unsigned capability);
+
+/* ---- open files that a configuration needs, and the memory limit of the control group ---- */
+
+/* Descriptors that an agent with this configuration may have open at once. Pure. */
+int64_t cfr_doctor_needed_files(const struct cfr_config *config);
+/* The least memory limit of the control groups that CGROUP (the text of /proc/self/cgroup) names, looked for
+ * below ROOT
+ * (/sys/fs/cgroup): version 2's memory.max and version 1's memory.limit_in_bytes, up to the root. -1 = none.
+ * PATH (may be NULL) becomes the path of its file. Blocks on disk. */
+int64_t cfr_doctor_memory_limit(struct cfr_view cgroup, const char *root, char path[512]);
+
+/* ---- lookup of a name's addresses within a time limit, as text. Blocks ---- */
+
+#define CFR_DOCTOR_ADDRESSES_MAX 512
+
+/* True for an address in place of a name. */
+bool cfr_doctor_is_address(const char *host);
+/* Writes HOST's addresses, "10.0.0.1, 2001:db8::1", and how long it took. CFR_E_NET with the resolver's
+ * words; CFR_E_TIMEOUT. The resolver itself knows no limit, so a process of its own asks it. */
+int cfr_doctor_resolve(const char *host, int64_t timeout_ms, char addresses[CFR_DOCTOR_ADDRESSES_MAX], int64_t *took_ms,
+                       struct cfr_err *err);
+/* What RESOLV_CONF (the text of /etc/resolv.conf) says, in a few words: servers and search list. Pure. */
+void cfr_doctor_resolver(struct cfr_view resolv_conf, char *out, size_t size);
+
+/* ---- servers that an exchange talks to, found by building its requests without sending them ---- */
+
+struct cfr_doctor_host {
+    char *url;               /* heap; of the first request there */
+    const char *ca_file;     /* borrowed; NULL = the system's */
+    struct cfr_view ca_pem;  /* borrowed; in place of ca_file, when not empty */
+    const char *server_name; /* borrowed; NULL = that of the URL */
+    bool link_local;
+    bool plain_http;
+    char name[CFR_HTTP_PROBE_TEXT];
+    int port;
+    bool tls;
+};
+
+struct cfr_doctor_hosts {
+    struct cfr_doctor_host items[CFR_DOCTOR_HOSTS_MAX];
+    size_t count;
+    int error; /* why the first request cannot be built; 0 */
+    struct cfr_err err;
+};
+
+/* The servers of C's exchange in the order in which they are asked, each once. Steps that depend on an
+ * earlier answer's details may be missing. The caller frees OUT. */
+void cfr_doctor_hosts_find(const struct cfr_doctor_case *c, struct cfr_doctor_hosts *out);
+void cfr_doctor_hosts_free(struct cfr_doctor_hosts *h);
+/* True if the environment names any proxy for https. */
+bool cfr_doctor_hosts_may_proxy(void);
+/* The proxy of the environment variable VARIABLE for people: "HOST:PORT, by VARIABLE", without user and password. */
+void cfr_doctor_hosts_show_proxy(const char *variable, char out[CFR_HTTP_PROBE_TEXT]);
+
+/* Calls to the cloud of a rotated key, page by page, that change nothing there. They block. The struct is large and on
+ * the heap; the caller owns it, and sets provider, config, ask and err. */
+struct cfr_doctor_rotation {
+    const struct cfr_rotation_provider *provider;
+    const void *config;
+    struct cfr_rotation_ask ask;
+    struct cfr_wire_request request;
+    struct cfr_rotation_answer answer;
+    bool ended;
+    int rc;
+    struct cfr_err *err;
+};
+
+/* Sends the ask (LIST or RIGHTS) until the answer has its last page, or the boot clock is at END_BOOT_MS:
+ * CFR_E_TIMEOUT. Else an error of the request, or of the cloud. */
+int cfr_doctor_rotation_call(struct cfr_doctor_rotation *l, int64_t end_boot_ms, struct cfr_err *err);
+/* Frees L, too. */
+void cfr_doctor_rotation_free(struct cfr_doctor_rotation *l);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Servers of an exchange, found by building its requests. */
-#include "agent/doctor/hosts_private.h"
+#include "agent/doctor/doctor_private.h"
 
-#include "agent/doctor/resolve_private.h"
 #include "agent/loop/clock.h"
 #include "agent/loop/env.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Open files that a configuration needs, and the memory limit of the control group. */
-#include "agent/doctor/limits_private.h"
+#include "agent/doctor/doctor_private.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Name lookup in a child process with a time limit. */
-#include "agent/doctor/resolve_private.h"
+#include "agent/doctor/doctor_private.h"
 
 #include "agent/loop/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls to the cloud of a rotated key. */
-#include "agent/doctor/rotation_call_private.h"
+#include "agent/doctor/doctor_private.h"
 
 #include "agent/http/client.h"
 #include "agent/loop/env.h"

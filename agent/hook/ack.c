@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Acknowledgements of consumers. */
-#include "agent/hook/ack_private.h"
+#include "agent/hook/hook_private.h"
 
 #define NS_PER_MS 1000000
 

@@ -2,7 +2,6 @@
 /* Schedule of a credential's hooks: one run at a time, coalesced to the newest generation, repeated after failures. */
 #include "agent/hook/hook.h"
 
-#include "agent/hook/ack_private.h"
 #include "agent/hook/hook_private.h"
 #include "agent/loop/backoff.h"
 #include "agent/loop/log_once.h"

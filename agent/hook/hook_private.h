@@ -8,6 +8,7 @@
 #ifndef CFR_AGENT_HOOK_HOOK_PRIVATE_H
 #define CFR_AGENT_HOOK_HOOK_PRIVATE_H
 
+#include "agent/hook/ack.h"
 #include "agent/hook/hook.h"
 
 #include <sys/types.h>
@@ -69,5 +70,10 @@ extern const struct cfr_hook_ops *const cfr_hook_kinds[];
 /* The signals that can be sent, NULL-terminated, and their numbers; 0 for an index that is none. */
 extern const char *const cfr_hook_signal_names[];
 int cfr_hook_signal_number(int index);
+
+/* ---- generation numbers as consumers write them: in a file, or in the header of an answer. Pure ---- */
+
+/* The number that TEXT is, with blanks around it; false for anything else, and for 0. */
+bool cfr_hook_ack_number(struct cfr_view text, uint64_t *out);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The OIDC issuer's documents: key set, discovery, public keys for API servers. */
-#include "oidc/issuer/jwks_private.h"
 #include "oidc/issuer/issuer_private.h"
 
 #include <string.h>

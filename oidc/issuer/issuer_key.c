@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys of an OIDC issuer: made, imported, certified. */
 #include "pki/cert.h"
-#include "oidc/issuer/jwks_private.h"
-#include "pki/key.h"
 #include "oidc/issuer/issuer_private.h"
+#include "pki/key.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys of a JSON Web Key Set. */
-#include "oidc/issuer/jwks_private.h"
+#include "oidc/issuer/issuer_private.h"
 
 #include "base/base64.h"
 #include "pki/key.h"

@@ -3,7 +3,6 @@
 #include "oidc/issuer/manifest.h"
 
 #include "base/writer.h"
-#include "oidc/issuer/jwks_private.h"
 #include "oidc/issuer/issuer_private.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A ring of slots, each with counts of minutes. */
-#include "serve/api/history_private.h"
+#include "serve/api/page_private.h"
 
 #include <stdbool.h>
 

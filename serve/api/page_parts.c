@@ -3,7 +3,6 @@
 #include "serve/api/page_private.h"
 
 #include "base/time.h"
-#include "serve/api/history_private.h"
 
 #include <inttypes.h>
 

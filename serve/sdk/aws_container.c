@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* AWS container credentials: one address that answers with the keys. */
 #include "serve/sdk/aws_shape_private.h"
-#include "serve/sdk/env_private.h"
 #include "serve/sdk/shape_private.h"
 
 #include <stdio.h>

@@ -3,7 +3,6 @@
  * /msi/token. Source: the pages on managed identities (virtual machines, App Service), and what the SDKs send and read.
  */
 #include "serve/sdk/azure_resource_private.h"
-#include "serve/sdk/env_private.h"
 #include "serve/sdk/shape_private.h"
 
 #include <inttypes.h>

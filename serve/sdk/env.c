@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* List of environment variables for SDKs. */
-#include "serve/sdk/env_private.h"
+#include "serve/sdk/shape_private.h"
 
 #include <stdarg.h>
 #include <stdio.h>

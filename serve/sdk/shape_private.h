@@ -4,6 +4,7 @@
 #define CFR_SERVE_SDK_SHAPE_PRIVATE_H
 
 #include "serve/sdk/endpoint_private.h"
+#include "serve/sdk/env.h"
 #include "serve/sdk/shape.h"
 
 /* 200 with the keys; 401 or 403 without the right Authorization; 503 with Retry-After while there are none. */
@@ -36,5 +37,11 @@ int cfr_sdk_shape_set_url(struct cfr_sdk_env *e, enum cfr_sdk_env_way way, const
                           const char *path, struct cfr_err *err);
 /* Notes that LISTEN (with PATH) serves the credential next to another endpoint. */
 int cfr_sdk_shape_note_second(struct cfr_sdk_env *e, const char *listen, const char *path, struct cfr_err *err);
+
+/* ---- the part of the list of variables that only shapes use ---- */
+
+/* As cfr_sdk_env_set: the value is the content of the file PATH. */
+int cfr_sdk_env_set_file(struct cfr_sdk_env *e, enum cfr_sdk_env_way way, const char *name, const char *path,
+                         struct cfr_err *err);
 
 #endif

@@ -5,10 +5,8 @@
 #include "base/str.h"
 #include "sts/aws/aws.h"
 #include "sts/aws/aws_private.h"
-#include "sts/aws/container_answer_private.h"
-#include "sts/aws/endpoint_private.h"
-#include "sts/aws/params_private.h"
 #include "sts/aws/settings_private.h"
+#include "sts/aws/params_private.h"
 #include "sts/aws/verify_private.h"
 #include "wire/url.h"
 

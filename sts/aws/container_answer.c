@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers of container credential endpoints. */
-#include "sts/aws/container_answer_private.h"
+#include "sts/aws/container_private.h"
 
 #include "base/json.h"
 #include "base/time.h"

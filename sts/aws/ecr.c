@@ -5,11 +5,9 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/time.h"
-#include "sts/aws/endpoint_private.h"
 #include "sts/aws/settings_private.h"
 #include "sts/aws/keys_private.h"
 #include "wire/aws.h"
-#include "sts/aws/ecr_error_private.h"
 #include "sts/core/docker_auths.h"
 
 #include <stdio.h>

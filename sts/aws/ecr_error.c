@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The errors of ECR. */
-#include "sts/aws/ecr_error_private.h"
+#include "sts/aws/ecr_private.h"
 
 #include "base/json.h"
 #include "sts/aws/error_private.h"

@@ -57,4 +57,11 @@ int cfr_aws_ecr_build(const struct cfr_aws_ecr_session *s, size_t n, const struc
 int cfr_aws_ecr_parse(const struct cfr_aws_ecr_session *s, size_t n, const struct cfr_wire_reply *reply,
                       struct cfr_grant *grant, struct cfr_err *err);
 
+/* ---- the errors of ECR ---- */
+
+/* Makes an error of a reply that is not 200: its type is in the header x-amzn-ErrorType or in the body's
+ * `__type`. */
+int cfr_aws_ecr_error_set(const struct cfr_wire_reply *reply, bool is_public, const struct cfr_grant *grant,
+                          struct cfr_err *err);
+
 #endif

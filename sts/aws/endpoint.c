@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Hosts of STS. */
-#include "sts/aws/endpoint_private.h"
+#include "sts/aws/settings_private.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "sts/aws/settings_private.h"
 
 #include "sts/aws/aws_private.h"
-#include "sts/aws/endpoint_private.h"
 #include "sts/aws/params_private.h"
 
 #include <stdio.h>

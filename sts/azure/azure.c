@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "sts/azure/error_private.h"
 #include "sts/azure/settings_private.h"
-#include "sts/azure/client_assertion_private.h"
 #include "sts/azure/token_proxy_private.h"
 #include "wire/form.h"
 #include "wire/jwt.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Proofs of the client. */
-#include "sts/azure/client_assertion_private.h"
+#include "sts/azure/settings_private.h"
 
 #include "base/writer.h"
 #include "wire/form.h"

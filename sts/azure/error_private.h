@@ -5,7 +5,7 @@
 #ifndef CFR_STS_AZURE_ERROR_PRIVATE_H
 #define CFR_STS_AZURE_ERROR_PRIVATE_H
 
-#include "sts/azure/client_assertion_private.h"
+#include "sts/azure/settings_private.h"
 #include "sts/core/oauth_answer.h"
 
 struct cfr_azure_refusal {

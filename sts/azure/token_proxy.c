@@ -3,7 +3,7 @@
 #include "sts/azure/token_proxy_private.h"
 
 #include "base/str.h"
-#include "sts/azure/client_assertion_private.h"
+#include "sts/azure/settings_private.h"
 #include "wire/url.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * touched, the rest is the text. It never acknowledges what is not published. */
 #include "fuzz.h"
 
-#include "agent/hook/ack_private.h"
+#include "agent/hook/hook_private.h"
 
 #define PUBLISHED_NS INT64_C(1767323045000000000)
 #define SECOND_NS    INT64_C(1000000000)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Compares the tables that `credfresh status` prints for the golden JSON of serve/api with a golden file. */
-#include "agent/cmd/status_private.h"
+#include "agent/cmd/commands_private.h"
 
 #include "data_file.h"
 

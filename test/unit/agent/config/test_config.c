@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration: what is read, and what counts as a change. */
 #include "agent/config/config_private.h"
-#include "agent/config/digest_private.h"
 
 #include "agent/config/kinds.h"
 #include "config_text.h"

@@ -11,9 +11,7 @@
 #include "agent/publish/targets.h"
 #include "agent/source/source.h"
 #include "agent/loop/env.h"
-#include "agent/doctor/limits_private.h"
 #include "agent/doctor/mountinfo_private.h"
-#include "agent/doctor/resolve_private.h"
 #include "base/json.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Acknowledgements: which consumer has which generation, and how long the previous one is kept. */
 #include "unit.h"
 
-#include "agent/hook/ack_private.h"
+#include "agent/hook/hook_private.h"
 
 #define MINUTE INT64_C(60000)
 #define HOUR   (60 * MINUTE)

@@ -6,9 +6,8 @@
 
 #include "base/json.h"
 #include "oidc/issuer/issuer.h"
-#include "oidc/issuer/jwks_private.h"
-#include "pki/key.h"
 #include "oidc/issuer/issuer_private.h"
+#include "pki/key.h"
 
 #define BEGIN INT64_C(1790000000)
 #define HOUR  3600

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The history of a day: slots, the worst of each, and clocks that jump. */
-#include "serve/api/history_private.h"
+#include "serve/api/page_private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

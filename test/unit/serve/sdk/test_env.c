@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The variables of each shape, and the warnings of settings that take precedence: one row for each fact. */
-#include "serve/sdk/env_private.h"
 #include "serve/sdk/shape_private.h"
 
 #include "serve/sdk/env.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "sts/aws/endpoint_private.h"
+#include "sts/aws/settings_private.h"
 
 #include <stdio.h>
 #include <string.h>
