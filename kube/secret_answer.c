@@ -372,14 +372,18 @@ int cfr_k8s_secret_apply_values(struct cfr_view body, const char *const *keys, s
     return rc;
 }
 
-static void read_metadata(struct cfr_view body, const char *key, char out[CFR_K8S_SECRET_VERSION_MAX])
+/* A text of BODY's metadata: its annotation KEY, or its member KEY; empty if it is missing or too long. */
+static void read_metadata(struct cfr_view body, const char *key, bool annotated, char out[CFR_K8S_SECRET_VERSION_MAX])
 {
     struct cfr_view text = {NULL, 0};
     struct cfr_json *doc = NULL;
 
     out[0] = '\0';
-    if (cfr_json_parse(body, &doc, NULL) == 0)
-        text = cfr_json_text(cfr_json_get(doc, "metadata"), key);
+    if (cfr_json_parse(body, &doc, NULL) == 0) {
+        const struct cfr_json *metadata = cfr_json_get(doc, "metadata");
+
+        text = annotated ? annotation(metadata, key) : cfr_json_text(metadata, key);
+    }
     if (text.n != 0 && text.n < CFR_K8S_SECRET_VERSION_MAX)
         (void)snprintf(out, CFR_K8S_SECRET_VERSION_MAX, "%.*s", (int)text.n, text.p);
     cfr_json_free(doc);
@@ -387,25 +391,17 @@ static void read_metadata(struct cfr_view body, const char *key, char out[CFR_K8
 
 void cfr_k8s_secret_apply_version(struct cfr_view body, char version[CFR_K8S_SECRET_VERSION_MAX])
 {
-    read_metadata(body, "resourceVersion", version);
+    read_metadata(body, "resourceVersion", false, version);
 }
 
 void cfr_k8s_secret_apply_ca_key(struct cfr_view body, char key_id[CFR_K8S_SECRET_VERSION_MAX])
 {
-    struct cfr_view text = {NULL, 0};
-    struct cfr_json *doc = NULL;
-
-    key_id[0] = '\0';
-    if (cfr_json_parse(body, &doc, NULL) == 0)
-        text = annotation(cfr_json_get(doc, "metadata"), CFR_K8S_CA_OWNER);
-    if (text.n != 0 && text.n < CFR_K8S_SECRET_VERSION_MAX)
-        (void)snprintf(key_id, CFR_K8S_SECRET_VERSION_MAX, "%.*s", (int)text.n, text.p);
-    cfr_json_free(doc);
+    read_metadata(body, CFR_K8S_CA_OWNER, true, key_id);
 }
 
 void cfr_k8s_secret_apply_uid(struct cfr_view body, char uid[CFR_K8S_SECRET_VERSION_MAX])
 {
-    read_metadata(body, "uid", uid);
+    read_metadata(body, "uid", false, uid);
 }
 
 /* ---- conflicts ---- */

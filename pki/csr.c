@@ -14,23 +14,6 @@ static int refuse(const char *why, struct cfr_err *err)
     return cfr_err_set(err, CFR_E_CONFIG, "%s", why);
 }
 
-static int write_public(EVP_PKEY *key, struct cfr_str *out, struct cfr_err *err)
-{
-    BIO *bio = BIO_new(BIO_s_mem());
-    char *text = NULL;
-    long n = 0;
-    int rc = 0;
-
-    if (bio != NULL && PEM_write_bio_PUBKEY(bio, key) == 1)
-        n = BIO_get_mem_data(bio, &text);
-    if (n > 0 && text != NULL)
-        cfr_str_add(out, (struct cfr_view){text, (size_t)n});
-    else
-        rc = cfr_ossl_failed("the public key cannot be written", err);
-    BIO_free(bio);
-    return rc == 0 && out->failed ? cfr_err_nomem(err) : rc;
-}
-
 typedef int check_kind_fn(EVP_PKEY *key, struct cfr_err *err);
 
 static int read_key(X509_REQ *request, check_kind_fn *check_kind, struct cfr_str *public_key, struct cfr_err *err)
@@ -45,7 +28,7 @@ static int read_key(X509_REQ *request, check_kind_fn *check_kind, struct cfr_str
         return rc;
     if (X509_REQ_verify(request, key) != 1)
         return refuse("it is not signed by its own key, so its author may not have that key", err);
-    return write_public(key, public_key, err);
+    return cfr_key_write_public(key, public_key, err);
 }
 
 int cfr_cert_request_key(struct cfr_view pem, struct cfr_str *public_key, struct cfr_err *err)
@@ -118,7 +101,7 @@ int cfr_cert_request_pod_key_proved(struct cfr_view der, struct cfr_view proof, 
     if (rc == 0 && (proof.n == 0 || proof.n > CFR_CSR_DER_MAX || pod_uid.n == 0 || !is_proved(key, proof, pod_uid)))
         rc = refuse("the pod's UID is not signed by its key, so the requester may not have that key", err);
     if (rc == 0)
-        rc = write_public(key, public_key, err);
+        rc = cfr_key_write_public(key, public_key, err);
     EVP_PKEY_free(key);
     return rc;
 }

@@ -108,26 +108,31 @@ int cfr_key_private(struct cfr_view pem, struct cfr_secret *out, struct cfr_err 
     return rc == CFR_E_INTERNAL ? cfr_err_set(err, CFR_E_CONFIG, "it holds no private key in PEM form") : rc;
 }
 
-int cfr_key_public(struct cfr_view pem, struct cfr_str *out, struct cfr_err *err)
+int cfr_key_write_public(EVP_PKEY *key, struct cfr_str *out, struct cfr_err *err)
 {
-    BIO *bio = NULL;
-    EVP_PKEY *key;
+    BIO *bio = BIO_new(BIO_s_mem());
     char *text = NULL;
     long n = 0;
-    int rc = cfr_decode_key(pem, true, &key, err);
+    int rc = 0;
 
-    if (rc != 0)
-        return rc;
-    bio = BIO_new(BIO_s_mem());
     if (bio != NULL && PEM_write_bio_PUBKEY(bio, key) == 1)
         n = BIO_get_mem_data(bio, &text);
     if (n > 0 && text != NULL)
         cfr_str_add(out, (struct cfr_view){text, (size_t)n});
     else
         rc = cfr_ossl_failed("the public key cannot be written", err);
-    if (rc == 0 && out->failed)
-        rc = cfr_err_nomem(err);
     BIO_free(bio);
+    return rc == 0 && out->failed ? cfr_err_nomem(err) : rc;
+}
+
+int cfr_key_public(struct cfr_view pem, struct cfr_str *out, struct cfr_err *err)
+{
+    EVP_PKEY *key;
+    int rc = cfr_decode_key(pem, true, &key, err);
+
+    if (rc != 0)
+        return rc;
+    rc = cfr_key_write_public(key, out, err);
     EVP_PKEY_free(key);
     return rc;
 }

@@ -184,7 +184,8 @@ static int build(const void *config, const struct cfr_rotation_ask *ask, const c
                    graph_of(c));
     put_url(c, ask, &url);
     out->ca_file = c->ca_file;
-    rc = cfr_rotation_rest_begin(out, ask->op == CFR_ROTATION_LIST ? "GET" : "POST", &url, err);
+    out->method = ask->op == CFR_ROTATION_LIST ? "GET" : "POST";
+    rc = cfr_wire_request_url(out, &url, err);
     if (rc == 0)
         rc = cfr_rotation_rest_token(out, "Authorization", "Bearer ", cfr_rotation_azure_token(c, ask->admin), missing,
                                      err);

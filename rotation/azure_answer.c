@@ -192,10 +192,10 @@ static bool is_gone(const struct cfr_wire_reply *reply, const struct cfr_json *e
            (reply->status == 404 && cfr_view_is(cfr_json_text(error, "code"), "Request_ResourceNotFound"));
 }
 
-static int check_answer(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask,
-                        const struct cfr_wire_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
-                        struct cfr_err *err)
+static int check_answer(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
+                        const struct cfr_json *doc, struct cfr_rotation_answer *out, struct cfr_err *err)
 {
+    const struct cfr_rotation_azure *c = config;
     const struct cfr_json *error = cfr_json_get(doc, "error");
     bool good = ask->op == CFR_ROTATION_DELETE ? reply->status == 204 : reply->status == 200;
 
@@ -211,15 +211,12 @@ static int check_answer(const struct cfr_rotation_azure *c, const struct cfr_rot
 int cfr_rotation_azure_parse(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
                              struct cfr_rotation_answer *out, struct cfr_err *err)
 {
-    const char *doing = ask->op == CFR_ROTATION_LIST     ? "listing client secrets"
-                        : ask->op == CFR_ROTATION_CREATE ? "addPassword"
-                                                         : "removePassword";
-    struct cfr_json *doc = NULL;
-    int rc = cfr_json_parse(reply->body, &doc, err);
+    static const char *const operations[] = {[CFR_ROTATION_LIST] = "listing client secrets",
+                                             [CFR_ROTATION_CREATE] = "addPassword",
+                                             [CFR_ROTATION_VERIFY] = "",
+                                             [CFR_ROTATION_DEACTIVATE] = "",
+                                             [CFR_ROTATION_LAST_USED] = "",
+                                             [CFR_ROTATION_DELETE] = "removePassword"};
 
-    out->next[0] = '\0';
-    if (rc != CFR_E_NOMEM)
-        rc = check_answer(config, ask, reply, doc, out, err);
-    cfr_json_free(doc);
-    return rc != 0 && rc != CFR_E_NOMEM ? cfr_err_prefix(err, "%s", doing) : rc;
+    return cfr_rotation_rest_parse(config, ask, reply, check_answer, operations, out, err);
 }

@@ -138,7 +138,8 @@ static int build(const void *config, const struct cfr_rotation_ask *ask, const c
         return cfr_err_set(err, CFR_E_INTERNAL, "keys of service accounts have no such operation");
     put_url(c, ask, &url);
     out->ca_file = c->ca_file;
-    rc = cfr_rotation_rest_begin(out, methods[ask->op], &url, err);
+    out->method = methods[ask->op];
+    rc = cfr_wire_request_url(out, &url, err);
     if (rc == 0)
         rc = cfr_rotation_rest_token(out, "Authorization", "Bearer ",
                                      cfr_rotation_admin_field(ask->admin, CFR_FIELD_GCP_ACCESS_TOKEN),

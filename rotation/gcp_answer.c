@@ -210,10 +210,10 @@ static int refuse(const struct cfr_rotation_gcp *c, const struct cfr_rotation_as
     return cfr_error_table_set(&r, err);
 }
 
-static int check_answer(const struct cfr_rotation_gcp *c, const struct cfr_rotation_ask *ask,
-                        const struct cfr_wire_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
-                        struct cfr_err *err)
+static int check_answer(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
+                        const struct cfr_json *doc, struct cfr_rotation_answer *out, struct cfr_err *err)
 {
+    const struct cfr_rotation_gcp *c = config;
     const struct cfr_json *error = cfr_json_get(doc, "error");
     bool removes = ask->op == CFR_ROTATION_DELETE || ask->op == CFR_ROTATION_DEACTIVATE;
 
@@ -242,12 +242,6 @@ int cfr_rotation_gcp_parse(const void *config, const struct cfr_rotation_ask *as
                                              [CFR_ROTATION_LAST_USED] = "",
                                              [CFR_ROTATION_DELETE] = "keys.delete",
                                              [CFR_ROTATION_RIGHTS] = "testIamPermissions"};
-    struct cfr_json *doc = NULL;
-    int rc = cfr_json_parse(reply->body, &doc, err);
 
-    out->next[0] = '\0';
-    if (rc != CFR_E_NOMEM)
-        rc = check_answer(config, ask, reply, doc, out, err);
-    cfr_json_free(doc);
-    return rc != 0 && rc != CFR_E_NOMEM ? cfr_err_prefix(err, "%s", operations[ask->op]) : rc;
+    return cfr_rotation_rest_parse(config, ask, reply, check_answer, operations, out, err);
 }

@@ -131,7 +131,8 @@ static int build(const void *config, const struct cfr_rotation_ask *ask, const c
         return cfr_err_set(err, CFR_E_INTERNAL, "API keys of IBM Cloud have no such operation");
     put_url(c, ask, page, &url);
     out->ca_file = c->ca_file;
-    rc = cfr_rotation_rest_begin(out, methods[ask->op], &url, err);
+    out->method = methods[ask->op];
+    rc = cfr_wire_request_url(out, &url, err);
     if (rc == 0 && ask->op == CFR_ROTATION_VERIFY)
         return put_login(ask, out, err);
     if (rc == 0)

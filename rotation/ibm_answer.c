@@ -221,10 +221,10 @@ static bool is_good(enum cfr_rotation_op op, long status)
     return status == (quiet ? 204 : op == CFR_ROTATION_CREATE ? 201 : 200);
 }
 
-static int check_answer(const struct cfr_rotation_ibm *c, const struct cfr_rotation_ask *ask,
-                        const struct cfr_wire_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
-                        struct cfr_err *err)
+static int check_answer(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
+                        const struct cfr_json *doc, struct cfr_rotation_answer *out, struct cfr_err *err)
 {
+    const struct cfr_rotation_ibm *c = config;
     bool removes = ask->op == CFR_ROTATION_DELETE || ask->op == CFR_ROTATION_DEACTIVATE;
 
     /* A 404 of IAM itself: a proxy's has no list of errors. */
@@ -255,12 +255,6 @@ int cfr_rotation_ibm_parse(const void *config, const struct cfr_rotation_ask *as
         [CFR_ROTATION_LAST_USED] = "",
         [CFR_ROTATION_DELETE] = "deleting the API key",
     };
-    struct cfr_json *doc = NULL;
-    int rc = cfr_json_parse(reply->body, &doc, err);
 
-    out->next[0] = '\0';
-    if (rc != CFR_E_NOMEM)
-        rc = check_answer(config, ask, reply, doc, out, err);
-    cfr_json_free(doc);
-    return rc != 0 && rc != CFR_E_NOMEM ? cfr_err_prefix(err, "%s", operations[ask->op]) : rc;
+    return cfr_rotation_rest_parse(config, ask, reply, check_answer, operations, out, err);
 }

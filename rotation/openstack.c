@@ -211,11 +211,8 @@ static int build(const void *config, const struct cfr_rotation_ask *ask, const c
         return rc;
     }
     out->ca_file = c->ca_file;
-    rc = cfr_rotation_rest_begin(out,
-                                 ask->op == CFR_ROTATION_LIST     ? "GET"
-                                 : ask->op == CFR_ROTATION_CREATE ? "POST"
-                                                                  : "DELETE",
-                                 &url, err);
+    out->method = ask->op == CFR_ROTATION_LIST ? "GET" : ask->op == CFR_ROTATION_CREATE ? "POST" : "DELETE";
+    rc = cfr_wire_request_url(out, &url, err);
     if (rc == 0)
         rc = cfr_rotation_rest_token(out, "X-Auth-Token", "",
                                      cfr_rotation_admin_field(ask->admin, CFR_FIELD_OPENSTACK_TOKEN),

@@ -179,10 +179,10 @@ static int refuse(const struct cfr_rotation_openstack *c, const struct cfr_rotat
     return cfr_error_table_set(&r, err);
 }
 
-static int check_answer(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask,
-                        const struct cfr_wire_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
-                        struct cfr_err *err)
+static int check_answer(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
+                        const struct cfr_json *doc, struct cfr_rotation_answer *out, struct cfr_err *err)
 {
+    const struct cfr_rotation_openstack *c = config;
     const struct cfr_json *error = cfr_json_get(doc, "error");
     long wanted = ask->op == CFR_ROTATION_LIST ? 200 : ask->op == CFR_ROTATION_CREATE ? 201 : 204;
 
@@ -200,15 +200,12 @@ int cfr_rotation_openstack_parse(const void *config, const struct cfr_rotation_a
                                  const struct cfr_wire_reply *reply, struct cfr_rotation_answer *out,
                                  struct cfr_err *err)
 {
-    const char *doing = ask->op == CFR_ROTATION_LIST     ? "listing application credentials"
-                        : ask->op == CFR_ROTATION_CREATE ? "making an application credential"
-                                                         : "deleting an application credential";
-    struct cfr_json *doc = NULL;
-    int rc = cfr_json_parse(reply->body, &doc, err);
+    static const char *const operations[] = {[CFR_ROTATION_LIST] = "listing application credentials",
+                                             [CFR_ROTATION_CREATE] = "making an application credential",
+                                             [CFR_ROTATION_VERIFY] = "",
+                                             [CFR_ROTATION_DEACTIVATE] = "",
+                                             [CFR_ROTATION_LAST_USED] = "",
+                                             [CFR_ROTATION_DELETE] = "deleting an application credential"};
 
-    out->next[0] = '\0';
-    if (rc != CFR_E_NOMEM)
-        rc = check_answer(config, ask, reply, doc, out, err);
-    cfr_json_free(doc);
-    return rc != 0 && rc != CFR_E_NOMEM ? cfr_err_prefix(err, "%s", doing) : rc;
+    return cfr_rotation_rest_parse(config, ask, reply, check_answer, operations, out, err);
 }

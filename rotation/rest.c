@@ -46,17 +46,6 @@ void cfr_rotation_rest_part(struct cfr_str *url, const char *text)
     }
 }
 
-int cfr_rotation_rest_begin(struct cfr_wire_request *out, const char *method, struct cfr_str *url, struct cfr_err *err)
-{
-    out->method = method;
-    if (url->failed) {
-        cfr_str_free(url);
-        return cfr_err_nomem(err);
-    }
-    out->url = url->p;
-    return 0;
-}
-
 /* ---- what is sent ---- */
 
 static bool is_token(struct cfr_view token)
@@ -150,4 +139,18 @@ int cfr_rotation_rest_keep(struct cfr_rotation_keys *keys, const struct cfr_rota
                            CFR_ROTATION_KEYS_MAX);
     keys->key[keys->count++] = *key;
     return 0;
+}
+
+int cfr_rotation_rest_parse(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
+                            cfr_rotation_rest_read_fn *read, const char *const *doing, struct cfr_rotation_answer *out,
+                            struct cfr_err *err)
+{
+    struct cfr_json *doc = NULL;
+    int rc = cfr_json_parse(reply->body, &doc, err);
+
+    out->next[0] = '\0';
+    if (rc != CFR_E_NOMEM)
+        rc = read(config, ask, reply, doc, out, err);
+    cfr_json_free(doc);
+    return rc != 0 && rc != CFR_E_NOMEM ? cfr_err_prefix(err, "%s", doing[ask->op]) : rc;
 }

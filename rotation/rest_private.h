@@ -18,13 +18,19 @@ int cfr_rotation_rest_check_url(const char *key, const char *url, struct cfr_err
 void cfr_rotation_rest_base(struct cfr_str *url, const char *base);
 /* Appends TEXT percent-encoded. */
 void cfr_rotation_rest_part(struct cfr_str *url, const char *text);
-/* Begins OUT with METHOD and URL, which is moved from. */
-int cfr_rotation_rest_begin(struct cfr_wire_request *out, const char *method, struct cfr_str *url, struct cfr_err *err);
 /* The header that authorises: NAME, and PREFIX with TOKEN. CFR_E_CONFIG, with MISSING as its text, if TOKEN
  * is empty or no token. */
 int cfr_rotation_rest_token(struct cfr_wire_request *out, const char *name, const char *prefix, struct cfr_view token,
                             const char *missing, struct cfr_err *err);
 
+/* Reads the answer DOC, which is NULL if the body of REPLY is not JSON. */
+typedef int cfr_rotation_rest_read_fn(const void *config, const struct cfr_rotation_ask *ask,
+                                      const struct cfr_wire_reply *reply, const struct cfr_json *doc,
+                                      struct cfr_rotation_answer *out, struct cfr_err *err);
+/* Parses REPLY and reads it with READ. The text of an error begins with what was done, which is DOING by operation. */
+int cfr_rotation_rest_parse(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
+                            cfr_rotation_rest_read_fn *read, const char *const *doing, struct cfr_rotation_answer *out,
+                            struct cfr_err *err);
 /* Starts OUT's body, of JSON, and its Content-Type. */
 struct cfr_writer cfr_rotation_rest_body(struct cfr_wire_request *out, struct cfr_err *err);
 

@@ -283,12 +283,7 @@ static int set_url(const struct cfr_wire_aws_endpoint *e, struct cfr_wire_reques
     struct cfr_str url = {.limit = (size_t)3 * CFR_AWS_ENDPOINT_MAX};
 
     cfr_str_addf(&url, "%s://%s%s", e->tls ? "https" : "http", e->host, e->path);
-    if (url.failed) {
-        cfr_str_free(&url);
-        return cfr_err_nomem(err);
-    }
-    out->url = url.p;
-    return 0;
+    return cfr_wire_request_url(out, &url, err);
 }
 
 static int set_signature(const struct cfr_wire_aws_call *p, struct cfr_wire_request *out, struct cfr_err *err)

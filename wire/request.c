@@ -4,6 +4,16 @@
 
 #include <stdlib.h>
 
+int cfr_wire_request_url(struct cfr_wire_request *r, struct cfr_str *url, struct cfr_err *err)
+{
+    if (url->failed) {
+        cfr_str_free(url);
+        return cfr_err_nomem(err);
+    }
+    r->url = url->p;
+    return 0;
+}
+
 int cfr_wire_request_header(struct cfr_wire_request *r, const char *name, struct cfr_view value, struct cfr_err *err)
 {
     struct cfr_secret *h;

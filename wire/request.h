@@ -7,6 +7,7 @@
 #define CFR_WIRE_REQUEST_H
 
 #include "base/secret.h"
+#include "base/str.h"
 
 #define CFR_WIRE_HEADERS_MAX 8       /* with those that a signature adds */
 #define CFR_WIRE_HEADER_MAX  1048640 /* of one: room for a token that is as large as a Secret of the cluster */
@@ -39,6 +40,8 @@ struct cfr_wire_reply {
     struct cfr_view header;     /* the value of the request's answer_header; empty = the answer has none */
 };
 
+/* Moves the text of URL into the request. CFR_E_NOMEM if it is incomplete. */
+int cfr_wire_request_url(struct cfr_wire_request *r, struct cfr_str *url, struct cfr_err *err);
 /* Appends the header `NAME: VALUE`. CFR_E_INTERNAL if VALUE has a line break or a NUL, or there are too many. */
 int cfr_wire_request_header(struct cfr_wire_request *r, const char *name, struct cfr_view value, struct cfr_err *err);
 /* Wipes, frees and empties it. */

@@ -9,6 +9,12 @@ static const struct cfr_config_source_kind *(*source_at)(size_t index);
 static const struct cfr_config_hook_kind *(*hook_at)(size_t index);
 static const struct cfr_config_target_kind *(*target_at)(size_t index);
 
+static struct cfr_variant with_row(struct cfr_variant v, const void *row)
+{
+    v.row = row;
+    return v;
+}
+
 void cfr_config_register_hooks(const struct cfr_config_hook_kind *(*at)(size_t index))
 {
     hook_at = at;
@@ -17,13 +23,8 @@ void cfr_config_register_hooks(const struct cfr_config_hook_kind *(*at)(size_t i
 struct cfr_variant cfr_config_hook_variant(size_t index)
 {
     const struct cfr_config_hook_kind *kind = hook_at != NULL ? hook_at(index) : NULL;
-    struct cfr_variant v = {.key = NULL};
 
-    if (kind != NULL) {
-        v = kind->variant;
-        v.row = kind;
-    }
-    return v;
+    return kind != NULL ? with_row(kind->variant, kind) : (struct cfr_variant){.key = NULL};
 }
 
 const struct cfr_config_hook_kind *cfr_config_hook_kind(const struct cfr_config_hook *h, const void **kind_config)
@@ -42,13 +43,8 @@ void cfr_config_register_targets(const struct cfr_config_target_kind *(*at)(size
 struct cfr_variant cfr_config_target_variant(size_t index)
 {
     const struct cfr_config_target_kind *kind = target_at != NULL ? target_at(index) : NULL;
-    struct cfr_variant v = {.key = NULL};
 
-    if (kind != NULL) {
-        v = kind->variant;
-        v.row = kind;
-    }
-    return v;
+    return kind != NULL ? with_row(kind->variant, kind) : (struct cfr_variant){.key = NULL};
 }
 
 const struct cfr_config_target_kind *cfr_config_target_kind(const struct cfr_config_publish *t,
@@ -68,13 +64,8 @@ void cfr_config_register_sources(const struct cfr_config_source_kind *(*at)(size
 struct cfr_variant cfr_config_source_variant(size_t index)
 {
     const struct cfr_config_source_kind *kind = source_at != NULL ? source_at(index) : NULL;
-    struct cfr_variant v = {.key = NULL};
 
-    if (kind != NULL) {
-        v = kind->variant;
-        v.row = kind;
-    }
-    return v;
+    return kind != NULL ? with_row(kind->variant, kind) : (struct cfr_variant){.key = NULL};
 }
 
 const struct cfr_config_source_kind *cfr_config_source_kind(const struct cfr_config_credential *c,

@@ -257,16 +257,7 @@ static bool serve_token(struct token_world *w, const struct cfr_sdk_endpoint_req
 static void refuse_json(struct cfr_sdk_endpoint_answer *out, int status, const char *code, const char *text,
                         const char *why)
 {
-    struct cfr_writer w = cfr_sdk_endpoint_json(out, status, "application/json; charset=utf-8");
-
-    cfr_writer_object(&w, NULL);
-    cfr_writer_object(&w, "error");
-    cfr_writer_string(&w, "code", cfr_view_of(code));
-    cfr_writer_string(&w, "message", cfr_view_of(text));
-    cfr_writer_close(&w);
-    cfr_writer_close(&w);
-    cfr_writer_text(&w, "\n");
-    cfr_sdk_endpoint_end(out, &w);
+    cfr_sdk_token_refuse(out, status, code, text);
     out->refused = why;
 }
 

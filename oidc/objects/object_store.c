@@ -161,12 +161,7 @@ static int set_url(const struct cfr_objects_store *store, const char *name, stru
     struct cfr_str url = {.limit = (size_t)2 * CFR_AWS_ENDPOINT_MAX};
 
     cfr_str_addf(&url, "%s/%s", store->base, name);
-    if (url.failed) {
-        cfr_str_free(&url);
-        return cfr_err_nomem(err);
-    }
-    out->url = url.p;
-    return 0;
+    return cfr_wire_request_url(out, &url, err);
 }
 
 static int add_bearer(const struct cfr_objects_store *store, const struct cfr_grant *g, struct cfr_wire_request *out,

@@ -70,6 +70,9 @@ struct cfr_sdk_endpoint_answer {
 bool cfr_sdk_token(const struct cfr_sdk_endpoint_request *r, const struct cfr_sdk_endpoint_world *w,
                    struct cfr_sdk_endpoint_answer *out);
 
+/* Makes OUT its refusal: {"error":{"code","message"}}, with STATUS. */
+void cfr_sdk_token_refuse(struct cfr_sdk_endpoint_answer *out, int status, const char *code, const char *text);
+
 /* ---- answers and requests ---- */
 
 /* Begins OUT again with STATUS, TYPE (literal) and Cache-Control: no-store, body empty. An answer that outgrows
@@ -79,10 +82,6 @@ bool cfr_sdk_token(const struct cfr_sdk_endpoint_request *r, const struct cfr_sd
  */
 void cfr_sdk_endpoint_start(struct cfr_sdk_endpoint_answer *out, int status, const char *type);
 void cfr_sdk_endpoint_text(struct cfr_sdk_endpoint_answer *out, const char *text);
-/* Begins OUT as cfr_sdk_endpoint_start does, and returns the writer of its body, in which no object is open yet. */
-struct cfr_writer cfr_sdk_endpoint_json(struct cfr_sdk_endpoint_answer *out, int status, const char *type);
-/* Ends what that writer has written: if it failed, OUT becomes the 500. */
-void cfr_sdk_endpoint_end(struct cfr_sdk_endpoint_answer *out, const struct cfr_writer *w);
 /* The path of a request as the shapes compare it: several slashes at its beginning count as one, because clients put a
  * path that begins with a slash behind an address that ends with one. Nothing else is changed. */
 struct cfr_view cfr_sdk_endpoint_path(struct cfr_view sent);

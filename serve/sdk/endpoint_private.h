@@ -35,4 +35,9 @@ bool cfr_sdk_endpoint_decode(struct cfr_view segment, char *to, size_t n);
 /* True if A and B are the same; takes the same time wherever they differ. Two empty ones are not. */
 bool cfr_sdk_endpoint_same_secret(struct cfr_view a, struct cfr_view b);
 
+/* Begins OUT as cfr_sdk_endpoint_start does, and returns the writer of its body, in which no object is open yet. */
+struct cfr_writer cfr_sdk_endpoint_json(struct cfr_sdk_endpoint_answer *out, int status, const char *type);
+/* Ends what that writer has written: if it failed, OUT becomes the 500. */
+void cfr_sdk_endpoint_end(struct cfr_sdk_endpoint_answer *out, const struct cfr_writer *w);
+
 #endif

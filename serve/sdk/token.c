@@ -12,7 +12,7 @@
 #define PREFIX         "/v1/token/"
 #define NAME_MAX_BYTES 63 /* of a credential's name */
 
-static void refuse(struct cfr_sdk_endpoint_answer *out, int status, const char *code, const char *text)
+void cfr_sdk_token_refuse(struct cfr_sdk_endpoint_answer *out, int status, const char *code, const char *text)
 {
     struct cfr_writer w = cfr_sdk_endpoint_json(out, status, JSON_TYPE);
 
@@ -77,7 +77,8 @@ static void write_text(const struct cfr_offer *o, struct cfr_sdk_endpoint_answer
     const struct cfr_grant_kind *kind = find_kind(o->grant);
 
     if (kind == NULL || !kind->token) {
-        refuse(out, 406, "not-acceptable", "this credential is more than one token: ask for application/json");
+        cfr_sdk_token_refuse(out, 406, "not-acceptable",
+                             "this credential is more than one token: ask for application/json");
         out->refused = "text/plain was requested for a credential that is not one token";
         return;
     }
@@ -146,10 +147,10 @@ static void answer(const struct cfr_sdk_endpoint_request *r, const struct cfr_sd
     char text[CFR_SDK_ENDPOINT_WHY_MAX];
 
     if (!w->offer(w->ctx, name, &offer)) {
-        refuse(out, 404, "not-found", "there is no such credential");
+        cfr_sdk_token_refuse(out, 404, "not-found", "there is no such credential");
         out->refused = "a credential that does not exist was asked for";
     } else if (!cfr_sdk_endpoint_offer_lives(&offer, w->now_s)) {
-        refuse(out, 503, "unavailable", cfr_sdk_endpoint_why(&offer, text));
+        cfr_sdk_token_refuse(out, 503, "unavailable", cfr_sdk_endpoint_why(&offer, text));
         cfr_sdk_endpoint_retry_after(out, &offer);
     } else if (wants_text(cfr_sdk_endpoint_asked(r, "Accept"))) {
         write_text(&offer, out);
@@ -168,13 +169,13 @@ bool cfr_sdk_token(const struct cfr_sdk_endpoint_request *r, const struct cfr_sd
         return false;
     name = (struct cfr_view){r->path.p + sizeof PREFIX - 1, r->path.n - (sizeof PREFIX - 1)};
     if (cfr_sdk_endpoint_proxied(r)) {
-        refuse(out, 403, "forbidden", "requests through a proxy are refused");
+        cfr_sdk_token_refuse(out, 403, "forbidden", "requests through a proxy are refused");
         out->refused = "a request through a proxy";
     } else if (!cfr_view_is(r->method, "GET") && !cfr_view_is(r->method, "HEAD")) {
-        refuse(out, 405, "method", "only GET is answered here");
+        cfr_sdk_token_refuse(out, 405, "method", "only GET is answered here");
         cfr_sdk_endpoint_header(out, "Allow", cfr_view_of("GET, HEAD"));
     } else if (name.n == 0 || name.n > NAME_MAX_BYTES || memchr(name.p, '\0', name.n) != NULL) {
-        refuse(out, 404, "not-found", "there is no such credential");
+        cfr_sdk_token_refuse(out, 404, "not-found", "there is no such credential");
     } else {
         memcpy(text, name.p, name.n);
         text[name.n] = '\0';

@@ -188,12 +188,7 @@ static int set_url(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, struct 
         cfr_str_add(&url, p->account);
         cfr_str_addz(&url, step == CFR_GCP_STEP_IAM_ID ? ":generateIdToken" : ":generateAccessToken");
     }
-    if (url.failed) {
-        cfr_str_free(&url);
-        return cfr_err_nomem(err);
-    }
-    out->url = url.p;
-    return 0;
+    return cfr_wire_request_url(out, &url, err);
 }
 
 /* `Authorization: SCHEME VALUE` */

@@ -36,12 +36,7 @@ static int set_url(const struct cfr_sts_exchange *x, struct cfr_wire_request *ou
                      c->protocol);
     else
         cfr_str_addf(&text, "/v3/auth/tokens%s", c->catalog ? "" : "?nocatalog");
-    if (text.failed) {
-        cfr_str_free(&text);
-        return cfr_err_nomem(err);
-    }
-    out->url = text.p;
-    return 0;
+    return cfr_wire_request_url(out, &text, err);
 }
 
 /* The token's place in the header. */
