@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #define MARK     "restarted-for.credfresh.io/"
 #define MARK_MAX 48

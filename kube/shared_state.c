@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #define JOURNAL   "journal"
 #define HOLDER    "holder"

@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "base/redact.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

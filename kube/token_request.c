@@ -8,7 +8,6 @@
 #include "base/writer.h"
 #include "kube/name_private.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

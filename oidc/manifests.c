@@ -10,7 +10,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 #define PROBE_MS 15000
 

@@ -11,7 +11,6 @@
 #include "token/verify.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define TIMEOUT_MS 30000
 #define SHOWN_MAX  100

@@ -8,8 +8,6 @@
 #include "pki/ossl_private.h"
 #include "wire/decode.h"
 
-#include <string.h>
-
 static int refuse(const char *why, struct cfr_err *err)
 {
     ERR_clear_error();

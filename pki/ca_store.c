@@ -9,7 +9,6 @@
 #include "base/writer.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define VERSION 1
 

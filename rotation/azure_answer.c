@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define HINT_CHARS 3 /* of a secret, in the list */
 #define SECRET_MAX 1024

@@ -5,7 +5,6 @@
 #include "base/time.h"
 #include "token/claims_private.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

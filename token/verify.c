@@ -5,8 +5,6 @@
 #include "base/str.h"
 #include "base/time.h"
 
-#include <string.h>
-
 #define SHOWN_MAX 300
 #define LIST_MAX  1200
 

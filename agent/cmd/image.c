@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define LIMIT_MS    50000 /* the kubelet waits one minute */

@@ -5,7 +5,6 @@
 #include "agent/loop/unit.h"
 #include "files/file.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdio.h>

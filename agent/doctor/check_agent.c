@@ -7,7 +7,6 @@
 #include "base/time.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>

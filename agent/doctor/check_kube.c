@@ -4,8 +4,6 @@
 
 #include "agent/kube/client.h"
 
-#include <string.h>
-
 #define ANSWER_MAX_MS 10000
 
 struct asking {

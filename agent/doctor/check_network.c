@@ -7,7 +7,6 @@
 #include "base/time.h"
 #include "sts/providers.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define LIMIT_MS  5000
 #define SHOWN_MAX 100

@@ -13,7 +13,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <poll.h>

@@ -7,7 +7,6 @@
 #include "base/str.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 int cfr_kube_open(struct cfr_http *http, struct cfr_kube **out, struct cfr_err *err)
 {

@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #define OPEN      "${"
 #define NAME_MAX_ 640 /* of a field with its scope */

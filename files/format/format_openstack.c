@@ -3,7 +3,6 @@
 #include "files/format/format_private.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define CLOUD "openstack" /* the name that OpenShift asks for */
 

@@ -5,7 +5,6 @@
 #include "base/time.h"
 
 #include <stdio.h>
-#include <string.h>
 
 void cfr_sdk_aws_error(struct cfr_sdk_endpoint_answer *out, int status, const char *code, const char *message)
 {

@@ -3,8 +3,6 @@
  * test/integ/test_env.py compares with this one. */
 #include "serve/sdk/env.h"
 
-#include <string.h>
-
 #define AWS_INSTEAD "serve the credential by the endpoint aws_container, or take `credfresh get aws`"
 
 /* What SDKs that come by VARIABLE do with it. */

@@ -6,7 +6,6 @@
 #include "base/xml.h"
 #include "sts/aws/params_private.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

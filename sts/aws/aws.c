@@ -13,8 +13,6 @@
 #include "sts/aws/verify_private.h"
 #include "wire/form.h"
 
-#include <string.h>
-
 /* The widest window of the SDKs (15 min), and time for an outage in front of it. */
 #define CONSUMER_WINDOW_MS INT64_C(1200000)
 

@@ -4,7 +4,6 @@
 #include "wire/aws_settings.h"
 #include "sts/aws/params_private.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

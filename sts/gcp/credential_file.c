@@ -5,7 +5,6 @@
 #include "sts/gcp/validate_private.h"
 #include "wire/url.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

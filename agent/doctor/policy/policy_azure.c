@@ -3,8 +3,6 @@
  * issuer, one subject and one audience, and all three must be equal, letter by letter. */
 #include "agent/doctor/policy/policy_private.h"
 
-#include <string.h>
-
 #define CHECK "trust.federated"
 #define HOW                                                                                                            \
     "give the output of `az ad app federated-credential list --id CLIENT_ID` or of `az identity "                      \
