@@ -49,11 +49,23 @@ static bool contains(struct cfr_view text, const char *part)
     return false;
 }
 
+static bool is_one_of(struct cfr_view code, const char *codes)
+{
+    size_t n;
+
+    for (; *codes != '\0'; codes += n + strspn(codes + n, " ")) {
+        n = strcspn(codes, " ");
+        if (cfr_view_eq(code, (struct cfr_view){codes, n}))
+            return true;
+    }
+    return false;
+}
+
 const struct cfr_error_table_row *cfr_error_table_find(const struct cfr_error_table_row *rows, long status,
                                                        struct cfr_view code, struct cfr_view message)
 {
     for (const struct cfr_error_table_row *row = rows; row->hint != NULL; row++) {
-        if ((row->status == 0 || row->status == status) && (row->code == NULL || cfr_view_is(code, row->code)) &&
+        if ((row->status == 0 || row->status == status) && (row->code == NULL || is_one_of(code, row->code)) &&
             (row->message == NULL || contains(message, row->message)))
             return row;
     }

@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "base/view.h"
 
-/* The first row that fits decides: CODE equal (NULL = any), MESSAGE contained without regard to case (NULL = any),
- * STATUS equal (0 = any). In a hint `{who}` is replaced by the caller. */
+/* The first row that fits decides: one of CODE, codes with blanks between them (NULL = any), MESSAGE contained without
+ * regard to case (NULL = any), STATUS equal (0 = any). In a hint `{who}` is replaced by the caller. */
 struct cfr_error_table_row {
     const char *code;
     const char *message;

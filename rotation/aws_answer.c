@@ -23,9 +23,7 @@
 #define NOT_YET "AWS does not know the new key there yet, which is normal for some seconds"
 
 static const struct cfr_error_table_row verify_rows[] = {
-    {"InvalidClientTokenId", NULL, 0, CFR_E_UNAVAILABLE, NOT_YET},
-    {"UnrecognizedClientException", NULL, 0, CFR_E_UNAVAILABLE, NOT_YET},
-    {"AuthFailure", NULL, 0, CFR_E_UNAVAILABLE, NOT_YET},
+    {"InvalidClientTokenId UnrecognizedClientException AuthFailure", NULL, 0, CFR_E_UNAVAILABLE, NOT_YET},
     {"SignatureDoesNotMatch", "signature we calculated", 0, CFR_E_UNAVAILABLE, NOT_YET},
     {"RegionDisabledException", NULL, 0, CFR_E_REJECTED,
      "that region is not active in the account; remove it from `regions`"},
@@ -48,22 +46,18 @@ static const struct cfr_error_table_row rows[] = {
     {"LimitExceeded", NULL, 0, CFR_E_LIMIT, "a limit of the account is reached; remove something, or ask AWS for more"},
     {"NoSuchEntity", NULL, 0, CFR_E_REJECTED,
      "there is no such user in the account that the keys of `with` belong to; check `user_name` and `with`"},
-    {"AccessDenied", NULL, 0, CFR_E_DENIED, ALLOW},
-    {"AccessDeniedException", NULL, 0, CFR_E_DENIED, ALLOW},
-    {"NotAuthorized", NULL, 0, CFR_E_DENIED, ALLOW},
+    {"AccessDenied AccessDeniedException NotAuthorized", NULL, 0, CFR_E_DENIED, ALLOW},
     {"InvalidClientTokenId", NULL, 0, CFR_E_DENIED,
      "AWS does not know the keys of `with`: they were deleted or made inactive, or they are session keys of "
      "GetSessionToken, which cannot call IAM"},
-    {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, ENDED},
-    {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, ENDED},
+    {"ExpiredToken ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, ENDED},
     {"SignatureDoesNotMatch", "Credential should be scoped", 0, CFR_E_REJECTED,
      "the endpoint belongs to another partition; check `regions` and `endpoint`"},
     {"SignatureDoesNotMatch", "signature we calculated", 0, CFR_E_REJECTED,
      "the secret access key that `with` has is not the one of its key id"},
     {"InvalidAction", NULL, 0, CFR_E_REJECTED, "there is no IAM at this endpoint; check `endpoint`"},
-    {"EntityTemporarilyUnmodifiable", NULL, 0, CFR_E_UNAVAILABLE,
+    {"EntityTemporarilyUnmodifiable ConcurrentModification", NULL, 0, CFR_E_UNAVAILABLE,
      "another client is changing the user at the same time"},
-    {"ConcurrentModification", NULL, 0, CFR_E_UNAVAILABLE, "another client is changing the user at the same time"},
     {"ServiceFailure", NULL, 0, CFR_E_UNAVAILABLE, LATER},
     {0},
 };

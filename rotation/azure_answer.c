@@ -20,8 +20,7 @@
 #define LATER "Graph is unavailable; this is usually temporary"
 
 static const struct cfr_error_table_row rows[] = {
-    {"TooManyAppPasswords", NULL, 0, CFR_E_LIMIT, FULL},
-    {"Directory_ResourceSizeExceeded", NULL, 0, CFR_E_LIMIT, FULL},
+    {"TooManyAppPasswords Directory_ResourceSizeExceeded", NULL, 0, CFR_E_LIMIT, FULL},
     {"Directory_QuotaExceeded", NULL, 0, CFR_E_LIMIT,
      "the tenant's quota of directory objects is used up; remove something"},
     {"CredentialInvalidLifetimeAsPerAppPolicy", NULL, 0, CFR_E_REJECTED,
@@ -30,8 +29,7 @@ static const struct cfr_error_table_row rows[] = {
      "a policy of the tenant forbids client secrets; use federated credentials, or have {who} exempted"},
     {"InvalidAuthenticationToken", "audience", 0, CFR_E_REJECTED,
      "the token of `with` is for another cloud's Graph; check its `scopes`, and `cloud` and `endpoint`"},
-    {"InvalidAuthenticationToken", NULL, 0, CFR_E_TOKEN_EXPIRED, STALE},
-    {"Authentication_ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, STALE},
+    {"InvalidAuthenticationToken Authentication_ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, STALE},
     {"Authentication_MissingOrMalformed", NULL, 0, CFR_E_REJECTED,
      "the token did not reach Graph; check that no proxy removes it"},
     {"Authorization_IdentityNotFound", NULL, 0, CFR_E_DENIED,
@@ -42,13 +40,10 @@ static const struct cfr_error_table_row rows[] = {
      "takes minutes"},
     {"Directory_ConcurrencyViolation", NULL, 0, CFR_E_UNAVAILABLE,
      "another client is changing the application at the same time"},
-    {"Directory_ExpiredPageToken", NULL, 0, CFR_E_UNAVAILABLE, LATER},
-    {"Directory_BindingRedirection", NULL, 0, CFR_E_UNAVAILABLE, LATER},
-    {"Directory_ReplicaUnavailable", NULL, 0, CFR_E_UNAVAILABLE, LATER},
-    {"Service_InternalServerError", NULL, 0, CFR_E_UNAVAILABLE, LATER},
-    {"ServiceUnavailable", NULL, 0, CFR_E_UNAVAILABLE, LATER},
-    {"TooManyRequests", NULL, 0, CFR_E_THROTTLED, BUSY},
-    {"Request_ThrottledTemporarily", NULL, 0, CFR_E_THROTTLED, BUSY},
+    {"Directory_ExpiredPageToken Directory_BindingRedirection Directory_ReplicaUnavailable Service_InternalServerError "
+     "ServiceUnavailable",
+     NULL, 0, CFR_E_UNAVAILABLE, LATER},
+    {"TooManyRequests Request_ThrottledTemporarily", NULL, 0, CFR_E_THROTTLED, BUSY},
     {"BadRequest", NULL, 0, CFR_E_REJECTED, "Graph does not understand the request; check `endpoint`"},
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no Graph at this endpoint; check `endpoint`"},
     {NULL, NULL, 401, CFR_E_TOKEN_EXPIRED, STALE},

@@ -75,30 +75,15 @@ static const struct cfr_wire_aws_partition partitions[] = {
 const struct cfr_error_table_row cfr_wire_aws_error_rows[] = {
     {"SignatureDoesNotMatch", "Credential should be scoped", 0, CFR_E_REJECTED,
      "the endpoint belongs to another region: set `region` to that one"},
-    {"SignatureDoesNotMatch", NULL, 0, CFR_E_REJECTED, HINT_CLOCK},
-    {"RequestExpired", NULL, 0, CFR_E_REJECTED, HINT_CLOCK},
-    {"RequestTimeTooSkewed", NULL, 0, CFR_E_REJECTED, HINT_CLOCK},
-    {"Throttling", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"ThrottlingException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"ThrottledException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"RequestThrottledException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"RequestThrottled", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"TooManyRequestsException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"ProvisionedThroughputExceededException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"TransactionInProgressException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"RequestLimitExceeded", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"BandwidthLimitExceeded", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"LimitExceededException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"SlowDown", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"PriorRequestNotComplete", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"EC2ThrottledException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"RequestTimeout", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"RequestTimeoutException", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"InternalFailure", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"InternalError", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"InternalServerError", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"ServiceUnavailable", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"ServiceUnavailableException", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
+    {"SignatureDoesNotMatch RequestExpired RequestTimeTooSkewed", NULL, 0, CFR_E_REJECTED, HINT_CLOCK},
+    {"Throttling ThrottlingException ThrottledException RequestThrottledException RequestThrottled "
+     "TooManyRequestsException ProvisionedThroughputExceededException TransactionInProgressException "
+     "RequestLimitExceeded BandwidthLimitExceeded LimitExceededException SlowDown PriorRequestNotComplete "
+     "EC2ThrottledException",
+     NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
+    {"RequestTimeout RequestTimeoutException InternalFailure InternalError InternalServerError ServiceUnavailable "
+     "ServiceUnavailableException",
+     NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
     {0},
 };
 

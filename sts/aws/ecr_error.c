@@ -17,10 +17,9 @@
 #define HINT_PARAMETER "ECR does not accept a parameter; check `registries` and `endpoint` of `ecr`"
 
 static const struct cfr_error_table_row rows[] = {
-    {"UnrecognizedClientException", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
-    {"InvalidClientTokenId", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
-    {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, "the session has expired; the next try starts a new one"},
-    {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, "the session has expired; the next try starts a new one"},
+    {"UnrecognizedClientException InvalidClientTokenId", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
+    {"ExpiredTokenException ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED,
+     "the session has expired; the next try starts a new one"},
     {"AccessDeniedException", "GetServiceBearerToken", 0, CFR_E_DENIED,
      "allow {who} sts:GetServiceBearerToken too, which ECR Public also needs"},
     {"AccessDeniedException", "ecr-public", 0, CFR_E_DENIED, "allow {who} ecr-public:GetAuthorizationToken"},
@@ -28,16 +27,14 @@ static const struct cfr_error_table_row rows[] = {
     {"AccessDenied", NULL, 0, CFR_E_DENIED, "allow {who} GetAuthorizationToken on resource *"},
     {"InvalidSignatureException", "Credential should be scoped", 0, CFR_E_REJECTED,
      "the endpoint belongs to another region or service: check `region` and `endpoint` of `ecr`"},
-    {"InvalidSignatureException", NULL, 0, CFR_E_REJECTED, HINT_CLOCK},
-    {"IncompleteSignatureException", NULL, 0, CFR_E_REJECTED, HINT_CLOCK},
+    {"InvalidSignatureException IncompleteSignatureException", NULL, 0, CFR_E_REJECTED, HINT_CLOCK},
     {"MissingAuthenticationTokenException", NULL, 0, CFR_E_REJECTED,
      "the request's signature did not arrive; check `endpoint` of `ecr`, and that no proxy changes the "
      "request"},
     {"OptInRequired", NULL, 0, CFR_E_DENIED,
      "the account is not enabled for this region or service; enable it there, or set another "
      "`region`"},
-    {"InvalidParameterException", NULL, 0, CFR_E_REJECTED, HINT_PARAMETER},
-    {"ValidationException", NULL, 0, CFR_E_REJECTED, HINT_PARAMETER},
+    {"InvalidParameterException ValidationException", NULL, 0, CFR_E_REJECTED, HINT_PARAMETER},
     {"UnknownOperationException", NULL, 0, CFR_E_REJECTED, "there is no ECR at this URL; check `endpoint` of `ecr`"},
     {"UnsupportedCommandException", NULL, 0, CFR_E_REJECTED, "there is no ECR Public at this URL; check `endpoint`"},
     {"ServerException", NULL, 0, CFR_E_UNAVAILABLE, "ECR is unavailable; this is usually temporary"},

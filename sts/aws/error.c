@@ -23,25 +23,19 @@
     "this server grants keys but has no GetCallerIdentity to verify them with; nothing is published. Remove `verify`"
 
 static const struct cfr_error_table_row with_token[] = {
-    {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_EXPIRED},
-    {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_EXPIRED},
-    {"AccessDenied", NULL, 0, CFR_E_DENIED, HINT_DENIED},
-    {"AccessDeniedException", NULL, 0, CFR_E_DENIED, HINT_DENIED},
-    {"NotAuthorized", NULL, 0, CFR_E_DENIED, HINT_DENIED},
+    {"ExpiredTokenException ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_EXPIRED},
+    {"AccessDenied AccessDeniedException NotAuthorized", NULL, 0, CFR_E_DENIED, HINT_DENIED},
     {0},
 };
 
 static const struct cfr_error_table_row with_keys[] = {
-    {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_KEYS_EXPIRED},
-    {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_KEYS_EXPIRED},
+    {"ExpiredTokenException ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_KEYS_EXPIRED},
     {"AccessDenied", "with session credentials", 0, CFR_E_DENIED,
      "the keys belong to a session already, so they cannot get another one; give a `role_arn`, or "
      "long-lived keys"},
     {"AccessDenied", "GetSessionToken", 0, CFR_E_DENIED,
      "{who} may not call GetSessionToken; give a `role_arn`, or change the user's policy"},
-    {"AccessDenied", NULL, 0, CFR_E_DENIED, HINT_KEYS_DENIED},
-    {"AccessDeniedException", NULL, 0, CFR_E_DENIED, HINT_KEYS_DENIED},
-    {"NotAuthorized", NULL, 0, CFR_E_DENIED, HINT_KEYS_DENIED},
+    {"AccessDenied AccessDeniedException NotAuthorized", NULL, 0, CFR_E_DENIED, HINT_KEYS_DENIED},
     {"InvalidClientTokenId", NULL, 0, CFR_E_DENIED,
      "AWS does not know {who}: it was deleted or made inactive, or it is only seconds old"},
     {"SignatureDoesNotMatch", "signature we calculated", 0, CFR_E_REJECTED,
@@ -50,28 +44,20 @@ static const struct cfr_error_table_row with_keys[] = {
 };
 
 static const struct cfr_error_table_row with_session[] = {
-    {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_SOURCE},
-    {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_SOURCE},
-    {"AccessDenied", NULL, 0, CFR_E_DENIED, HINT_CHAINED},
-    {"AccessDeniedException", NULL, 0, CFR_E_DENIED, HINT_CHAINED},
-    {"NotAuthorized", NULL, 0, CFR_E_DENIED, HINT_CHAINED},
+    {"ExpiredTokenException ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_SOURCE},
+    {"AccessDenied AccessDeniedException NotAuthorized", NULL, 0, CFR_E_DENIED, HINT_CHAINED},
     {"InvalidClientTokenId", NULL, 0, CFR_E_DENIED, HINT_CLIENT},
     {0},
 };
 
 static const struct cfr_error_table_row verify[] = {
-    {"InvalidClientTokenId", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
-    {"UnrecognizedClientException", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
-    {"AuthFailure", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
-    {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED,
-     "the granted keys have expired already; nothing is published. Check this machine's clock"},
-    {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED,
+    {"InvalidClientTokenId UnrecognizedClientException AuthFailure", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
+    {"ExpiredTokenException ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED,
      "the granted keys have expired already; nothing is published. Check this machine's clock"},
     {"AccessDenied", NULL, 0, CFR_E_DENIED,
      "GetCallerIdentity, which needs no permission, was refused to {who}; nothing is published. Check "
      "`endpoint`"},
-    {"InvalidAction", NULL, 0, CFR_E_REJECTED, HINT_NO_VERIFY},
-    {"MethodNotAllowed", NULL, 0, CFR_E_REJECTED, HINT_NO_VERIFY},
+    {"InvalidAction MethodNotAllowed", NULL, 0, CFR_E_REJECTED, HINT_NO_VERIFY},
     {NULL, NULL, 404, CFR_E_REJECTED, HINT_NO_VERIFY},
     {NULL, NULL, 405, CFR_E_REJECTED, HINT_NO_VERIFY},
     {0},
@@ -107,16 +93,11 @@ static const struct cfr_error_table_row rows[] = {
     {"ValidationError", "source identity", 0, CFR_E_REJECTED,
      "leave `source_identity` out, or repeat the one that is set already"},
     {"ValidationError", NULL, 0, CFR_E_REJECTED, "correct the parameter that the message names"},
-    {"IncompleteSignature", NULL, 0, CFR_E_REJECTED, HINT_BUG},
-    {"MissingAuthenticationToken", NULL, 0, CFR_E_REJECTED, HINT_BUG},
-    {"InvalidAction", NULL, 0, CFR_E_REJECTED, HINT_BUG},
-    {"InvalidParameterCombination", NULL, 0, CFR_E_REJECTED, HINT_BUG},
+    {"IncompleteSignature MissingAuthenticationToken InvalidAction InvalidParameterCombination", NULL, 0,
+     CFR_E_REJECTED, HINT_BUG},
     {"InvalidParameterValue", NULL, 0, CFR_E_REJECTED, "correct the parameter that the message names"},
-    {"InvalidQueryParameter", NULL, 0, CFR_E_REJECTED, HINT_BUG},
-    {"MalformedInput", NULL, 0, CFR_E_REJECTED, HINT_BUG},
-    {"MalformedQueryString", NULL, 0, CFR_E_REJECTED, HINT_BUG},
-    {"MissingAction", NULL, 0, CFR_E_REJECTED, HINT_BUG},
-    {"MissingParameter", NULL, 0, CFR_E_REJECTED, HINT_BUG},
+    {"InvalidQueryParameter MalformedInput MalformedQueryString MissingAction MissingParameter", NULL, 0,
+     CFR_E_REJECTED, HINT_BUG},
     {NULL, NULL, 401, CFR_E_DENIED, "the server refuses; check `endpoint` and the role"},
     {NULL, NULL, 403, CFR_E_DENIED, "the server refuses; check `endpoint` and the role"},
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no STS at this URL; check `endpoint`"},

@@ -33,15 +33,10 @@
 
 /* Only for assertions that are signed here; asked first. */
 static const struct cfr_error_table_row certificate_rows[] = {
-    {"AADSTS700024", NULL, 0, CFR_E_TOKEN_EXPIRED,
-     "the assertion was signed for another time: check this machine's clock"},
-    {"AADSTS500133", NULL, 0, CFR_E_TOKEN_EXPIRED,
+    {"AADSTS700024 AADSTS500133", NULL, 0, CFR_E_TOKEN_EXPIRED,
      "the assertion was signed for another time: check this machine's clock"},
     {"AADSTS700027", NULL, 0, CFR_E_IDP, HINT_CERT ". A new one takes minutes to take effect"},
-    {"AADSTS50012", NULL, 0, CFR_E_DENIED, HINT_CERT},
-    {"AADSTS50013", NULL, 0, CFR_E_DENIED, HINT_CERT},
-    {"AADSTS50027", NULL, 0, CFR_E_DENIED, HINT_CERT},
-    {"invalid_grant", NULL, 0, CFR_E_DENIED, HINT_CERT},
+    {"AADSTS50012 AADSTS50013 AADSTS50027 invalid_grant", NULL, 0, CFR_E_DENIED, HINT_CERT},
     {0},
 };
 
@@ -58,9 +53,7 @@ static const struct cfr_error_table_row rows[] = {
      "the token has expired or is not valid yet. Is the token file still renewed, and is the clock right?"},
     {"AADSTS500133", NULL, 0, CFR_E_TOKEN_EXPIRED,
      "the token has expired or is not valid yet. Is the token file still renewed?"},
-    {"AADSTS50012", NULL, 0, CFR_E_TOKEN, HINT_INSPECT},
-    {"AADSTS50013", NULL, 0, CFR_E_TOKEN, HINT_INSPECT},
-    {"AADSTS50027", NULL, 0, CFR_E_TOKEN, HINT_INSPECT},
+    {"AADSTS50012 AADSTS50013 AADSTS50027", NULL, 0, CFR_E_TOKEN, HINT_INSPECT},
     {"AADSTS70021", NULL, 0, CFR_E_IDP, HINT_MATCH},
     {"AADSTS700211", NULL, 0, CFR_E_IDP,
      "no federated credential of the client has the token's issuer: compare them character by character, including a "
@@ -69,10 +62,7 @@ static const struct cfr_error_table_row rows[] = {
      "no federated credential of the client has the token's audience: ask for a token with that audience (usually "
      "api://AzureADTokenExchange), or change it there. A new one takes minutes to take effect"},
     {"AADSTS700213", NULL, 0, CFR_E_IDP, HINT_MATCH},
-    {"AADSTS7002131", NULL, 0, CFR_E_DENIED,
-     "correct the client's federated credential: compare its issuer, subject and audience with the token's "
-     "({who})"},
-    {"AADSTS7002137", NULL, 0, CFR_E_DENIED,
+    {"AADSTS7002131 AADSTS7002137", NULL, 0, CFR_E_DENIED,
      "correct the client's federated credential: compare its issuer, subject and audience with the token's "
      "({who})"},
     {"AADSTS7002138", NULL, 0, CFR_E_DENIED,
@@ -94,12 +84,9 @@ static const struct cfr_error_table_row rows[] = {
     {"AADSTS7000222", NULL, 0, CFR_E_DENIED, HINT_SECRET_EXPIRED},
     {"AADSTS7000218", NULL, 0, CFR_E_REJECTED, HINT_ENDPOINT},
     {"AADSTS7000112", NULL, 0, CFR_E_DENIED, "the application is disabled; an administrator has to enable it"},
-    {"AADSTS70001", NULL, 0, CFR_E_DENIED, HINT_CLIENT},
-    {"AADSTS700011", NULL, 0, CFR_E_DENIED, HINT_CLIENT},
-    {"AADSTS70011", NULL, 0, CFR_E_REJECTED, HINT_SCOPE},
-    {"AADSTS700022", NULL, 0, CFR_E_REJECTED, HINT_SCOPE},
-    {"AADSTS500011", NULL, 0, CFR_E_REJECTED, HINT_RESOURCE},
-    {"AADSTS50001", NULL, 0, CFR_E_REJECTED, HINT_RESOURCE},
+    {"AADSTS70001 AADSTS700011", NULL, 0, CFR_E_DENIED, HINT_CLIENT},
+    {"AADSTS70011 AADSTS700022", NULL, 0, CFR_E_REJECTED, HINT_SCOPE},
+    {"AADSTS500011 AADSTS50001", NULL, 0, CFR_E_REJECTED, HINT_RESOURCE},
     {"AADSTS50034", NULL, 0, CFR_E_DENIED,
      "there is no such account in this tenant; check `client_id` and `tenant_id`"},
     {"AADSTS90002", NULL, 0, CFR_E_REJECTED,
@@ -116,13 +103,8 @@ static const struct cfr_error_table_row rows[] = {
     {"AADSTS50196", NULL, 0, CFR_E_REJECTED,
      "the same request came too often, and Entra ID refuses it for some minutes. Does another program use the same "
      "client in a loop?"},
-    {"AADSTS50033", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"AADSTS90006", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"AADSTS90012", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"AADSTS90024", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"AADSTS90033", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"AADSTS90090", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"AADSTS90091", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
+    {"AADSTS50033 AADSTS90006 AADSTS90012 AADSTS90024 AADSTS90033 AADSTS90090 AADSTS90091", NULL, 0, CFR_E_UNAVAILABLE,
+     HINT_LATER},
     {"AADSTS90055", NULL, 0, CFR_E_THROTTLED, "Entra ID limits the tenant's rate of calls; this is usually temporary"},
     {"AADSTS900144", NULL, 0, CFR_E_REJECTED, HINT_ENDPOINT},
     {"AADSTS50005", NULL, 0, CFR_E_DENIED,
@@ -142,8 +124,7 @@ static const struct cfr_error_table_row rows[] = {
     {"unsupported_grant_type", NULL, 0, CFR_E_REJECTED, HINT_ENDPOINT},
     {"interaction_required", NULL, 0, CFR_E_DENIED,
      "a policy of the tenant requires a user's action; an administrator has to exempt the application"},
-    {"temporarily_unavailable", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"server_error", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
+    {"temporarily_unavailable server_error", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
     {0},
 };
 
@@ -154,9 +135,7 @@ static const struct cfr_error_table_row registry_rows[] = {
     {"UNAUTHORIZED", NULL, 0, CFR_E_DENIED,
      "the registry denies access to {who}: give it the role AcrPull there, and check the tenant. A new role takes "
      "minutes"},
-    {"DENIED", NULL, 0, CFR_E_DENIED,
-     "the registry denies access to {who}: give it the role AcrPull there, and check the registry's firewall"},
-    {"FORBIDDEN", NULL, 0, CFR_E_DENIED,
+    {"DENIED FORBIDDEN", NULL, 0, CFR_E_DENIED,
      "the registry denies access to {who}: give it the role AcrPull there, and check the registry's firewall"},
     {"TOOMANYREQUESTS", NULL, 0, CFR_E_THROTTLED, "the registry limits the rate of calls; this is usually temporary"},
     {"UNAVAILABLE", NULL, 0, CFR_E_UNAVAILABLE, "the registry is unavailable; this is usually temporary"},

@@ -44,8 +44,7 @@ static const struct cfr_error_table_row sts_rows[] = {
     {"invalid_grant", "audience", 0, CFR_E_DENIED,
      "add the token's audience to the provider's allowed audiences, or request a token with one of those; without a "
      "list it must be the provider's full name, with the project's NUMBER"},
-    {"invalid_grant", "attribute condition", 0, CFR_E_DENIED, HINT_CONDITION},
-    {"unauthorized_client", "attribute condition", 0, CFR_E_DENIED, HINT_CONDITION},
+    {"invalid_grant unauthorized_client", "attribute condition", 0, CFR_E_DENIED, HINT_CONDITION},
     {"invalid_grant", "google.subject", 0, CFR_E_DENIED,
      "correct the provider's attribute mapping: google.subject may have at most 127 bytes, and {who} makes "
      "more"},
@@ -54,8 +53,7 @@ static const struct cfr_error_table_row sts_rows[] = {
     {"invalid_grant", "issuer", 0, CFR_E_DENIED,
      "the provider in `audience` is for another issuer than the token's; see `credfresh inspect`"},
     {"invalid_grant", NULL, 0, CFR_E_TOKEN, "Google does not accept this token; check it with `credfresh inspect`"},
-    {"unauthorized_client", NULL, 0, CFR_E_DENIED, "the provider does not accept {who}"},
-    {"access_denied", NULL, 0, CFR_E_DENIED, "the provider does not accept {who}"},
+    {"unauthorized_client access_denied", NULL, 0, CFR_E_DENIED, "the provider does not accept {who}"},
     {"invalid_target", NULL, 0, CFR_E_DENIED,
      "the pool or provider in `audience` does not exist or is disabled: check it, and the project's NUMBER "
      "in "
@@ -90,8 +88,7 @@ static const struct cfr_error_table_row key_rows[] = {
      "{who} was deleted; give the key of another one in credentials_file"},
     {"invalid_grant", NULL, 0, CFR_E_DENIED,
      "Google does not accept the key of {who}: it may be disabled or deleted; give a new one in credentials_file"},
-    {"unauthorized_client", NULL, 0, CFR_E_DENIED, HINT_DELEGATION},
-    {"access_denied", NULL, 0, CFR_E_DENIED, HINT_DELEGATION},
+    {"unauthorized_client access_denied", NULL, 0, CFR_E_DENIED, HINT_DELEGATION},
     {"invalid_scope", NULL, 0, CFR_E_REJECTED, HINT_SCOPE},
     {"invalid_client", NULL, 0, CFR_E_DENIED, "{who} does not exist; give the key of another one in credentials_file"},
     {"disabled_client", NULL, 0, CFR_E_DENIED, "{who} is disabled; enable it"},

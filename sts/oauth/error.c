@@ -12,8 +12,7 @@
 #define HINT_BUSY    "the server limits the rate of calls; this is usually temporary"
 
 static const struct cfr_error_table_row rows[] = {
-    {"slow_down", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"too_many_requests", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
+    {"slow_down too_many_requests", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
     /* A server that is busy says so by its status, whatever the error. */
     {NULL, NULL, 429, CFR_E_THROTTLED, HINT_BUSY},
     {NULL, NULL, 503, CFR_E_UNAVAILABLE, HINT_AGAIN},
@@ -41,8 +40,7 @@ static const struct cfr_error_table_row rows[] = {
     {"access_denied", NULL, 0, CFR_E_DENIED, "the server's policy does not allow this token for {who}"},
     {"insufficient_scope", NULL, 0, CFR_E_DENIED, "the token of {who} does not allow this exchange"},
     {"interaction_required", NULL, 0, CFR_E_DENIED, "the server requires a person to take part; change its policy"},
-    {"temporarily_unavailable", NULL, 0, CFR_E_UNAVAILABLE, HINT_AGAIN},
-    {"server_error", NULL, 0, CFR_E_UNAVAILABLE, HINT_AGAIN},
+    {"temporarily_unavailable server_error", NULL, 0, CFR_E_UNAVAILABLE, HINT_AGAIN},
     {NULL, NULL, 401, CFR_E_DENIED, HINT_CLIENT},
     {NULL, NULL, 403, CFR_E_DENIED, "the server refuses {who}; check `token_url` and its policy"},
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no token endpoint at this URL; check `token_url`"},

@@ -53,16 +53,18 @@ def rows(path):
     tables = re.findall(r"const struct (?:cfr_error_table_)?row \w+\[\] = \{(.*?)\n\};", source, re.S)
     single = re.findall(r"const struct cfr_error_table_row \w+ = (\{.*?\});", source, re.S)
     for table in map(expand, tables + single):
-        found = re.findall(rf"\{{\s*(?:(NULL|{TEXT}), )??(NULL|{TEXT}|\d+), (NULL|{TEXT}|\d+), CFR_E_(\w+),\s*((?:\s*{TEXT})+)"
+        found = re.findall(rf"\{{\s*(?:(NULL|{TEXT}(?:\s*{TEXT})*),\s*)??(NULL|{TEXT}|\d+),\s*(NULL|{TEXT}|\d+),"
+                           rf"\s*CFR_E_(\w+),\s*((?:\s*{TEXT})+)"
                            r"(?:,\s*ADVICE_\w+)?\}", table)
         assert len(found) == table.count("CFR_E_"), table
         for code, one, other, ours, advice in found:
             message, status = (other, one) if one.isdigit() else (one, other)
             # A receipt is what Keystone gives who has to show more; no code of its.
-            names = [f"`{joined(code)}`"] if code.startswith('"') and joined(code) != "receipt" else []
-            names += [f"HTTP {status}"] if status != "0" else []
-            names += [joined(message)] if message.startswith('"') else []
-            yield names, joined(advice).replace("{who}", WHO), CODES[ours]
+            for one_code in joined(code).split() if code.startswith('"') else [""]:
+                names = [f"`{one_code}`"] if one_code not in ("", "receipt") else []
+                names += [f"HTTP {status}"] if status != "0" else []
+                names += [joined(message)] if message.startswith('"') else []
+                yield names, joined(advice).replace("{who}", WHO), CODES[ours]
 
 
 def entries(place):

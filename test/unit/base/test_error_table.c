@@ -18,6 +18,7 @@ static const struct cfr_error_table_row rows[] = {
     {"denied", NULL, 0, CFR_E_REJECTED, "whatever"},
     {NULL, "no such pool", 0, CFR_E_REJECTED, "make the pool"},
     {"long", NULL, 0, CFR_E_DENIED, LONG_HINT},
+    {"one another third", NULL, 0, CFR_E_IDP, "as for the others"},
     {NULL, NULL, 418, CFR_E_THROTTLED, "wait for the tea"},
     {0},
 };
@@ -55,6 +56,11 @@ static void the_first_row_that_fits(void **state)
     says(r, CFR_E_THROTTLED, "deniedx: plain text (HTTP 418): wait for the tea");
     assert_ptr_equal(cfr_error_table_find(rows, 400, cfr_view_of("denied"), cfr_view_of("")), &rows[2]);
     assert_null(cfr_error_table_find(rows, 400, cfr_view_of("x"), cfr_view_of("such pool")));
+    assert_ptr_equal(cfr_error_table_find(rows, 400, cfr_view_of("another"), cfr_view_of("")), &rows[5]);
+    assert_ptr_equal(cfr_error_table_find(rows, 400, cfr_view_of("third"), cfr_view_of("")), &rows[5]);
+    assert_null(cfr_error_table_find(rows, 400, cfr_view_of("another third"), cfr_view_of("")));
+    assert_null(cfr_error_table_find(rows, 400, cfr_view_of("thir"), cfr_view_of("")));
+    assert_null(cfr_error_table_find(rows, 400, cfr_view_of(""), cfr_view_of("")));
 }
 
 static void the_caller(void **state)
