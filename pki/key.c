@@ -16,14 +16,6 @@
 
 const char *const cfr_key_kinds[] = {"ecdsa-p256", "ecdsa-p384", "rsa-2048", "rsa-3072", "rsa-4096", NULL};
 
-int cfr_ossl_failed(const char *what, struct cfr_err *err)
-{
-    bool memory = ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE;
-
-    ERR_clear_error();
-    return cfr_err_set(err, memory ? CFR_E_NOMEM : CFR_E_INTERNAL, "%s", memory ? "out of memory" : what);
-}
-
 int cfr_key_check_kind(EVP_PKEY *key, struct cfr_err *err)
 {
     int bits = EVP_PKEY_get_bits(key);

@@ -30,7 +30,5 @@ int cfr_key_public(struct cfr_view pem, struct cfr_str *out, struct cfr_err *err
 /* The `kid` of a private or public key as Kubernetes computes it (pkg/serviceaccount/jwt.go): base64url of SHA-256 over
  * the DER form of its SubjectPublicKeyInfo. CFR_E_CONFIG if PEM is not a key. */
 int cfr_key_kid(struct cfr_view pem, char out[CFR_KEY_KID_MAX], struct cfr_err *err);
-/* An unexpected failure of OpenSSL: CFR_E_NOMEM, or CFR_E_INTERNAL with WHAT. */
-int cfr_ossl_failed(const char *what, struct cfr_err *err);
 
 #endif

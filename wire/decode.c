@@ -475,3 +475,11 @@ int cfr_decode_public_key_der(struct cfr_view der, EVP_PKEY **out, struct cfr_er
     *out = d2i_PUBKEY(NULL, &at, (long)der.n);
     return check_read(*out, "it is not one public key in DER form", err);
 }
+
+int cfr_ossl_failed(const char *what, struct cfr_err *err)
+{
+    bool memory = ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE;
+
+    ERR_clear_error();
+    return cfr_err_set(err, memory ? CFR_E_NOMEM : CFR_E_INTERNAL, "%s", memory ? "out of memory" : what);
+}

@@ -38,5 +38,7 @@ int cfr_decode_check_ca(struct cfr_view der, struct cfr_err *err);
 /* True if BYTES (DER, or a message that holds it) have the identifier that every curve described by numbers begins
  * with, id-fieldType of ANSI X9.62. Named curves do not have it. */
 bool cfr_decode_has_curve(struct cfr_view bytes);
+/* An unexpected failure of OpenSSL: CFR_E_NOMEM, or CFR_E_INTERNAL with WHAT. */
+int cfr_ossl_failed(const char *what, struct cfr_err *err);
 
 #endif

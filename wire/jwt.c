@@ -6,7 +6,6 @@
 #include "wire/decode_private.h"
 
 #include <openssl/core_names.h>
-#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/rsa.h>
 #include <stdio.h>
@@ -16,15 +15,6 @@
 #define RSA_BITS_MAX 4096 /* a larger key takes too long: the agent does nothing else meanwhile */
 #define P256_BYTES   32
 #define CHAIN_MAX    10 /* certificates */
-
-/* A failure of the library that nothing outside of it explains. */
-static int library_failed(const char *what, struct cfr_err *err)
-{
-    bool memory = ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE;
-
-    ERR_clear_error();
-    return cfr_err_set(err, memory ? CFR_E_NOMEM : CFR_E_INTERNAL, "%s", memory ? "out of memory" : what);
-}
 
 /* A key of a type that can sign here. */
 static int read_key(struct cfr_view pem, EVP_PKEY **out, struct cfr_err *err)
@@ -95,7 +85,7 @@ static int raw_ecdsa(unsigned char *sig, size_t *n, struct cfr_err *err)
 
     if (!cfr_decode_element(&der, CFR_DECODE_SEQUENCE, &numbers) || !read_number(&numbers, raw) ||
         !read_number(&numbers, raw + P256_BYTES))
-        return library_failed("the signature cannot be read", err);
+        return cfr_ossl_failed("the signature cannot be read", err);
     memcpy(sig, raw, sizeof raw);
     *n = sizeof raw;
     return 0;
@@ -116,7 +106,7 @@ static int make_signature(EVP_PKEY *key, enum cfr_jwt_alg alg, struct cfr_view t
 
     if (ctx == NULL || EVP_DigestSignInit(ctx, &key_ctx, EVP_sha256(), NULL, key) != 1 || !set_padding(key_ctx, alg) ||
         EVP_DigestSign(ctx, sig, n, (const unsigned char *)text.p, text.n) != 1)
-        rc = library_failed("", err);
+        rc = cfr_ossl_failed("", err);
     EVP_MD_CTX_free(ctx);
     if (rc == CFR_E_INTERNAL) /* numbers that do not belong together, which reading does not notice */
         rc = cfr_err_set(err, CFR_E_CONFIG, "the private key cannot sign; is it damaged?");
@@ -212,7 +202,7 @@ static int thumbprint_of(struct cfr_view der, void *context, struct cfr_err *err
     unsigned n = 0;
 
     if (EVP_Digest(der.p, der.n, digest, &n, t->digest, NULL) != 1)
-        return library_failed("the certificate has no digest", err);
+        return cfr_ossl_failed("the certificate has no digest", err);
     return cfr_base64url_encode((struct cfr_view){(const char *)digest, n}, &t->text, err);
 }
 

@@ -105,19 +105,14 @@ static void run(struct cfr_task *task)
     forget_process(x);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 void cfr_daemon_follow(struct cfr_daemon_follow *x, const struct cfr_config_exit *c, bool *ended)
 {
     const struct cfr_config_exit *before = x->config;
 
     x->config = c;
     /* It may have ended just before, and must not be waited for again. */
-    if (c != NULL && before != NULL && same_text(c->process, before->process) &&
-        same_text(c->pid_file, before->pid_file))
+    if (c != NULL && before != NULL && cfr_view_same(c->process, before->process) &&
+        cfr_view_same(c->pid_file, before->pid_file))
         return;
     forget_process(x);
     *x =
