@@ -225,6 +225,27 @@ static void test_a_loss_is_noticed_at_once(void **state)
     }
 }
 
+/* The answer is older than what the watch has reported meanwhile. */
+static void test_a_loss_during_a_read_is_noticed_after_it(void **state)
+{
+    struct cfr_delivery *d = open_delivery(&credential);
+
+    (void)state;
+    fake.live = true;
+    fake.report(fake.report_ctx, "7");
+    fake.now.boot_ms += 1000;
+    fake.report(fake.report_ctx, "8");
+    cfr_publish_secret_step(d, fake.now);
+    fake.report(fake.report_ctx, NULL);
+    answer("8");
+    fake.now.boot_ms += 1000;
+    assert_true(cfr_publish_secret_deadline(d) <= fake.now.boot_ms);
+    cfr_publish_secret_step(d, fake.now);
+    answer(NULL);
+    assert_int_equal(fake.losses, 1);
+    cfr_publish_secret_close(d);
+}
+
 static void test_an_object_that_changes_all_the_time_is_read_once_a_second(void **state)
 {
     struct cfr_delivery *d = open_delivery(&credential);
@@ -442,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_a_watch_that_works_replaces_reads),
         cmocka_unit_test(test_what_the_watch_has_not_reported_is_read),
         cmocka_unit_test(test_a_loss_is_noticed_at_once),
+        cmocka_unit_test(test_a_loss_during_a_read_is_noticed_after_it),
         cmocka_unit_test(test_an_object_that_changes_all_the_time_is_read_once_a_second),
         cmocka_unit_test(test_what_others_own_is_no_longer_published),
         cmocka_unit_test(test_an_agent_that_started_later_prevails),
