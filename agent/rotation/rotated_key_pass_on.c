@@ -3,13 +3,51 @@
  * fingerprint as its token_mark, which is 0 for a key that was created. */
 #include "agent/rotation/rotated_key_private.h"
 
+#include "agent/rotation/rotator_private.h"
 #include "base/hash.h"
 #include "base/log.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define RETRY_MS       CFR_HOUR_MS
 #define RETRY_LEAST_MS CFR_MINUTE_MS
+
+bool cfr_rotator_has_key(const struct cfr_rotator *m)
+{
+    const struct cfr_rotation_journal *j = &m->r.journal;
+
+    /* The journal that is broken may name one. A verified one may be published by now. */
+    return m->broken.code != 0 || j->step == CFR_ROTATION_VERIFIED || j->current[0] != '\0' || j->old[0] != '\0' ||
+           j->former_count != 0;
+}
+
+/* The last attempt ended because the cloud refuses `with` the right, and no key was ever published. */
+static bool may_not_create(const struct cfr_rotator *m)
+{
+    return m->may_not && m->r.journal.step == CFR_ROTATION_REST && !cfr_rotator_has_key(m);
+}
+
+/* Fills the empty OUT with the key of `with`, as one that was created would be published. */
+static int copy_admin(const struct cfr_rotator *m, struct cfr_grant *out, struct cfr_err *err)
+{
+    struct cfr_rotation_ask ask = {.now_s = cfr_clock_now().wall_ms / 1000};
+    char identity[128];
+    int rc;
+
+    if (m->provider->pass_on == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "`with` has %s, which is not a key", m->provider->admin_has);
+    rc = cfr_rotator_find_admin(m, &ask.admin, err);
+    if (rc == 0)
+        rc = m->provider->pass_on(m->provider_config, &ask, out, err);
+    (void)snprintf(identity, sizeof identity, "the key of %.63s, passed on", m->config->mint->with);
+    return rc == 0 ? cfr_grant_set_identity(out, cfr_view_of(identity), err) : rc;
+}
+
+void cfr_rotator_clear_failure(struct cfr_rotator *m)
+{
+    m->failed = false;
+}
 
 bool cfr_rotator_key_is_passed_on(const struct cfr_rotator_key *k)
 {
@@ -66,12 +104,11 @@ static bool is_published(const struct cfr_rotator_key *k, uint64_t mark)
 void cfr_rotator_key_pass_on(struct cfr_rotator_key *k, struct cfr_source_exchange_result *r, struct cfr_grant *grant)
 {
     bool already = cfr_rotator_key_is_passed_on(k);
-    bool refused = cfr_rotator_may_not(k->rotator) && !cfr_publisher_holds_made_key(k->client.targets);
+    bool refused = may_not_create(k->rotator) && !cfr_publisher_holds_made_key(k->client.targets);
     uint64_t mark;
     bool same;
 
-    if (k->config->mint->otherwise == NULL || (!refused && !already) ||
-        cfr_rotator_pass_on(k->rotator, grant, NULL) != 0)
+    if (k->config->mint->otherwise == NULL || (!refused && !already) || copy_admin(k->rotator, grant, NULL) != 0)
         return;
     mark = mark_of(grant);
     same = already && is_published(k, mark);

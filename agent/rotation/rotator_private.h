@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the rotator's files share: rotator_open.c (opening and closing), rotator.c (steps), rotator_view.c (what others
  * ask), rotator_result.c (results of requests), rotator_request.c (requests), rotator_clock.c (time), rotator_adopt.c
- * (keys that other programs created), rotator_confirm.c (the key that is about to be published), rotator_pass_on.c (the
- * key of `with`), rotator_store.c (journal and pending secret on disk), shared.c (the same in a Secret of the cluster,
- * for several agents), rotator_pending.c (the latter's text). Private to them. */
+ * (keys that other programs created), rotator_confirm.c (the key that is about to be published), rotator_store.c
+ * (journal and pending secret on disk), shared.c (the same in a Secret of the cluster, for several agents),
+ * rotator_pending.c (the latter's text). Private to them. */
 #ifndef CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 #define CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 

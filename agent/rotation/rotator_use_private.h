@@ -92,11 +92,6 @@ void cfr_rotator_found(struct cfr_rotator *m, int rc, struct cfr_rotation_found 
 
 /* A key was published once, of this owner or a former one, or is about to be. */
 bool cfr_rotator_has_key(const struct cfr_rotator *m);
-/* The last attempt ended because the cloud refuses `with` the right, and no key was ever published. */
-bool cfr_rotator_may_not(const struct cfr_rotator *m);
-/* Fills the empty OUT with the key of `with`, as one that was made would be published. CFR_E_UNAVAILABLE, CFR_E_CONFIG
- * if it has other fields. */
-int cfr_rotator_pass_on(const struct cfr_rotator *m, struct cfr_grant *out, struct cfr_err *err);
 /* That the last attempt was refused is no failure: that key is published. */
 void cfr_rotator_clear_failure(struct cfr_rotator *m);
 
