@@ -25,7 +25,7 @@ bool cfr_rotator_has_key(const struct cfr_rotator *m)
 /* The last attempt ended because the cloud refuses `with` the right, and no key was ever published. */
 static bool may_not_create(const struct cfr_rotator *m)
 {
-    return m->may_not && m->r.journal.step == CFR_ROTATION_REST && !cfr_rotator_has_key(m);
+    return m->last.may_not && m->r.journal.step == CFR_ROTATION_REST && !cfr_rotator_has_key(m);
 }
 
 /* Fills the empty OUT with the key of `with`, as one that was created would be published. */
@@ -46,7 +46,7 @@ static int copy_admin(const struct cfr_rotator *m, struct cfr_grant *out, struct
 
 void cfr_rotator_clear_failure(struct cfr_rotator *m)
 {
-    m->failed = false;
+    m->last.failed = false;
 }
 
 bool cfr_rotator_key_is_passed_on(const struct cfr_rotator_key *k)

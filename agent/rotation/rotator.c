@@ -60,10 +60,10 @@ void cfr_rotator_check_subject(struct cfr_rotator *m)
         /* Only where the former owner's keys are asked for does it matter where they are. */
         if (!m->provider->asks_owner || strncmp(was, m->provider->name, n) != 0 || was[n] != '/')
             j->account[0] = '\0';
-        if (!m->moved)
+        if (!m->save.moved)
             report_change(m, was, former, &left, unknown);
     }
-    m->moved = changed;
+    m->save.moved = changed;
     cfr_str_free(&left);
 }
 
@@ -88,8 +88,8 @@ void cfr_rotator_finish(struct cfr_rotator *m, struct cfr_source_exchange_result
     struct cfr_rotator_waiter waiter = m->waiter;
 
     m->waiter = (struct cfr_rotator_waiter){.done = NULL};
-    result->duration_s = m->duration_s;
-    m->duration_s = 0;
+    result->duration_s = m->stats.duration_s;
+    m->stats.duration_s = 0;
     waiter.done(waiter.ctx, result);
 }
 
@@ -99,7 +99,7 @@ static int store_pending(struct cfr_rotator *m, struct cfr_err *err)
     int rc = m->store->save_pending(m, err);
 
     if (rc == 0)
-        m->unsaved = cfr_rotation_made(&m->r, &m->pending.key, cfr_rotator_now_s(m)) || m->unsaved;
+        m->save.unsaved = cfr_rotation_made(&m->r, &m->pending.key, cfr_rotator_now_s(m)) || m->save.unsaved;
     return rc;
 }
 
@@ -139,13 +139,13 @@ static int save_journal(struct cfr_rotator *m, struct cfr_err *err)
 {
     int rc;
 
-    m->unsaved = false;
+    m->save.unsaved = false;
     rc = m->store->save_journal(m, err);
-    m->saving = rc == CFR_ROTATOR_UNDER_WAY;
-    m->moved = m->moved && rc < 0;
-    m->unsaved = m->unsaved || (rc != 0 && !m->saving);
+    m->save.saving = rc == CFR_ROTATOR_UNDER_WAY;
+    m->save.moved = m->save.moved && rc < 0;
+    m->save.unsaved = m->save.unsaved || (rc != 0 && !m->save.saving);
     if (rc == 0)
-        cfr_rotator_made_good(m, CFR_ROTATOR_AT_STORE);
+        cfr_rotator_clear_error(m, CFR_ROTATOR_AT_STORE);
     return rc;
 }
 
@@ -154,7 +154,7 @@ void cfr_rotator_save(struct cfr_rotator *m)
     struct cfr_err err = {0};
 
     if (save_journal(m, &err) < 0)
-        cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, &err, -1);
+        cfr_rotator_note_error(m, CFR_ROTATOR_AT_STORE, &err, -1);
 }
 
 /* What must be written before anything else is done: 0 or CFR_ROTATOR_UNDER_WAY, or an error. */
@@ -164,16 +164,16 @@ static int save_changes(struct cfr_rotator *m, struct cfr_err *err)
     int rc = 0;
 
     /* Until a key of the new owner is about to be made, the former one may be set back: it may have been a mistake. */
-    if (m->moved && m->r.journal.step == CFR_ROTATION_REST)
+    if (m->save.moved && m->r.journal.step == CFR_ROTATION_REST)
         return 0;
     /* The former owner's journal needs its pending secret. */
-    if (m->moved && m->unsaved)
+    if (m->save.moved && m->save.unsaved)
         rc = save_journal(m, err);
     if (rc == 0 && stale)
         rc = m->store->drop_pending(m, err);
     if (rc == 0 && m->pending.held && !m->pending.stored)
         rc = store_pending(m, err);
-    return rc == 0 && m->unsaved ? save_journal(m, err) : rc;
+    return rc == 0 && m->save.unsaved ? save_journal(m, err) : rc;
 }
 
 /* Nothing is begun or published without a waiter. */
@@ -251,8 +251,8 @@ static void undone(struct cfr_rotator *m)
     (void)cfr_err_set(&err, CFR_E_UNAVAILABLE,
                       "the new key %s was not accepted within %s; deleting it; the last good credentials remain%s%s",
                       m->r.journal.minted, cfr_time_words(m->r.rules.verify_most_s * 1000, words),
-                      m->error.code != 0 ? ": " : "", m->error.text);
-    m->error = (struct cfr_err){0};
+                      m->error.err.code != 0 ? ": " : "", m->error.err.text);
+    m->error.err = (struct cfr_err){0};
     cfr_rotator_report(m, &err, -1);
 }
 
@@ -261,8 +261,8 @@ static void full(struct cfr_rotator *m, const struct cfr_rotation_facts *facts)
 {
     struct cfr_err err = {0};
 
-    cfr_rotation_words(&m->r, facts, m->words);
-    (void)cfr_err_set(&err, CFR_E_LIMIT, "the rotation waits for %s", m->words);
+    cfr_rotation_words(&m->r, facts, m->words.wait);
+    (void)cfr_err_set(&err, CFR_E_LIMIT, "the rotation waits for %s", m->words.wait);
     cfr_rotator_report(m, &err, -1);
 }
 
@@ -278,11 +278,11 @@ static void refuse_found(struct cfr_rotator *m, const struct cfr_rotation_facts 
 {
     struct cfr_err err = {0};
 
-    cfr_rotation_words(&m->r, facts, m->words);
-    (void)cfr_err_set(&err, CFR_E_CONFIG, "the adoption waits for %s%s%s", m->words,
+    cfr_rotation_words(&m->r, facts, m->words.wait);
+    (void)cfr_err_set(&err, CFR_E_CONFIG, "the adoption waits for %s%s%s", m->words.wait,
                       m->r.unfit == CFR_ROTATION_UNFIT_REFUSED ? ": " : "",
-                      m->r.unfit == CFR_ROTATION_UNFIT_REFUSED ? m->error.text : "");
-    m->error = (struct cfr_err){0};
+                      m->r.unfit == CFR_ROTATION_UNFIT_REFUSED ? m->error.err.text : "");
+    m->error.err = (struct cfr_err){0};
     cfr_rotator_report(m, &err, -1);
 }
 
@@ -297,10 +297,10 @@ static int call_for(struct cfr_rotator *m, const struct cfr_rotation_todo *todo,
                                                      : cfr_rotator_call(m, ops[todo->action], todo->id, err);
 
     if (rc == 0 && todo->action == CFR_ROTATION_ACT_CREATE)
-        (void)snprintf(m->asked_name, sizeof m->asked_name, "%s", m->r.journal.name);
+        (void)snprintf(m->call.asked_name, sizeof m->call.asked_name, "%s", m->r.journal.name);
     /* Nothing was sent. */
     if (rc != 0 && todo->action == CFR_ROTATION_ACT_CREATE)
-        m->unsaved = cfr_rotation_refused(&m->r, cfr_rotator_now_s(m)) || m->unsaved;
+        m->save.unsaved = cfr_rotation_refused(&m->r, cfr_rotator_now_s(m)) || m->save.unsaved;
     return rc;
 }
 
@@ -356,7 +356,7 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     if (*m->context.draining)
         return false;
     if (changes_cloud(todo->action) && !m->store->may_change(m)) {
-        m->unsaved = true;
+        m->save.unsaved = true;
         return true;
     }
     if (todo->action == CFR_ROTATION_ACT_DEACTIVATE_FORMER || todo->action == CFR_ROTATION_ACT_DELETE_FORMER) {
@@ -372,7 +372,7 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
         int taken = cfr_rotator_take(m, &err);
 
         if (taken < 0)
-            cfr_rotator_trouble(m, CFR_ROTATOR_AT_START, &err, -1);
+            cfr_rotator_note_error(m, CFR_ROTATOR_AT_START, &err, -1);
         else if (taken != 0)
             m->deadline_boot_ms = INT64_MAX;
         return taken == 0;
@@ -384,7 +384,7 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     if (comes_soon(m, &err))
         return false;
     if (!m->r.looking_up) {
-        cfr_rotator_trouble(m, CFR_ROTATOR_AT_START, &err, -1);
+        cfr_rotator_note_error(m, CFR_ROTATOR_AT_START, &err, -1);
         return false;
     }
     cfr_rotator_lookup_failed(m, &err);
@@ -439,7 +439,7 @@ static bool wait_for_store(struct cfr_rotator *m, int rc, const struct cfr_err *
 {
     m->deadline_boot_ms = INT64_MAX;
     if (rc != CFR_ROTATOR_UNDER_WAY)
-        cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, err, -1);
+        cfr_rotator_note_error(m, CFR_ROTATOR_AT_STORE, err, -1);
     return false;
 }
 
@@ -466,16 +466,16 @@ static bool step(struct cfr_rotator *m)
         wait_until(m, *m->context.draining ? INT64_MAX : next_look_s(&m->r, now_s));
         return false;
     }
-    looking = cfr_rotator_look_for_key(m, &err);
+    looking = cfr_rotator_find_key(m, &err);
     if (looking != 0) {
         m->deadline_boot_ms = INT64_MAX;
         if (looking != 1 && !comes_soon(m, &err))
-            cfr_rotator_trouble(m, CFR_ROTATOR_AT_START, &err, -1);
+            cfr_rotator_note_error(m, CFR_ROTATOR_AT_START, &err, -1);
         return false;
     }
     cfr_rotator_facts(m, &facts);
     cfr_rotation_next(&m->r, &facts, &changed, &todo);
-    m->unsaved = m->unsaved || changed;
+    m->save.unsaved = m->save.unsaved || changed;
     if (changed) {
         log_left(m);
         log_progress(m, before, aside);
@@ -500,21 +500,21 @@ void cfr_rotator_run(struct cfr_rotator *m)
             cfr_rotator_report(m, &m->broken, -1);
         return;
     }
-    while (steps++ < STEPS_MOST && cfr_clock_now().boot_ms >= m->retry_boot_ms && !cfr_rotator_is_calling(m) &&
+    while (steps++ < STEPS_MOST && cfr_clock_now().boot_ms >= m->error.retry_boot_ms && !cfr_rotator_is_calling(m) &&
            step(m)) {
     }
 }
 
 void cfr_rotator_saved(struct cfr_rotator *m, int rc, const struct cfr_err *err)
 {
-    m->saving = false;
+    m->save.saving = false;
     m->deadline_boot_ms = rc == 0 ? 0 : INT64_MAX;
     if (rc == 0) {
-        cfr_rotator_made_good(m, CFR_ROTATOR_AT_STORE);
+        cfr_rotator_clear_error(m, CFR_ROTATOR_AT_STORE);
         cfr_rotator_run(m);
     } else {
-        m->unsaved = true;
-        cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, err, -1);
+        m->save.unsaved = true;
+        cfr_rotator_note_error(m, CFR_ROTATOR_AT_STORE, err, -1);
     }
     m->context.replan(m->context.ctx);
 }
@@ -545,9 +545,9 @@ void cfr_rotator_start(struct cfr_rotator *m, bool wanted, bool again, bool lost
     /* The published key may be known to be gone. */
     if (m->waiter.wanted && m->r.misses == 0)
         m->r.looked_s = 0;
-    m->failed = false;
-    m->may_not = false;
-    m->found_refused = false;
+    m->last.failed = false;
+    m->last.may_not = false;
+    m->last.found_refused = false;
     m->deadline_boot_ms = 0;
 }
 
@@ -565,8 +565,8 @@ void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation)
     if (!m->store->published(m) || m->r.journal.step != CFR_ROTATION_VERIFIED)
         return;
     m->published_boot_ms = now.boot_ms;
-    m->unsaved = cfr_rotation_published(&m->r, generation, cfr_rotator_now_s(m)) || m->unsaved;
+    m->save.unsaved = cfr_rotation_published(&m->r, generation, cfr_rotator_now_s(m)) || m->save.unsaved;
     m->deadline_boot_ms = 0;
-    if (!m->saving && save_changes(m, &err) < 0)
-        cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, &err, -1);
+    if (!m->save.saving && save_changes(m, &err) < 0)
+        cfr_rotator_note_error(m, CFR_ROTATOR_AT_STORE, &err, -1);
 }

@@ -25,7 +25,7 @@ void cfr_rotator_note_account(struct cfr_rotator *m)
     if (j->account[0] != '\0' || m->call.account[0] == '\0')
         return;
     memcpy(j->account, m->call.account, sizeof j->account);
-    m->unsaved = true;
+    m->save.unsaved = true;
 }
 
 void cfr_rotator_note_own(struct cfr_rotator *m, const char *id)

@@ -63,7 +63,7 @@ static int recognize(struct cfr_rotator *m, struct cfr_err *err)
     return rc;
 }
 
-int cfr_rotator_look_for_key(struct cfr_rotator *m, struct cfr_err *err)
+int cfr_rotator_find_key(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_rotator_adoption *a = &m->adoption;
     bool target = m->config->mint->adopt != NULL && strcmp(m->config->mint->adopt, CFR_ADOPT_TARGET) == 0;
@@ -151,7 +151,7 @@ int cfr_rotator_take(struct cfr_rotator *m, struct cfr_err *err)
     }
     p->held = true;
     /* 2. From here on it is the new key. */
-    m->unsaved = cfr_rotation_taken(&m->r, p->name, m->adoption.found.since_s, now_s);
+    m->save.unsaved = cfr_rotation_taken(&m->r, p->name, m->adoption.found.since_s, now_s);
     cfr_rotator_note_account(m);
     cfr_rotator_note_own(m, m->r.journal.minted);
     cfr_rotator_forget_found(m);

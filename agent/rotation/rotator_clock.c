@@ -11,6 +11,6 @@ int64_t cfr_rotator_now_s(struct cfr_rotator *m)
     /* At rest it can wait. */
     if (cfr_rotation_set_clock(&m->r, now_s, (now.wall_ms - now.boot_ms) / 1000) && own &&
         m->r.journal.step != CFR_ROTATION_REST)
-        m->unsaved = true;
+        m->save.unsaved = true;
     return now_s;
 }

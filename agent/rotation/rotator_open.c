@@ -49,9 +49,9 @@ static int choose_store(struct cfr_rotator *m)
     cfr_rotator_forget_confirmation(m);
     m->confirm.refused[0] = '\0';
     cfr_rotator_free_pending(&m->pending);
-    m->saving = false;
-    m->unsaved = false;
-    m->moved = false;
+    m->save.saving = false;
+    m->save.unsaved = false;
+    m->save.moved = false;
     /* What was known of the former journal is not about this one. */
     m->r = (struct cfr_rotation_rotation){.provider = m->r.provider,
                                           .credential = m->r.credential,

@@ -67,11 +67,13 @@ struct cfr_rotator_given {
     bool adopted;
 };
 
-/* The request under way. */
+/* The request in progress, and what is known of the last one. */
 struct cfr_rotator_call {
     enum cfr_rotation_op op;
     char id[CFR_ROTATION_ID_MAX];
-    const char *owner;                      /* NULL = the configured subject */
+    const char *owner; /* NULL = the configured subject */
+    /* Of the key that this run requested last, if no other agent has requested one since. */
+    char asked_name[CFR_ROTATION_NAME_MAX];
     char account[CFR_ROTATION_ACCOUNT_MAX]; /* that the last LIST was asked of; "" = not known */
     bool former;                            /* the key is one of a former owner */
     bool confirming;                        /* it is the one that is about to be published */
@@ -129,6 +131,52 @@ struct cfr_rotator_store {
 
 struct cfr_rotator_shared; /* agent/rotation/shared_private.h */
 
+/* Where the journal stands against its store. */
+struct cfr_rotator_save {
+    bool unsaved; /* it is ahead of the store, and of what is being saved */
+    bool saving;  /* a save is in progress */
+    bool moved;   /* the owner is another one than in the store */
+};
+
+/* The last attempt. */
+struct cfr_rotator_attempt {
+    bool failed;
+    bool may_not;       /* it was refused because `with` lacks a right */
+    bool found_refused; /* the key was found refused, and no start has followed yet */
+};
+
+/* The last error that is not resolved yet. */
+struct cfr_rotator_error {
+    struct cfr_err err; /* code 0 = there is none */
+    int at;             /* an operation, or enum cfr_rotator_place */
+    enum cfr_rotation_step step;
+    struct cfr_backoff backoff; /* after failures for which there is no waiter */
+    struct cfr_log_once logged;
+    int64_t retry_boot_ms; /* not before then */
+};
+
+/* What is logged once. */
+struct cfr_rotator_log {
+    struct cfr_log_once lookup; /* lookups of the key that failed */
+    bool room_warned;           /* that the next rotation lacks room */
+};
+
+/* Texts for status. */
+struct cfr_rotator_words {
+    char wait[CFR_ROTATION_WORDS_MAX];
+    char former[2 * CFR_ROTATION_SUBJECT_MAX]; /* why a former owner's key remains; "" = none does */
+    char aside[2 * CFR_ROTATION_SUBJECT_MAX];  /* the same of a key of ours that is set aside */
+    char refused[2 * CFR_ROTATION_ID_MAX + CFR_ROTATION_SUBJECT_MAX + 160]; /* that the published key is */
+    const char *put_aside[CFR_ROTATION_ASIDE_MAX];
+};
+
+/* Since the agent started. */
+struct cfr_rotator_stats {
+    double duration_s; /* of the requests since the last result */
+    uint64_t completed;
+    uint64_t undone;
+};
+
 struct cfr_rotator {
     struct cfr_rotator_context context;
     const struct cfr_rotator_store *store;
@@ -138,6 +186,8 @@ struct cfr_rotator {
     const struct cfr_rotation_provider *provider;
     const void *provider_config;
     struct cfr_rotation_rotation r;
+    struct cfr_rotator_save save;
+    struct cfr_err broken; /* the journal cannot be used; code 0 = it can */
     struct cfr_rotator_pending pending;
     struct cfr_grant made; /* what was granted last, until its rotation is complete: answers must not repeat it */
     struct cfr_rotator_adoption adoption;
@@ -145,34 +195,14 @@ struct cfr_rotator {
     struct cfr_rotator_waiter waiter;
     struct cfr_rotator_given given;
     struct cfr_rotator_call call;
-    char asked_name[CFR_ROTATION_NAME_MAX]; /* of the key that this run requested last, if no other agent has requested
-                                               one since */
-    struct cfr_err broken;                  /* the journal cannot be used; code 0 = it can */
-    bool unsaved;                           /* the journal is ahead of the store, and of what is being saved */
-    bool saving;                            /* a save is in progress */
-    bool moved;                             /* the owner is another one than in the store */
-    bool failed;                            /* the last attempt */
-    unsigned offer_retries;                 /* times in a row that `with` had nothing to offer */
-    struct cfr_backoff backoff;             /* after failures for which there is no waiter */
-    struct cfr_log_once logged;
-    int64_t retry_boot_ms; /* not before then */
+    unsigned offer_retries; /* times in a row that `with` had nothing to offer */
     int64_t deadline_boot_ms;
-    int64_t published_boot_ms;                 /* 0 = not by this run */
-    char former[2 * CFR_ROTATION_SUBJECT_MAX]; /* why a former owner's key stays, in words; "" = it does not */
-    char aside[2 * CFR_ROTATION_SUBJECT_MAX];  /* the same of a key of ours that is aside */
-    bool may_not;                              /* the last attempt was refused because `with` lacks a right */
-    bool room_warned;                          /* that the next rotation lacks room was logged */
-    bool found_refused;                        /* the key was found refused, and no start has followed yet */
-    struct cfr_log_once lookup_log;            /* of lookups of the key that failed */
-    char words[CFR_ROTATION_WORDS_MAX];
-    const char *put_aside[CFR_ROTATION_ASIDE_MAX];                          /* for status */
-    char refused[2 * CFR_ROTATION_ID_MAX + CFR_ROTATION_SUBJECT_MAX + 160]; /* that it is, in words */
-    struct cfr_err error; /* of the last thing that went wrong and was not made good */
-    int error_at;         /* an operation, or enum cfr_rotator_place */
-    enum cfr_rotation_step error_step;
-    double duration_s;
-    uint64_t rotations; /* done by this run */
-    uint64_t undone;
+    int64_t published_boot_ms; /* 0 = not by this run */
+    struct cfr_rotator_attempt last;
+    struct cfr_rotator_error error;
+    struct cfr_rotator_log log;
+    struct cfr_rotator_words words;
+    struct cfr_rotator_stats stats;
 };
 
 /* rotator.c: goes on as far as it can now. */
@@ -188,12 +218,12 @@ void cfr_rotator_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out);
 bool cfr_rotator_may_begin(const struct cfr_rotator *m);
 
 /* rotator_result.c */
-/* Something went wrong AT an operation or enum cfr_rotator_place. Reports it to the waiter if it waits for this, else
+/* An error AT an operation or enum cfr_rotator_place. Reports it to the waiter if it waits for this, else
  * tries again later. RETRY_AFTER_S is -1 if the server did not say. */
-void cfr_rotator_trouble(struct cfr_rotator *m, int at, const struct cfr_err *err, int64_t retry_after_s);
-/* All went well AT it: what went wrong there, or in an earlier step, is made good. Trouble elsewhere stays, and its
+void cfr_rotator_note_error(struct cfr_rotator *m, int at, const struct cfr_err *err, int64_t retry_after_s);
+/* All went well AT it: the error there, or of an earlier step, is resolved. An error elsewhere remains, and its
  * pauses go on growing. */
-void cfr_rotator_made_good(struct cfr_rotator *m, int at);
+void cfr_rotator_clear_error(struct cfr_rotator *m, int at);
 /* The same, for what the journal has taken into account: nothing is tried again. */
 void cfr_rotator_report(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s);
 /* The published key could not be looked up, which is no failure of the key: logs it once, and looks again later. */
@@ -250,7 +280,7 @@ void cfr_rotator_refuse_key(struct cfr_rotator *m, struct cfr_err *err, bool cer
 /* The newest key is one that another program made. */
 bool cfr_rotator_has_adopted_name(const struct cfr_rotator *m);
 /* Looks for the key that is to be adopted, if one is. 0: that is done; 1: it is under way; or an error. */
-int cfr_rotator_look_for_key(struct cfr_rotator *m, struct cfr_err *err);
+int cfr_rotator_find_key(struct cfr_rotator *m, struct cfr_err *err);
 /* True if there is one; a step of the journal follows. */
 bool cfr_rotator_has_found(const struct cfr_rotator *m);
 /* Stores its secret as pending, and takes the step. CFR_ROTATOR_UNDER_WAY, or an error. */

@@ -76,7 +76,7 @@ static int check_account(struct cfr_rotator *m, const struct cfr_rotation_ask *a
                            j->current[0] != '\0' ? j->current : "none is published");
     if (ask->op == CFR_ROTATION_CREATE) {
         copy_account(j->account, now);
-        m->unsaved = true;
+        m->save.unsaved = true;
     }
     return 0;
 }
@@ -122,7 +122,7 @@ static void on_tried(void *ctx, struct cfr_source_exchange_result *result)
     struct cfr_rotator_outcome o = {.rc = result->rc, .err = result->err, .retry_after_s = result->retry_after_s};
 
     m->call.trial = NULL;
-    m->duration_s += result->duration_s;
+    m->stats.duration_s += result->duration_s;
     cfr_rotator_on_outcome(m, &o);
 }
 
@@ -209,7 +209,7 @@ int cfr_rotator_try_rights(struct cfr_rotator *m, struct cfr_err *err)
 
 bool cfr_rotator_is_calling(const struct cfr_rotator *m)
 {
-    return m->call.handle != NULL || m->call.trial != NULL || m->saving;
+    return m->call.handle != NULL || m->call.trial != NULL || m->save.saving;
 }
 
 void cfr_rotator_hang_up(struct cfr_rotator *m)
@@ -272,7 +272,7 @@ static void on_answer(void *ctx, const struct cfr_http_answer *answer)
                                     .retry_after_s = answer->retry_after_s};
 
     m->call.handle = NULL;
-    m->duration_s += answer->duration_s;
+    m->stats.duration_s += answer->duration_s;
     o.rc = read_answer(m, answer, &o.err);
     if (o.rc == 0 && wants_more(m)) {
         o.rc = m->call.rights ? try_right(m, &o.err) : send_request(m, &o.err);

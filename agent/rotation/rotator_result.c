@@ -13,7 +13,7 @@
 
 void cfr_rotator_report(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s)
 {
-    m->failed = true;
+    m->last.failed = true;
     if (m->waiter.done != NULL)
         cfr_rotator_finish(
             m, &(struct cfr_source_exchange_result){.rc = err->code, .err = *err, .retry_after_s = retry_after_s});
@@ -28,7 +28,7 @@ static bool is_waited_for(const struct cfr_rotator *m)
     return m->waiter.done != NULL && (m->broken.code != 0 || step == CFR_ROTATION_REST || step == CFR_ROTATION_INTENT);
 }
 
-void cfr_rotator_trouble(struct cfr_rotator *m, int at, const struct cfr_err *err, int64_t retry_after_s)
+void cfr_rotator_note_error(struct cfr_rotator *m, int at, const struct cfr_err *err, int64_t retry_after_s)
 {
     struct cfr_now now = cfr_clock_now();
     struct cfr_backoff_cause cause = {.class = cfr_err_class(err->code), .retry_after_s = retry_after_s};
@@ -40,13 +40,13 @@ void cfr_rotator_trouble(struct cfr_rotator *m, int at, const struct cfr_err *er
         cfr_rotator_report(m, err, retry_after_s);
         return;
     }
-    delay_ms = cfr_backoff_failed(&m->backoff, &cause, cfr_clock_chance());
-    news = cfr_log_once_is_news(&m->logged, err);
-    m->error = *err;
-    m->error_at = at;
-    m->error_step = m->r.journal.step;
-    m->retry_boot_ms = now.boot_ms + delay_ms;
-    m->deadline_boot_ms = m->retry_boot_ms;
+    delay_ms = cfr_backoff_failed(&m->error.backoff, &cause, cfr_clock_chance());
+    news = cfr_log_once_is_news(&m->error.logged, err);
+    m->error.err = *err;
+    m->error.at = at;
+    m->error.step = m->r.journal.step;
+    m->error.retry_boot_ms = now.boot_ms + delay_ms;
+    m->deadline_boot_ms = m->error.retry_boot_ms;
     cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL, "%s [%s, %s]; next try in %s", err->text,
             cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)), cfr_time_words(delay_ms, words));
     if (m->waiter.done != NULL)
@@ -54,19 +54,19 @@ void cfr_rotator_trouble(struct cfr_rotator *m, int at, const struct cfr_err *er
             m, &(struct cfr_source_exchange_result){.rc = err->code, .err = *err, .retry_after_s = retry_after_s});
 }
 
-void cfr_rotator_made_good(struct cfr_rotator *m, int at)
+void cfr_rotator_clear_error(struct cfr_rotator *m, int at)
 {
-    if (m->error.code != 0 && m->error_at != at && m->error_step == m->r.journal.step)
+    if (m->error.err.code != 0 && m->error.at != at && m->error.step == m->r.journal.step)
         return;
-    m->backoff = (struct cfr_backoff){0};
-    m->logged = (struct cfr_log_once){0};
-    m->retry_boot_ms = 0;
-    m->error = (struct cfr_err){0};
+    m->error.backoff = (struct cfr_backoff){0};
+    m->error.logged = (struct cfr_log_once){0};
+    m->error.retry_boot_ms = 0;
+    m->error.err = (struct cfr_err){0};
 }
 
 void cfr_rotator_lookup_failed(struct cfr_rotator *m, const struct cfr_err *err)
 {
-    bool news = cfr_log_once_is_news(&m->lookup_log, err);
+    bool news = cfr_log_once_is_news(&m->log.lookup, err);
 
     cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL,
             "cannot look up the published key %s: %s [%s]; retrying, the key remains published", m->r.journal.current,
@@ -87,7 +87,7 @@ static void report_aside(struct cfr_rotator *m, const struct cfr_rotation_journa
             there = there || strcmp(j->aside[k].id, id) == 0;
         if (there)
             continue;
-        m->aside[0] = '\0';
+        m->words.aside[0] = '\0';
         cfr_log(CFR_LOG_INFO, m->config->name, NULL, "the key %s, which was set aside, is %s", id,
                 cfr_rotation_look_up(&m->call.answer.keys, id) == CFR_ROTATION_KEY_ACTIVE ? "active again: ignoring it"
                                                                                           : "gone");
@@ -99,13 +99,13 @@ static void warn_of_room(struct cfr_rotator *m)
 {
     bool lacks = cfr_rotation_lacks_room(&m->r) && !cfr_rotator_has_found(m);
 
-    if (lacks && !m->room_warned)
+    if (lacks && !m->log.room_warned)
         cfr_log(CFR_LOG_WARN, m->config->name, NULL,
                 "%s has the key %s, which is not credfresh's: the cloud allows %u keys, and a rotation needs 2 of them "
                 "for a while, so the next one will wait; delete that key, or let `adopt` take it over before the first "
                 "rotation",
                 m->r.journal.subject, m->r.other, m->provider->most);
-    m->room_warned = lacks;
+    m->log.room_warned = lacks;
 }
 
 static void on_listed(struct cfr_rotator *m, int64_t now_s)
@@ -114,17 +114,17 @@ static void on_listed(struct cfr_rotator *m, int64_t now_s)
     enum cfr_rotation_key_state state = m->r.key_state;
     const char *key = m->r.journal.current;
 
-    m->unsaved = cfr_rotation_listed(&m->r, &m->call.answer.keys, now_s) || m->unsaved;
+    m->save.unsaved = cfr_rotation_listed(&m->r, &m->call.answer.keys, now_s) || m->save.unsaved;
     /* That of a key that was adopted by an earlier version is not known. */
     if (key[0] != '\0' && cfr_rotation_look_up(&m->call.answer.keys, key) != CFR_ROTATION_KEY_DELETED)
         cfr_rotator_note_account(m);
-    m->lookup_log = (struct cfr_log_once){0};
+    m->log.lookup = (struct cfr_log_once){0};
     report_aside(m, &before);
     warn_of_room(m);
     if (m->r.key_state == state)
         return;
     if (cfr_rotation_is_refused(&m->r)) {
-        m->found_refused = m->r.rules.replace;
+        m->last.found_refused = m->r.rules.replace;
         cfr_log(CFR_LOG_ERROR, m->config->name, NULL, "the published key %s of %s %s%s; consumers are refused. %s%s%s",
                 key, m->r.journal.subject, cfr_rotation_key_fate(m->r.key_state),
                 m->r.key_state == CFR_ROTATION_KEY_EXPIRED ? "" : ", and not by credfresh",
@@ -158,10 +158,10 @@ static void on_created(struct cfr_rotator *m, struct cfr_rotator_outcome *o, int
         return;
     }
     if (cfr_rotation_is_certain(o->status) && o->rc != CFR_E_CONFLICT) {
-        m->unsaved = cfr_rotation_refused(&m->r, now_s) || m->unsaved;
+        m->save.unsaved = cfr_rotation_refused(&m->r, now_s) || m->save.unsaved;
     } else {
         (void)cfr_err_prefix(&o->err, "whether a key was made is not known, so it is looked for");
-        m->unsaved = cfr_rotation_unknown(&m->r, now_s) || m->unsaved;
+        m->save.unsaved = cfr_rotation_unknown(&m->r, now_s) || m->save.unsaved;
     }
     cfr_rotator_report(m, &o->err, o->retry_after_s);
 }
@@ -170,11 +170,11 @@ static void on_verified(struct cfr_rotator *m, const struct cfr_rotator_outcome 
 {
     if (o->rc != 0) {
         cfr_log(CFR_LOG_DEBUG, m->config->name, NULL, "%s", o->err.text);
-        m->error = o->err;
+        m->error.err = o->err;
     } else {
-        m->error = (struct cfr_err){0};
+        m->error.err = (struct cfr_err){0};
     }
-    m->unsaved = cfr_rotation_verified(&m->r, o->rc == 0, now_s) || m->unsaved;
+    m->save.unsaved = cfr_rotation_verified(&m->r, o->rc == 0, now_s) || m->save.unsaved;
 }
 
 /* A key that the cloud does not have any more is one that is removed, which providers answer with success. */
@@ -194,15 +194,15 @@ static void on_deleted(struct cfr_rotator *m, const struct cfr_rotator_outcome *
     else
         cfr_log(CFR_LOG_INFO, m->config->name, NULL, "removed the key %s%s", m->call.id,
                 step == CFR_ROTATION_PUBLISHED ? ", which was deactivated, to make room for another one" : done);
-    m->rotations += step == CFR_ROTATION_DELETING ? 1 : 0;
-    m->undone += step == CFR_ROTATION_UNDOING || step == CFR_ROTATION_LOST ? 1 : 0;
-    m->unsaved = cfr_rotation_deleted(&m->r, now_s) || m->unsaved;
+    m->stats.completed += step == CFR_ROTATION_DELETING ? 1 : 0;
+    m->stats.undone += step == CFR_ROTATION_UNDOING || step == CFR_ROTATION_LOST ? 1 : 0;
+    m->save.unsaved = cfr_rotation_deleted(&m->r, now_s) || m->save.unsaved;
 }
 
 static void on_deactivated(struct cfr_rotator *m, int64_t now_s)
 {
     bool lost = m->r.journal.step == CFR_ROTATION_LOST;
-    bool made = strcmp(m->asked_name, m->r.journal.name) == 0;
+    bool made = strcmp(m->call.asked_name, m->r.journal.name) == 0;
     char words[CFR_TIME_WORDS_MAX];
 
     /* This run wrote down which keys there were before, and sent the request. */
@@ -218,7 +218,7 @@ static void on_deactivated(struct cfr_rotator *m, int64_t now_s)
                 "deactivated the key %s of %s and set it aside: it may be one whose answer was lost, or another "
                 "user's, so credfresh never deletes it; delete it, or activate it if it is in use",
                 m->call.id, m->r.journal.subject);
-    m->unsaved = cfr_rotation_deactivated(&m->r, now_s) || m->unsaved;
+    m->save.unsaved = cfr_rotation_deactivated(&m->r, now_s) || m->save.unsaved;
 }
 
 /* Where there is no key to ask the last use of, a refusal may only mean that. */
@@ -228,7 +228,7 @@ static void on_rights(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
 
     if (o->rc != 0 && (!unsure || o->rc != CFR_E_DENIED)) {
         (void)cfr_err_prefix(&o->err, "no key is created, because the rotation could not be finished");
-        cfr_rotator_trouble(m, (int)m->call.op, &o->err, o->retry_after_s);
+        cfr_rotator_note_error(m, (int)m->call.op, &o->err, o->retry_after_s);
         return;
     }
     if (o->rc != 0)
@@ -239,13 +239,13 @@ static void on_rights(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
 void cfr_rotator_former_failed(struct cfr_rotator *m, const struct cfr_err *err)
 {
     const struct cfr_rotation_former *one = &m->r.journal.former[0];
-    bool news = m->former[0] == '\0';
+    bool news = m->words.former[0] == '\0';
 
-    (void)snprintf(m->former, sizeof m->former, "the key %.130s of the former owner %.200s remains: %.200s", one->id,
-                   one->subject, err->text);
-    cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL, "%s [%s]; delete it in the cloud", m->former,
-            cfr_err_name(err->code));
-    m->unsaved = cfr_rotation_former_failed(&m->r, cfr_rotator_now_s(m)) || m->unsaved;
+    (void)snprintf(m->words.former, sizeof m->words.former, "the key %.130s of the former owner %.200s remains: %.200s",
+                   one->id, one->subject, err->text);
+    cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL, "%s [%s]; delete it in the cloud",
+            m->words.former, cfr_err_name(err->code));
+    m->save.unsaved = cfr_rotation_former_failed(&m->r, cfr_rotator_now_s(m)) || m->save.unsaved;
 }
 
 static void on_former(struct cfr_rotator *m, const struct cfr_rotator_outcome *o, int64_t now_s)
@@ -257,14 +257,14 @@ static void on_former(struct cfr_rotator *m, const struct cfr_rotator_outcome *o
         cfr_rotator_former_failed(m, &o->err);
         return;
     }
-    m->former[0] = '\0';
+    m->words.former[0] = '\0';
     if (was_absent(o))
         cfr_log(CFR_LOG_INFO, m->config->name, NULL, "the key %s of the former owner %s was not found", one->id,
                 one->subject);
     else
         cfr_log(CFR_LOG_INFO, m->config->name, NULL, "%s the key %s of the former owner %s",
                 deleted ? "removed" : "deactivated", one->id, one->subject);
-    m->unsaved = cfr_rotation_former_retired(&m->r, deleted, now_s) || m->unsaved;
+    m->save.unsaved = cfr_rotation_former_retired(&m->r, deleted, now_s) || m->save.unsaved;
 }
 
 void cfr_rotator_refuse_key(struct cfr_rotator *m, struct cfr_err *err, bool certain, int64_t retry_after_s)
@@ -276,9 +276,9 @@ void cfr_rotator_refuse_key(struct cfr_rotator *m, struct cfr_err *err, bool cer
     (void)cfr_err_prefix(err, "not published: the key %s%s", c->id,
                          certain ? ", which the journal names, is refused" : " could not be confirmed");
     cfr_rotator_forget_confirmation(m);
-    m->error = *err;
-    m->error_at = CFR_ROTATOR_AT_CONFIRM;
-    m->error_step = m->r.journal.step;
+    m->error.err = *err;
+    m->error.at = CFR_ROTATOR_AT_CONFIRM;
+    m->error.step = m->r.journal.step;
     cfr_rotator_report(m, err, retry_after_s);
 }
 
@@ -297,7 +297,7 @@ static void on_confirm(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
         c->key->confirmed = true;
         cfr_rotator_note_own(m, c->id);
         cfr_rotator_forget_confirmation(m);
-        cfr_rotator_made_good(m, CFR_ROTATOR_AT_CONFIRM);
+        cfr_rotator_clear_error(m, CFR_ROTATOR_AT_CONFIRM);
     }
 }
 
@@ -310,14 +310,14 @@ static bool is_aside(const struct cfr_rotator *m)
 
 static void on_aside_failed(struct cfr_rotator *m, const struct cfr_err *err, int64_t now_s)
 {
-    bool news = m->aside[0] == '\0';
+    bool news = m->words.aside[0] == '\0';
 
-    (void)snprintf(m->aside, sizeof m->aside, "the key %.130s, which was set aside, remains: %.200s", m->call.id,
-                   err->text);
+    (void)snprintf(m->words.aside, sizeof m->words.aside, "the key %.130s, which was set aside, remains: %.200s",
+                   m->call.id, err->text);
     cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL,
-            "%s [%s]; it is tried again in an hour, unless it is deleted in the cloud", m->aside,
+            "%s [%s]; it is tried again in an hour, unless it is deleted in the cloud", m->words.aside,
             cfr_err_name(err->code));
-    m->unsaved = cfr_rotation_aside_failed(&m->r, now_s) || m->unsaved;
+    m->save.unsaved = cfr_rotation_aside_failed(&m->r, now_s) || m->save.unsaved;
 }
 
 /* Also what is refused is known, so that the key's id is recognized in the lists that follow. */
@@ -355,13 +355,13 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
                m->call.op == CFR_ROTATION_VERIFY;
 
     hide_secrets(m, o);
-    m->may_not = o->rc == CFR_E_DENIED && m->call.answer.may_not;
-    if (o->rc == 0 && m->error_at == CFR_ROTATOR_AT_START)
-        cfr_rotator_made_good(m, CFR_ROTATOR_AT_START);
+    m->last.may_not = o->rc == CFR_E_DENIED && m->call.answer.may_not;
+    if (o->rc == 0 && m->error.at == CFR_ROTATOR_AT_START)
+        cfr_rotator_clear_error(m, CFR_ROTATOR_AT_START);
     else if (o->rc == 0 && !own)
-        cfr_rotator_made_good(m, (int)m->call.op);
+        cfr_rotator_clear_error(m, (int)m->call.op);
     if (o->rc == 0 && is_aside(m))
-        m->aside[0] = '\0';
+        m->words.aside[0] = '\0';
     if (m->call.confirming)
         on_confirm(m, o);
     else if (m->call.former)
@@ -377,13 +377,13 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
     else if (o->rc != 0 && is_aside(m))
         on_aside_failed(m, &o->err, now_s);
     else if (o->rc != 0)
-        cfr_rotator_trouble(m, (int)m->call.op, &o->err, o->retry_after_s);
+        cfr_rotator_note_error(m, (int)m->call.op, &o->err, o->retry_after_s);
     else if (m->call.op == CFR_ROTATION_LIST)
         on_listed(m, now_s);
     else if (m->call.op == CFR_ROTATION_DEACTIVATE)
         on_deactivated(m, now_s);
     else if (m->call.op == CFR_ROTATION_LAST_USED)
-        m->unsaved = cfr_rotation_used(&m->r, m->call.answer.used_s, now_s) || m->unsaved;
+        m->save.unsaved = cfr_rotation_used(&m->r, m->call.answer.used_s, now_s) || m->save.unsaved;
     else
         on_deleted(m, o, now_s);
     cfr_rotator_hang_up(m);

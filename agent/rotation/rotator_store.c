@@ -206,7 +206,7 @@ static void step(struct cfr_rotator *m)
     struct cfr_err err = {0};
     int rc;
 
-    if (!m->saving) {
+    if (!m->save.saving) {
         look_on(m);
         look_for_pending(m);
         return;

@@ -27,7 +27,7 @@ bool cfr_rotator_is_settled(const struct cfr_rotator *m)
 bool cfr_rotator_old_is_gone(struct cfr_rotator *m)
 {
     return cfr_rotator_is_settled(m) && m->r.journal.step == CFR_ROTATION_REST && m->r.journal.old[0] == '\0' &&
-           !m->saving && (m->shared == NULL || m->shared->known) && !m->store->lags(m);
+           !m->save.saving && (m->shared == NULL || m->shared->known) && !m->store->lags(m);
 }
 
 int64_t cfr_rotator_due_ms(const struct cfr_rotator *m)
@@ -74,7 +74,7 @@ void cfr_rotator_ask(struct cfr_rotator *m)
     if (m == NULL || !m->r.journal.asked || !is_making(m) || (m->shared != NULL && !m->shared->holds))
         return;
     m->r.journal.asked = false;
-    m->unsaved = true;
+    m->save.unsaved = true;
 }
 
 bool cfr_rotator_fresh(const struct cfr_rotator *m, struct cfr_publish_minted *out)
@@ -96,7 +96,7 @@ int64_t cfr_rotator_deadline(struct cfr_rotator *m)
 
     if (m == NULL || cfr_rotator_is_calling(m))
         return store_ms;
-    own_ms = m->deadline_boot_ms > m->retry_boot_ms ? m->deadline_boot_ms : m->retry_boot_ms;
+    own_ms = m->deadline_boot_ms > m->error.retry_boot_ms ? m->deadline_boot_ms : m->error.retry_boot_ms;
     return own_ms < store_ms ? own_ms : store_ms;
 }
 
@@ -122,7 +122,7 @@ bool cfr_rotator_has_news(struct cfr_rotator *m)
     /* A start that would give the same key again is no news: a target may refuse it. */
     if (s->wake || m->store->lags(m))
         return s->wake || !is_given(m, j->current);
-    return s->holds && !m->saving && j->step == CFR_ROTATION_VERIFIED && m->waiter.done == NULL &&
+    return s->holds && !m->save.saving && j->step == CFR_ROTATION_VERIFIED && m->waiter.done == NULL &&
            !is_given(m, j->minted);
 }
 
@@ -139,7 +139,7 @@ bool cfr_rotator_goes_on(struct cfr_rotator *m)
 {
     return m != NULL && (wants_news(m) || cfr_rotator_is_busy(m) ||
                          (m->offer_retries != 0 && m->offer_retries <= CFR_ROTATOR_OFFER_RETRIES) || m->r.misses == 1 ||
-                         m->found_refused || cfr_rotator_deadline(m) <= cfr_clock_now().boot_ms);
+                         m->last.found_refused || cfr_rotator_deadline(m) <= cfr_clock_now().boot_ms);
 }
 
 bool cfr_rotator_is_refused(const struct cfr_rotator *m)
@@ -174,40 +174,40 @@ void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_st
 
     for (size_t i = 0; i < j->aside_count; i++) {
         if (!j->aside[i].ours)
-            m->put_aside[put_aside++] = j->aside[i].id;
+            m->words.put_aside[put_aside++] = j->aside[i].id;
     }
     cfr_rotator_facts(m, &facts);
-    cfr_rotation_words(&m->r, &facts, m->words);
+    cfr_rotation_words(&m->r, &facts, m->words.wait);
     grace_left_s = cfr_rotation_grace_left_s(&m->r, &facts);
-    if (j->step == CFR_ROTATION_REST && m->aside[0] != '\0' && put_aside == 0 && !cfr_rotation_is_full(&m->r))
-        (void)snprintf(m->words, sizeof m->words, "%.511s", m->aside);
+    if (j->step == CFR_ROTATION_REST && m->words.aside[0] != '\0' && put_aside == 0 && !cfr_rotation_is_full(&m->r))
+        (void)snprintf(m->words.wait, sizeof m->words.wait, "%.511s", m->words.aside);
     if (is_followed(m))
-        (void)snprintf(m->words, sizeof m->words, "another agent, which continues the rotation: %.255s",
+        (void)snprintf(m->words.wait, sizeof m->words.wait, "another agent, which continues the rotation: %.255s",
                        m->shared->holder[0] != '\0' ? m->shared->holder : "one without name");
     if (passed_on && j->step == CFR_ROTATION_REST)
-        (void)snprintf(m->words, sizeof m->words,
+        (void)snprintf(m->words.wait, sizeof m->words.wait,
                        CFR_ROTATION_WAITS_OPERATOR "%.63s may not create keys of %.200s, so its own key is published",
                        m->config->mint->with, j->subject);
     if (cfr_rotator_is_refused(m))
-        (void)snprintf(m->refused, sizeof m->refused, "the published key %s of %s %s%s%s%s", j->current, j->subject,
-                       cfr_rotation_key_fate(m->r.key_state),
+        (void)snprintf(m->words.refused, sizeof m->words.refused, "the published key %s of %s %s%s%s%s", j->current,
+                       j->subject, cfr_rotation_key_fate(m->r.key_state),
                        m->r.rules.replace ? "" : ", and is not replaced: `mint.verify` is false",
                        j->old[0] != '\0' ? "; kept is the old key " : "", j->old);
     stuck = m->broken.code != 0 || cfr_rotator_is_refused(m) ||
-            (m->error.code != 0 && j->step != CFR_ROTATION_MINTED) ||
+            (m->error.err.code != 0 && j->step != CFR_ROTATION_MINTED) ||
             (j->step == CFR_ROTATION_VERIFIED && !facts.pending && !facts.new_published && !is_followed(m));
     *out = (struct cfr_api_status_mint){
-        .state = cfr_rotation_state(j, m->failed || stuck),
+        .state = cfr_rotation_state(j, m->last.failed || stuck),
         .step = cfr_rotation_step_name(j->step),
-        .waits_for = m->words[0] != '\0'                            ? m->words
-                     : j->former_count != 0 && m->former[0] != '\0' ? m->former
-                                                                    : NULL,
+        .waits_for = m->words.wait[0] != '\0'                             ? m->words.wait
+                     : j->former_count != 0 && m->words.former[0] != '\0' ? m->words.former
+                                                                          : NULL,
         .error = m->broken.code != 0         ? m->broken.text
-                 : m->error.code != 0        ? m->error.text
-                 : cfr_rotator_is_refused(m) ? m->refused
+                 : m->error.err.code != 0    ? m->error.err.text
+                 : cfr_rotator_is_refused(m) ? m->words.refused
                                              : NULL,
         .key_state = cfr_rotation_key_state_name(m->r.key_state),
-        .key_refused = cfr_rotator_is_refused(m) ? m->refused : NULL,
+        .key_refused = cfr_rotator_is_refused(m) ? m->words.refused : NULL,
         .subject = j->subject[0] != '\0' ? j->subject : NULL,
         .role = m->shared == NULL  ? NULL
                 : m->shared->holds ? "holder"
@@ -216,13 +216,13 @@ void cfr_rotator_status(struct cfr_rotator *m, bool passed_on, struct cfr_api_st
         .passed_on = passed_on ? m->config->mint->with : NULL,
         .key = j->current[0] != '\0' ? j->current : NULL,
         .old_key = j->old[0] != '\0' ? j->old : NULL,
-        .put_aside = m->put_aside,
+        .put_aside = m->words.put_aside,
         .put_aside_count = put_aside,
         .old_key_until_s = grace_left_s > 0 ? facts.now_s + grace_left_s : 0,
         .minted_s = j->current[0] != '\0' ? j->current_s : 0,
         .due_s = j->current[0] != '\0' ? cfr_rotation_due_s(j, &m->r.rules) : 0,
         .rotation = j->rotation,
-        .completed = m->rotations,
-        .undone = m->undone,
+        .completed = m->stats.completed,
+        .undone = m->stats.undone,
     };
 }

@@ -99,7 +99,7 @@ static int load(struct cfr_rotator *m, struct cfr_err *err)
     s->barred = cfr_rotator_has_file(m);
     if (!s->barred) {
         s->look_boot_ms = 0;
-        s->known = s->known && m->saving;
+        s->known = s->known && m->save.saving;
         return 0;
     }
     return cfr_err_set(
@@ -263,16 +263,16 @@ static void report_older(struct cfr_rotator_shared *s)
 
     if (!is_older(s))
         return;
-    (void)cfr_err_set(&m->error, CFR_E_CONFLICT,
+    (void)cfr_err_set(&m->error.err, CFR_E_CONFLICT,
                       "the journal in the Secret %s/%s is older than the published key %s, which remains: its last "
                       "published key is number %llu of the rotation, and not %llu; restore a newer one, or run "
                       "`credfresh rotate` to continue with it",
                       s->namespace_name, s->name, s->own, (unsigned long long)j->published,
                       (unsigned long long)s->own_number);
-    m->error_at = CFR_ROTATOR_AT_CONFIRM;
-    m->error_step = j->step;
-    cfr_log(cfr_log_once_is_news(&s->older_log, &m->error) ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL, "%s",
-            m->error.text);
+    m->error.at = CFR_ROTATOR_AT_CONFIRM;
+    m->error.step = j->step;
+    cfr_log(cfr_log_once_is_news(&s->older_log, &m->error.err) ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL,
+            "%s", m->error.err.text);
 }
 
 static void lose(struct cfr_rotator_shared *s, const char *holder)
@@ -283,10 +283,10 @@ static void lose(struct cfr_rotator_shared *s, const char *holder)
         cfr_log(CFR_LOG_WARN, m->config->name, NULL,
                 "the agent %s has taken over the rotation: this agent follows, and drops its pending step", holder);
     s->holds = false;
-    m->asked_name[0] = '\0';
-    m->unsaved = false;
-    m->retry_boot_ms = 0;
-    m->error = (struct cfr_err){0};
+    m->call.asked_name[0] = '\0';
+    m->save.unsaved = false;
+    m->error.retry_boot_ms = 0;
+    m->error.err = (struct cfr_err){0};
     cfr_rotator_hang_up(m);
     cfr_rotator_forget_confirmation(m);
     cfr_rotator_free_pending(&m->pending);
@@ -367,7 +367,7 @@ static int64_t claim_at(const struct cfr_rotator_shared *s)
     /* The holder lives by its own configuration, which may be another one for a while. */
     int64_t at = s->changed_boot_ms + (s->silence_ms > s->takeover_ms ? s->silence_ms : s->takeover_ms);
 
-    if (!s->known || s->m->broken.code != 0 || s->m->saving || s->claiming || !cfr_rotator_shared_is_followed(s) ||
+    if (!s->known || s->m->broken.code != 0 || s->m->save.saving || s->claiming || !cfr_rotator_shared_is_followed(s) ||
         *s->m->context.draining)
         return INT64_MAX;
     return at > s->retry_boot_ms ? at : s->retry_boot_ms;
@@ -387,7 +387,7 @@ static void plan_look(struct cfr_rotator_shared *s)
 void cfr_rotator_shared_read(struct cfr_rotator_shared *s, struct cfr_k8s_shared_state *state)
 {
     struct cfr_rotator *m = s->m;
-    bool saving = m->saving;
+    bool saving = m->save.saving;
     bool same = s->known && !s->stale && strcmp(state->version, s->version) == 0;
     bool claiming = s->claiming && s->known && !s->stale && strcmp(state->nonce, s->nonce) == 0;
     /* The write was refused, though nobody else has written. */
@@ -400,24 +400,24 @@ void cfr_rotator_shared_read(struct cfr_rotator_shared *s, struct cfr_k8s_shared
         cfr_rotator_shared_written(s, state->version);
         return;
     }
-    m->saving = false;
+    m->save.saving = false;
     if (s->holds &&
         (same || (saving && cfr_rotator_shared_is_own(s, state->nonce)) || cfr_rotator_shared_is_untouched(s, state))) {
         /* The last write has not arrived, or an earlier one has, late; or only a label is another one. */
-        m->unsaved = m->unsaved || saving;
+        m->save.unsaved = m->save.unsaved || saving;
         (void)snprintf(s->version, sizeof s->version, "%s", state->version);
         s->known = true;
         m->broken = (struct cfr_err){0};
         m->deadline_boot_ms = 0;
-    } else if (!same || saving || m->unsaved || m->broken.code != 0) {
+    } else if (!same || saving || m->save.unsaved || m->broken.code != 0) {
         follow(s, state);
     }
     plan_look(s);
     if (failed) {
         cfr_rotator_shared_pause_writes(s, &s->write_err, s->write_retry_after_s);
-        cfr_rotator_trouble(m, CFR_ROTATOR_AT_STORE, &s->write_err, s->write_retry_after_s);
+        cfr_rotator_note_error(m, CFR_ROTATOR_AT_STORE, &s->write_err, s->write_retry_after_s);
     }
-    if (claiming && cfr_rotator_shared_is_followed(s) && !m->saving)
+    if (claiming && cfr_rotator_shared_is_followed(s) && !m->save.saving)
         claim(s, state);
 }
 
@@ -435,7 +435,7 @@ void cfr_rotator_shared_unread(struct cfr_rotator_shared *s, const struct cfr_er
     cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL,
             "the shared rotation pauses: %s [%s]; the last good credentials remain", err->text,
             cfr_err_name(err->code));
-    if (s->known && !certain && !m->saving)
+    if (s->known && !certain && !m->save.saving)
         return;
     if (!s->known || certain)
         m->broken = *err;
@@ -524,7 +524,7 @@ static int64_t renew_at(struct cfr_rotator_shared *s)
 {
     int64_t at = s->sent_boot_ms + s->takeover_ms / 3;
 
-    if (!s->holds || !is_under_way(s) || s->m->saving || s->m->broken.code != 0 || lags(s))
+    if (!s->holds || !is_under_way(s) || s->m->save.saving || s->m->broken.code != 0 || lags(s))
         return INT64_MAX;
     return at > s->write_boot_ms ? at : s->write_boot_ms;
 }
@@ -577,8 +577,8 @@ bool cfr_rotator_resume(struct cfr_rotator *m, const struct cfr_kube_where *wher
     s->write_backoff = (struct cfr_backoff){0};
     s->look_boot_ms = 0;
     s->write_boot_ms = 0;
-    if (m->error_at == CFR_ROTATOR_AT_STORE)
-        m->retry_boot_ms = 0;
+    if (m->error.at == CFR_ROTATOR_AT_STORE)
+        m->error.retry_boot_ms = 0;
     m->deadline_boot_ms = 0;
     return true;
 }
@@ -678,7 +678,7 @@ static int drop_pending(struct cfr_rotator *m, struct cfr_err *err)
 {
     (void)err;
     cfr_rotator_free_pending(&m->pending);
-    m->unsaved = m->unsaved || m->shared->pending_there;
+    m->save.unsaved = m->save.unsaved || m->shared->pending_there;
     return 0;
 }
 

@@ -207,7 +207,7 @@ bool cfr_rotator_shared_is_untouched(const struct cfr_rotator_shared *s, const s
     struct cfr_secret own;
     bool same;
 
-    if (s->m->unsaved || !cfr_rotator_shared_is_last(s, state->nonce))
+    if (s->m->save.unsaved || !cfr_rotator_shared_is_last(s, state->nonce))
         return false;
     same = append_journal(&s->m->r.journal, &own, NULL) == 0 &&
            cfr_view_eq(cfr_secret_view(&own), cfr_secret_view(&state->journal));

@@ -30,7 +30,7 @@ struct cfr_rotator_shared {
     uint64_t writes;
     bool barred; /* the state directory has a journal of its own */
 
-    struct cfr_kube_call *call;            /* a look, or a write while m->saving */
+    struct cfr_kube_call *call;            /* a look, or a write while m->save.saving */
     char news[CFR_K8S_SHARED_VERSION_MAX]; /* the version that the watch has told of while a request was under way */
     bool claiming;                         /* the look is the one before taking over */
     bool writes_published;                 /* the write under way has the secret of the published key */
