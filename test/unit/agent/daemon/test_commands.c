@@ -6,9 +6,6 @@
 
 #define HEAD  "version: 1\nstate_dir: @/state\ncredentials:\n"
 #define TOKEN "  - {name: a, token: {file: @/token}, publish: {file: {path: @/a, format: token}}"
-#define KUBECONFIG                                                                                                     \
-    "  - {name: a, token: {request: {service_account: s, namespace: n, audience: x, kubeconfig: @/kubeconfig}}, "      \
-    "publish: {file: {path: @/a, format: token}}}\n"
 
 static int begin(void **state)
 {
