@@ -593,6 +593,18 @@ def test_a_request_trusts_its_ca_file_alone(hooked, cloud):
     assert f"not signed by a CA in {cloud.other_ca}" in wait_hook(agent, "failed")["error"]
 
 
+def test_a_corrected_ca_file_of_a_request_is_tried_at_once(hooked, cloud, tmp_path):
+    """After six failures the pause is 16 s on average."""
+    ca, new = tmp_path / "ca.pem", tmp_path / "new.pem"
+    shutil.copy(cloud.other_ca, ca)
+    shutil.copy(cloud.ca, new)
+    agent = hooked({"http": {"url": cloud.sts, "method": "GET", "expect": 302, "ca_file": str(ca)}})
+    agent.start()
+    eventually(lambda: hook(agent).get("runs_failed", 0) >= 6, lambda: agent.log)
+    new.rename(ca)
+    eventually(lambda: hook(agent).get("result") == "ok", lambda: agent.log, 6)
+
+
 # ---- the contract ----
 
 def test_a_slow_hook_is_coalesced_to_the_newest(hooked, tmp_path):
