@@ -15,6 +15,9 @@
 #define CA_CACHE_S           86400L
 #define KEEPALIVE_IDLE_S     30L
 #define KEEPALIVE_INTERVAL_S 10L
+/* Of each transfer, wiped as a whole at its end: requests and answers are small. The second is libcurl's minimum. */
+#define RECEIVE_BYTES 4096L
+#define SEND_BYTES    16384L
 
 /* Loopback and link-local addresses; among them are the clouds' metadata and credential endpoints. */
 static const char never_proxied[] = "localhost,127.0.0.0/8,::1,169.254.0.0/16,fe80::/10,fd00:ec2::23";
@@ -405,6 +408,8 @@ static unsigned set_callbacks(struct cfr_http_transfer *t)
     bad |= curl_easy_setopt(t->easy, CURLOPT_RESOLVER_START_DATA, t);
     bad |= curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_body);
     bad |= curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_UPLOAD_BUFFERSIZE, SEND_BYTES);
     return bad;
 }
 
