@@ -63,11 +63,8 @@ static void answer(long times)
     struct cfr_grant grant = {0};
     const struct cfr_sdk_endpoint_world world = {
         .now_s = NOW_S, .offer = offer_grant, .secret_file = secret_file, .ctx = &grant};
-    const struct cfr_sdk_endpoint_request request = {.method = cfr_view_of("GET"),
-                                                     .path = cfr_view_of(path),
-                                                     .query = cfr_view_of(""),
-                                                     .header = header_of,
-                                                     .peer = "127.0.0.1"};
+    const struct cfr_sdk_endpoint_request request = {
+        .method = cfr_view_of("GET"), .path = cfr_view_of(path), .query = cfr_view_of(""), .header = header_of};
 
     if (cfr_grant_set(&grant, CFR_FIELD_AWS_ACCESS_KEY_ID, cfr_view_of("ASIAEXAMPLE"), NULL) != 0 ||
         cfr_grant_set(&grant, CFR_FIELD_AWS_SECRET_ACCESS_KEY, cfr_view_of("wJalr/secret+example"), NULL) != 0 ||

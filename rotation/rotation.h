@@ -166,7 +166,6 @@ struct cfr_rotation_facts {
     bool found;             /* a key that another program created is to be adopted, if none is published yet */
     const char *found_id;   /* "" = only its hint is known */
     const char *found_hint; /* how its secret begins */
-    int64_t found_s;        /* when it was put where it was found; 0 = not known */
     bool new_published;     /* what is published is the key journal->minted */
     int64_t grace_left_s;   /* by a clock that cannot be set, as far as that is known; 0 = none */
     bool used_by_all;       /* every consumer that acknowledges has `generation`, or there is none */

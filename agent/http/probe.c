@@ -143,7 +143,6 @@ static void read_result(const struct probe *l, CURLcode code, struct cfr_http_pr
     (void)curl_easy_getinfo(l->t.easy, CURLINFO_RESPONSE_CODE, &out->status);
     (void)snprintf(out->address, sizeof out->address, "%s", address != NULL ? address : "");
     out->proxied = proxy != 0;
-    out->resolved_ms = read_time_ms(l, CURLINFO_NAMELOOKUP_TIME_T);
     out->connected_ms = read_time_ms(l, CURLINFO_CONNECT_TIME_T);
     out->secured_ms = read_time_ms(l, CURLINFO_APPCONNECT_TIME_T);
     out->date_s = l->t.head.date_s;
@@ -204,7 +203,7 @@ void cfr_http_probe(const struct cfr_http_probe_request *request, struct cfr_htt
     struct probe l;
     CURLcode code;
 
-    *out = (struct cfr_http_probe){.resolved_ms = -1, .connected_ms = -1, .secured_ms = -1};
+    *out = (struct cfr_http_probe){.connected_ms = -1, .secured_ms = -1};
     out->error = open_probe(request, &l, &out->err);
     if (out->error == 0) {
         (void)curl_easy_setopt(l.t.easy, CURLOPT_DEBUGFUNCTION, read_trace);

@@ -39,11 +39,10 @@ struct cfr_http_probe {
     char address[64];        /* of the connection; empty = none */
     char proxy_variable[16]; /* of the environment, whose proxy applies; empty = none */
     bool proxied;            /* through a proxy's CONNECT */
-    int64_t resolved_ms;     /* since the beginning; -1 = not reached */
-    int64_t connected_ms;
-    int64_t secured_ms; /* end of the TLS handshake; -1 also without TLS */
-    long status;        /* 0 = no answer */
-    int64_t date_s;     /* the server's Date, 0 = none */
+    int64_t connected_ms;    /* since the beginning; -1 = not reached */
+    int64_t secured_ms;      /* end of the TLS handshake; -1 also without TLS */
+    long status;             /* 0 = no answer */
+    int64_t date_s;          /* the server's Date, 0 = none */
     /* If the certificate was refused: the chain that the server sent, its own first. */
     struct cfr_http_probe_cert certs[CFR_HTTP_PROBE_CERTS];
     size_t cert_count;

@@ -429,7 +429,6 @@ static bool answer_secret(struct cfr_httpd_server *s, struct MHD_Connection *c, 
         .body = req->body,
         .header = find_header,
         .header_ctx = c,
-        .peer = peer->text,
     };
 
     if (s->options.secret == NULL || !s->options.secret(s->options.ctx, peer, &r, &a))

@@ -128,7 +128,6 @@ void cfr_rotator_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out)
         out->found = true;
         out->found_id = m->adoption.answer.made.id;
         out->found_hint = m->adoption.answer.made.hint;
-        out->found_s = m->adoption.found.since_s;
     }
     if (m->r.journal.step == CFR_ROTATION_VERIFIED)
         out->new_published = m->context.is_published(m->context.ctx, m->r.journal.minted);

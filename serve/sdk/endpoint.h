@@ -35,7 +35,6 @@ struct cfr_sdk_endpoint_request {
      * counts as one with an empty value. */
     struct cfr_view (*header)(void *ctx, const char *name);
     void *header_ctx;
-    const char *peer; /* who asks, in words: "127.0.0.1" or "uid 1000" */
 };
 
 /* What a shape may read besides the request. */

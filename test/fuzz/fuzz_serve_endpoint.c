@@ -256,7 +256,7 @@ static void read_request(struct cfr_view text, struct input *in, struct cfr_sdk_
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input in = {.session = {.limit = CFR_SDK_EC2_TOKEN_LENGTH}};
-    struct cfr_sdk_endpoint_request r = {.header = header, .header_ctx = &in, .peer = "127.0.0.1"};
+    struct cfr_sdk_endpoint_request r = {.header = header, .header_ctx = &in};
     struct cfr_sdk_endpoint_answer a = {0};
     const struct cfr_sdk_endpoint_world *w = world_of(&in);
 

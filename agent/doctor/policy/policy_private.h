@@ -14,8 +14,6 @@ const char *cfr_policy_difference(struct cfr_view expected, struct cfr_view has)
 /* True if TEXT matches PATTERN, in which `*` matches any characters and `?` one. */
 bool cfr_policy_like(struct cfr_view pattern, struct cfr_view text);
 
-#define CFR_POLICY_AWS_AUDIENCES_MAX 16
-
 /* One policy being looked at. */
 struct cfr_policy_aws {
     const struct cfr_policy_token *token;

@@ -52,7 +52,7 @@ static bool on_secret(void *ctx, const struct cfr_httpd_peer *peer, const struct
     s->twice_there = twice.p != NULL;
     s->absent = r->header(r->header_ctx, "X-Absent").p == NULL;
     keep(s->proof, sizeof s->proof, r->header(r->header_ctx, "authorization"));
-    keep(s->peer, sizeof s->peer, cfr_view_of(r->peer));
+    keep(s->peer, sizeof s->peer, cfr_view_of(peer->text));
     s->known = peer->known;
     cfr_sdk_endpoint_start(out, 200, "text/plain");
     out->headers[out->header_count++] = (struct cfr_sdk_endpoint_header){"X-More", "yes"};
