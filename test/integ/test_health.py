@@ -646,3 +646,11 @@ def test_two_errors_are_two_lines(agent):
     agent.cloud.fault(kind="error", code="Throttling", status=400, count=100)
     eventually(lambda: "Throttling" in agent.log, "the other error")
     assert len(failures(agent, 2)) == 2, agent.log
+
+
+def test_the_control_socket_is_made_last(agent, tmp_path):
+    """A client that sees it can use the other addresses, too."""
+    (tmp_path / "a-file").write_text("")
+    agent.configure(listen="127.0.0.1:0", control_socket=str(tmp_path / "a-file" / "control.sock")).start(wait=False)
+    assert agent.process.wait(60) == 1
+    assert "control_socket: " in agent.log and "status page, health and metrics on http://127.0.0.1:" in agent.log, agent.log
