@@ -87,7 +87,7 @@ static inline void pass_ms(int64_t ms)
     }
 }
 
-static inline void add_text(char *to, size_t size, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static inline void add_text(char *to, size_t size, const char *fmt, va_list ap)
 {
     size_t n = strlen(to);
 
