@@ -5,6 +5,7 @@
 #include "agent/hook/hook_private.h"
 #include "agent/loop/backoff.h"
 #include "agent/loop/log_once.h"
+#include "agent/loop/loop.h"
 #include "agent/loop/process.h"
 
 #include <inttypes.h>
@@ -31,6 +32,8 @@ struct hook {
 };
 
 struct cfr_hooks {
+    struct cfr_task task; /* the next start, or the end of what runs */
+    struct cfr_child child;
     const struct cfr_config_credential *credential;
     struct cfr_http *http;
     struct cfr_kube *kube;
@@ -85,6 +88,24 @@ static int open_hook(struct hook *k, const struct cfr_config_hook *c, struct cfr
     return 0;
 }
 
+static bool is_pending(const struct hook *k)
+{
+    return k->wanted > k->done && !k->given_up;
+}
+
+static void run_hooks(struct cfr_task *task);
+
+static void arm(struct cfr_hooks *h)
+{
+    int64_t next = h->running < h->count ? h->run.deadline_ms : INT64_MAX;
+
+    for (size_t i = 0; h->running == h->count && i < h->count; i++) {
+        if (is_pending(&h->hooks[i]) && h->hooks[i].next_ms < next)
+            next = h->hooks[i].next_ms;
+    }
+    cfr_loop_at(&h->task, next);
+}
+
 int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, struct cfr_kube *kube,
                   unsigned max_attempts, cfr_hook_fn *ended, void *ctx, struct cfr_hooks **out, struct cfr_err *err)
 {
@@ -104,6 +125,7 @@ int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, 
         .running = c->reload.count,
         .run = {.deadline_ms = INT64_MAX},
     };
+    h->task.run = run_hooks;
     for (size_t i = 0; rc == 0 && i < h->count; i++)
         rc = open_hook(&h->hooks[i], config_at(c, i), err);
     if (rc != 0) {
@@ -116,6 +138,8 @@ int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, 
 
 void cfr_hook_close(struct cfr_hooks *h)
 {
+    cfr_loop_off(&h->task);
+    cfr_loop_child_off(&h->child);
     if (h->running < h->count)
         h->hooks[h->running].kind->cancel(&h->run);
     for (size_t i = 0; i < h->count; i++) {
@@ -154,6 +178,7 @@ void cfr_hook_request(struct cfr_hooks *h, uint64_t generation, bool first, stru
         if (first && config_at(h->credential, i)->on_first == CFR_ON_FIRST_SKIP)
             k->done = generation;
     }
+    arm(h);
 }
 
 void cfr_hook_restore(struct cfr_hooks *h, size_t index, uint64_t done, uint64_t generation, struct cfr_now now)
@@ -164,17 +189,13 @@ void cfr_hook_restore(struct cfr_hooks *h, size_t index, uint64_t done, uint64_t
     h->hooks[index].done = h->hooks[index].header != NULL && h->hooks[index].said < done ? h->hooks[index].said : done;
     h->hooks[index].wanted = generation;
     h->hooks[index].next_ms = now.boot_ms;
+    arm(h);
 }
 
 void cfr_hook_restore_said(struct cfr_hooks *h, size_t index, uint64_t said)
 {
     if (index < h->count)
         h->hooks[index].said = said;
-}
-
-static bool is_pending(const struct hook *k)
-{
-    return k->wanted > k->done && !k->given_up;
 }
 
 bool cfr_hook_pending(const struct cfr_hooks *h)
@@ -219,6 +240,7 @@ static void finish(struct cfr_hooks *h, int rc, const struct cfr_err *err, struc
 
     h->running = h->count;
     h->run.deadline_ms = INT64_MAX;
+    cfr_loop_child_off(&h->child);
     k->last_run_s = now.wall_ms / 1000;
     k->failed = rc != 0;
     free(k->error);
@@ -241,6 +263,7 @@ static void finish(struct cfr_hooks *h, int rc, const struct cfr_err *err, struc
             k->given_up = h->max_attempts != 0 && k->backoff.failures == h->max_attempts;
         }
     }
+    arm(h);
     h->ended(h->ctx, k->name, k->tried, rc != 0 ? err->text : NULL, news);
 }
 
@@ -280,48 +303,34 @@ static void start_hook(struct cfr_hooks *h, size_t i, struct cfr_now now)
     rc = k->kind->start(&h->run, now, &err);
     if (rc != CFR_HOOK_STARTED)
         finish(h, rc, &err, now);
+    else if (h->run.pid != 0)
+        cfr_loop_child(&h->child, h->run.pid, &h->task);
 }
 
-void cfr_hook_step(struct cfr_hooks *h, struct cfr_now now)
+static void run_hooks(struct cfr_task *task)
 {
-    if (h->running < h->count && h->run.deadline_ms <= now.boot_ms)
+    struct cfr_hooks *h = CFR_TASK_OWNER(task, struct cfr_hooks, task);
+    struct cfr_now now = cfr_clock_now();
+
+    if (h->running < h->count && h->run.pid != 0 && cfr_process_has_ended(h->run.pid))
+        h->hooks[h->running].kind->on_child(&h->run, now);
+    else if (h->running < h->count && h->run.deadline_ms <= now.boot_ms)
         h->hooks[h->running].kind->on_deadline(&h->run, now);
     for (size_t i = 0; i < h->count && h->running == h->count; i++) {
         if (is_pending(&h->hooks[i]) && h->hooks[i].next_ms <= now.boot_ms)
             start_hook(h, i, now);
     }
-}
-
-int64_t cfr_hook_deadline(const struct cfr_hooks *h)
-{
-    int64_t next = INT64_MAX;
-
-    if (h->running < h->count)
-        return h->run.deadline_ms;
-    for (size_t i = 0; i < h->count; i++) {
-        if (is_pending(&h->hooks[i]) && h->hooks[i].next_ms < next)
-            next = h->hooks[i].next_ms;
-    }
-    return next;
+    arm(h);
 }
 
 bool cfr_hook_running(const struct cfr_hooks *h)
 {
-    return h->running < h->count;
+    return h->running < h->count || cfr_loop_time(&h->task) <= cfr_clock_now().boot_ms;
 }
 
-bool cfr_hook_child(struct cfr_hooks *h, struct cfr_now now)
-{
-    if (h->running == h->count || h->run.pid == 0 || !cfr_process_has_ended(h->run.pid))
-        return false;
-    h->hooks[h->running].kind->on_child(&h->run, now);
-    return true;
-}
-
-bool cfr_hook_resume(struct cfr_hooks *h, bool cluster, struct cfr_now now)
+void cfr_hook_resume(struct cfr_hooks *h, bool cluster, struct cfr_now now)
 {
     const struct cfr_hook_ops *kind = cluster ? &cfr_hook_rollout : &cfr_hook_http;
-    bool any = false;
 
     for (size_t i = 0; i < h->count; i++) {
         struct hook *k = &h->hooks[i];
@@ -330,9 +339,8 @@ bool cfr_hook_resume(struct cfr_hooks *h, bool cluster, struct cfr_now now)
             continue;
         k->backoff = (struct cfr_backoff){0};
         k->next_ms = now.boot_ms;
-        any = true;
     }
-    return any;
+    arm(h);
 }
 
 int cfr_hook_list(const struct cfr_config_credential *c, struct cfr_secret *list, struct cfr_err *err)

@@ -5,9 +5,9 @@
  * Nothing blocks but cfr_hook_inspect. A struct cfr_hooks owns all hooks of one credential and what runs; its
  * configuration is borrowed. One hook runs at a time, in the order of the configuration, for the newest generation, and
  * is repeated after pauses of 0.5 s to 5 min until it succeeds or a newer generation replaces it. cfr_hook_fn is called
- * from cfr_hook_step, cfr_hook_child and cfr_http_step, and may call cfr_hook_request and cfr_hook_step, not
- * cfr_hook_close. A hook's error is an event, never the caller's; only cfr_hook_open fails (CFR_E_NOMEM). At most
- * CFR_CONFIG_HOOKS_MAX hooks; an HTTP answer has at most 64 KiB. */
+ * from cfr_loop_run and cfr_http_step, and may call cfr_hook_request, not cfr_hook_close. A hook's error is an event,
+ * never the caller's; only cfr_hook_open fails (CFR_E_NOMEM). At most CFR_CONFIG_HOOKS_MAX hooks; an HTTP answer has at
+ * most 64 KiB. */
 #ifndef CFR_AGENT_HOOK_HOOK_H
 #define CFR_AGENT_HOOK_HOOK_H
 
@@ -45,13 +45,7 @@ void cfr_hook_request(struct cfr_hooks *h, uint64_t generation, bool first, stru
 void cfr_hook_restore(struct cfr_hooks *h, size_t index, uint64_t done, uint64_t generation, struct cfr_now now);
 /* Before cfr_hook_restore: hook INDEX was last answered SAID. */
 void cfr_hook_restore_said(struct cfr_hooks *h, size_t index, uint64_t said);
-/* Starts what is due, ends what has taken too long. */
-void cfr_hook_step(struct cfr_hooks *h, struct cfr_now now);
-/* Boot time of the next thing to do, INT64_MAX if none. */
-int64_t cfr_hook_deadline(const struct cfr_hooks *h);
-/* After SIGCHLD. True if a hook's process has ended. */
-bool cfr_hook_child(struct cfr_hooks *h, struct cfr_now now);
-/* True while a command or a request of a hook is under way. */
+/* True while a command or a request of a hook is in progress, or starts in the next turn of the loop. */
 bool cfr_hook_running(const struct cfr_hooks *h);
 /* True while a hook is running or waits for its turn or retry. */
 bool cfr_hook_pending(const struct cfr_hooks *h);
@@ -70,10 +64,8 @@ uint64_t cfr_hook_said(const struct cfr_hooks *h, size_t index);
  * NULL without hooks, or memory. */
 const struct cfr_api_status_hook *cfr_hook_status(struct cfr_hooks *h);
 
-/* Hooks that wait after a failure wait no longer: of the cluster (rollout), else those of HTTP servers. True if any
- * did.
- */
-bool cfr_hook_resume(struct cfr_hooks *h, bool cluster, struct cfr_now now);
+/* Hooks that wait after a failure wait no longer: of the cluster (rollout), else those of HTTP servers. */
+void cfr_hook_resume(struct cfr_hooks *h, bool cluster, struct cfr_now now);
 
 /* Adds to LIST (agent/loop/launcher.h) what C's hooks start. CFR_E_LIMIT, CFR_E_NOMEM. */
 int cfr_hook_list(const struct cfr_config_credential *c, struct cfr_secret *list, struct cfr_err *err);

@@ -270,12 +270,10 @@ void cfr_worker_begin(struct cfr_worker *w)
             CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "generation %" PRIu64 " is still good%s%s: kept",
             w->record.generation, w->life.life.expires_ms == INT64_MAX ? "" : " for ",
             w->life.life.expires_ms == INT64_MAX ? "" : cfr_time_words(w->life.life.expires_ms - now.wall_ms, words));
-        cfr_hook_step(w->hooks, now);
         cfr_worker_on_source(w);
     } else {
         /* By its timer, because thousands that are done at once are too many for one turn of the loop. */
         cfr_lifecycle_retry_at(&w->life, now.boot_ms);
-        cfr_hook_step(w->hooks, now);
         cfr_worker_feed(w, CFR_EVENT_NONE);
     }
 }

@@ -30,7 +30,6 @@ static void drop_inputs(struct cfr_worker *w)
 
 static enum cfr_event notify(struct cfr_worker *w)
 {
-    cfr_hook_step(w->hooks, cfr_clock_now());
     return cfr_hook_pending(w->hooks) ? CFR_EVENT_NONE : CFR_EVENT_NOTIFIED;
 }
 
@@ -458,7 +457,6 @@ static void on_timer(struct cfr_worker *w)
         read_source(w);
     if (w->token.overdue_boot_ms <= now.boot_ms)
         check_overdue(w, now);
-    cfr_hook_step(w->hooks, now);
     cfr_publish_secret_step(w->delivery, now);
     w->news = false;
     cfr_worker_producer_step(w);
@@ -520,10 +518,6 @@ void cfr_worker_on_child(struct cfr_worker *w)
     }
     if (cfr_worker_producer_report(w).writing)
         cfr_worker_wake(w);
-    if (!cfr_hook_child(w->hooks, cfr_clock_now()))
-        return;
-    cfr_hook_step(w->hooks, cfr_clock_now());
-    cfr_worker_feed(w, CFR_EVENT_NONE);
 }
 
 void cfr_worker_on_clock(struct cfr_worker *w)
@@ -553,12 +547,12 @@ void cfr_worker_resume(struct cfr_worker *w, const struct cfr_kube_where *where)
 {
     struct cfr_now now = cfr_clock_now();
     bool delivers = cfr_publish_secret_resume(w->delivery, where, now);
-    bool notifies = cfr_hook_resume(w->hooks, true, now);
     bool waits = waits_for(w, where);
 
+    cfr_hook_resume(w->hooks, true, now);
     if (waits && w->life.state == CFR_STATE_BACKOFF)
         cfr_lifecycle_retry_at(&w->life, now.boot_ms + (int64_t)(cfr_clock_chance() * RESUME_MS));
-    if (delivers || notifies || waits)
+    if (delivers || waits)
         cfr_worker_wake(w);
 }
 
@@ -577,7 +571,8 @@ void cfr_worker_on_ca_changed(void *ctx)
 
     if (waits)
         cfr_lifecycle_retry_at(&w->life, now.boot_ms);
-    if (cfr_hook_resume(w->hooks, false, now) || waits)
+    cfr_hook_resume(w->hooks, false, now);
+    if (waits)
         cfr_worker_wake(w);
 }
 

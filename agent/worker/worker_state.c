@@ -63,7 +63,6 @@ void cfr_worker_rearm(struct cfr_worker *w)
 {
     int64_t at = w->turn.queued || w->acquire_after ? INT64_MAX : cfr_lifecycle_wake_at(&w->life);
 
-    at = earlier(at, cfr_hook_deadline(w->hooks));
     at = earlier(at, cfr_publish_secret_deadline(w->delivery));
     at = earlier(at, cfr_publisher_deadline(w->targets));
     at = earlier(at, cfr_worker_ack_retire_at(w));

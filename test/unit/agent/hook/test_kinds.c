@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "agent/hook/hook_private.h"
+#include "agent/loop/loop.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -13,6 +14,7 @@ static struct {
     unsigned started;
     unsigned cancelled;
     unsigned reaped;
+    int holds; /* its process ends when this is closed */
     unsigned late;
     unsigned inspected;
     int answer;
@@ -68,34 +70,49 @@ static const char *toy_header(const void *config)
     return strcmp(word_of(config), "answers") == 0 ? "X-Toy" : NULL;
 }
 
-static int start_toy(struct cfr_hook_run *run, struct cfr_now now, struct cfr_err *err)
+static struct cfr_now now = {1000000, 1000};
+
+struct cfr_now __wrap_cfr_clock_now(void);
+struct cfr_now __wrap_cfr_clock_now(void)
 {
+    return now;
+}
+
+static int start_toy(struct cfr_hook_run *run, struct cfr_now at, struct cfr_err *err)
+{
+    int ends[2];
+
     toy.started++;
     toy.generation = run->generation;
     toy.run = run;
     if (toy.answer < 0)
         return cfr_err_set(err, toy.answer, "the toy is broken");
+    assert_int_equal(pipe(ends), 0);
     run->pid = fork();
-    if (run->pid == 0)
-        _exit(0);
+    if (run->pid == 0) {
+        (void)close(ends[1]);
+        _exit(read(ends[0], ends, 1) == 0 ? 0 : 1);
+    }
+    (void)close(ends[0]);
+    toy.holds = ends[1];
     assert_string_equal(word_of(run->config), "answers");
-    run->deadline_ms = now.boot_ms + run->timeout_ms;
+    run->deadline_ms = at.boot_ms + run->timeout_ms;
     return toy.answer;
 }
 
-static void reap_toy(struct cfr_hook_run *run, struct cfr_now now)
+static void reap_toy(struct cfr_hook_run *run, struct cfr_now at)
 {
-    (void)now;
+    (void)at;
     toy.reaped++;
     assert_int_equal(waitpid(run->pid, NULL, 0), run->pid);
     run->pid = 0;
     run->ended(run->ctx, 0, &(struct cfr_err){0}, cfr_view_of("2"));
 }
 
-static void end_toy(struct cfr_hook_run *run, struct cfr_now now)
+static void end_toy(struct cfr_hook_run *run, struct cfr_now at)
 {
     (void)run;
-    (void)now;
+    (void)at;
     toy.late++;
 }
 
@@ -201,9 +218,16 @@ static struct cfr_hooks *open_toy(struct heard *heard, unsigned max_attempts, in
     return h;
 }
 
-static void child_ends(struct cfr_hooks *h, struct cfr_now now)
+static void turn(void)
 {
-    while (!cfr_hook_child(h, now))
+    cfr_loop_children();
+    cfr_loop_run(now.boot_ms);
+}
+
+static void child_ends(void)
+{
+    (void)close(toy.holds);
+    for (unsigned before = toy.reaped; toy.reaped == before; turn())
         (void)usleep(1000);
 }
 
@@ -211,23 +235,21 @@ static void runs_once_for_a_generation(void **state)
 {
     struct heard heard = {0};
     struct cfr_hooks *h = open_toy(&heard, 0, CFR_HOOK_STARTED);
-    struct cfr_now now = cfr_clock_now();
 
     (void)state;
-    cfr_hook_step(h, now);
+    turn();
     assert_int_equal(toy.started, 0);
     cfr_hook_request(h, 2, true, now);
-    cfr_hook_step(h, now);
-    cfr_hook_step(h, now);
+    turn();
+    turn();
     assert_int_equal(toy.started, 1);
     assert_int_equal(toy.generation, 2);
     assert_true(cfr_hook_running(h));
-    assert_int_equal(cfr_hook_deadline(h), now.boot_ms + 1000);
+    assert_int_equal(cfr_loop_next(), now.boot_ms + 1000);
     assert_string_equal(cfr_hook_status(h)[0].result, "running");
-    child_ends(h, now);
-    assert_false(cfr_hook_child(h, now));
+    child_ends();
     assert_false(cfr_hook_pending(h));
-    assert_int_equal(cfr_hook_deadline(h), INT64_MAX);
+    assert_int_equal(cfr_loop_next(), INT64_MAX);
     assert_int_equal(cfr_hook_done(h, 0), 2);
     assert_int_equal(cfr_hook_said(h, 0), 2);
     assert_int_equal(heard.count, 1);
@@ -240,21 +262,20 @@ static void only_the_newest_generation_is_run(void **state)
 {
     struct heard heard = {0};
     struct cfr_hooks *h = open_toy(&heard, 0, CFR_HOOK_STARTED);
-    struct cfr_now now = cfr_clock_now();
 
     (void)state;
     cfr_hook_request(h, 2, false, now);
-    cfr_hook_step(h, now);
+    turn();
     cfr_hook_request(h, 3, false, now);
     cfr_hook_request(h, 4, false, now);
-    child_ends(h, now);
+    child_ends();
     assert_int_equal(heard.generation, 2);
     assert_true(cfr_hook_pending(h));
-    cfr_hook_step(h, now);
+    turn();
     assert_int_equal(toy.started, 2);
     assert_int_equal(toy.generation, 4);
     /* The answer still names 2, so that it has to be run again. */
-    child_ends(h, now);
+    child_ends();
     assert_true(heard.failed);
     assert_true(cfr_hook_pending(h));
     cfr_hook_close(h);
@@ -264,24 +285,23 @@ static void a_failure_is_repeated_and_is_news_once(void **state)
 {
     struct heard heard = {0};
     struct cfr_hooks *h = open_toy(&heard, 3, CFR_E_DENIED);
-    struct cfr_now now = cfr_clock_now();
 
     (void)state;
     cfr_hook_request(h, 2, false, now);
-    cfr_hook_step(h, now);
-    assert_int_equal(cfr_hook_deadline(h), now.boot_ms + 1000);
-    cfr_hook_step(h, now);
+    turn();
+    assert_int_equal(cfr_loop_next(), now.boot_ms + 1000);
+    turn();
     assert_int_equal(toy.started, 1);
     now.boot_ms += 1000;
-    cfr_hook_step(h, now);
+    turn();
     assert_int_equal(toy.started, 2);
-    assert_int_equal(cfr_hook_deadline(h), now.boot_ms + 2000);
+    assert_int_equal(cfr_loop_next(), now.boot_ms + 2000);
     now.boot_ms += 1999;
-    cfr_hook_step(h, now);
+    turn();
     assert_int_equal(toy.started, 2);
     assert_false(cfr_hook_failed(h));
     now.boot_ms += 1;
-    cfr_hook_step(h, now);
+    turn();
     assert_int_equal(toy.started, 3);
     assert_true(cfr_hook_failed(h));
     assert_int_equal(heard.count, 3);
@@ -290,10 +310,10 @@ static void a_failure_is_repeated_and_is_news_once(void **state)
     assert_string_equal(cfr_hook_status(h)[0].result, "failed");
     /* A new generation is a new beginning. */
     cfr_hook_request(h, 3, false, now);
-    cfr_hook_step(h, now);
+    turn();
     assert_int_equal(toy.started, 4);
     assert_int_equal(heard.news, 1);
-    assert_int_equal(cfr_hook_deadline(h), now.boot_ms + 1000);
+    assert_int_equal(cfr_loop_next(), now.boot_ms + 1000);
     cfr_hook_close(h);
 }
 
@@ -301,16 +321,15 @@ static void the_kind_ends_what_takes_too_long(void **state)
 {
     struct heard heard = {0};
     struct cfr_hooks *h = open_toy(&heard, 0, CFR_HOOK_STARTED);
-    struct cfr_now now = cfr_clock_now();
 
     (void)state;
     cfr_hook_request(h, 2, false, now);
-    cfr_hook_step(h, now);
+    turn();
     now.boot_ms += 999;
-    cfr_hook_step(h, now);
+    turn();
     assert_int_equal(toy.late, 0);
     now.boot_ms += 1;
-    cfr_hook_step(h, now);
+    turn();
     assert_int_equal(toy.late, 1);
     cfr_hook_close(h);
     assert_int_equal(toy.cancelled, 1);
