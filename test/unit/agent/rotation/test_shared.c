@@ -78,7 +78,7 @@ static void one_holds_it_and_the_other_follows(void **state)
 /* Wherever the holder stops for good, the other one takes over, and ends with one key. */
 static void a_holder_that_stops(void **state)
 {
-    for (unsigned at = 1; at < 160; at += 12) {
+    for (unsigned at = 1; at < 160; at += 23) {
         begin_shared("aws");
         request_rotation(a);
         for (unsigned k = 0; k < at; k++)
