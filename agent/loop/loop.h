@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* How long one turn runs tasks; what is then left runs in the next turn. */
+/* How long one turn runs tasks that are due; what is then left runs in the next turn. */
 #define CFR_LOOP_TURN_MS 100
 
 struct cfr_task {

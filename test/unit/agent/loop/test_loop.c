@@ -205,6 +205,35 @@ static void descriptors_come_first(void **state)
     (void)close(ends[1]);
 }
 
+static void busy_descriptors_leave_time_for_what_is_due(void **state)
+{
+    struct job busy[4] = {0};
+    struct job due = {.task.run = run, .again_ms = 1};
+    struct pollfd *fds;
+    int ends[2];
+
+    (void)state;
+    work_ms = 40;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    for (size_t i = 0; i < 4; i++) {
+        busy[i].task.run = run;
+        assert_int_equal(cfr_loop_fd(&busy[i].task, ends[0], NULL), 0);
+    }
+    cfr_loop_at(&due.task, 1);
+    for (unsigned i = 1; i < 4; i++) {
+        assert_int_equal(cfr_loop_prepare(&fds), 4);
+        assert_int_equal(poll(fds, 4, 0), 4);
+        turn(clock_ms + 1);
+        assert_int_equal(due.runs, i);
+    }
+    for (size_t i = 0; i < 4; i++)
+        cfr_loop_off(&busy[i].task);
+    cfr_loop_off(&due.task);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 static void the_end_of_a_child_runs_its_task_once(void **state)
 {
     struct job a = {.task.run = run};
@@ -274,6 +303,7 @@ int main(void)
         cmocka_unit_test_setup(a_task_may_turn_off_one_that_is_due, reset),
         cmocka_unit_test_setup(long_work_leaves_the_rest_to_the_next_turn, reset),
         cmocka_unit_test_setup(descriptors_come_first, reset),
+        cmocka_unit_test_setup(busy_descriptors_leave_time_for_what_is_due, reset),
         cmocka_unit_test_setup(the_end_of_a_child_runs_its_task_once, reset),
         cmocka_unit_test_setup(the_alarm_rings_for_the_next_task, reset),
     };
