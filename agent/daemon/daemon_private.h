@@ -42,6 +42,7 @@ struct cfr_daemon {
     struct cfr_task step;  /* the wall clock was set */
     struct cfr_task files; /* a file has changed, or may be reported again */
     struct cfr_task signals;
+    struct cfr_task orphans;  /* what others have left to us is to be reaped */
     struct cfr_task launcher; /* the process that starts commands has ended */
     struct cfr_task rest;     /* the modules */
     struct cfr_task tick;     /* next look at everything that may have been missed */

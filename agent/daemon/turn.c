@@ -87,12 +87,19 @@ static void on_signals(struct cfr_task *task)
         cfr_slow_write_reap();
         cfr_process_reap_killed();
         cfr_daemon_endpoints_save(a->endpoints);
-        cfr_process_reap_orphans();
+        /* After the tasks of the children that have ended. */
+        cfr_loop_soon(&a->orphans);
     }
     if (reload)
         (void)cfr_daemon_reload(a, &err);
     if (reload || (child && a->control_lost))
         cfr_daemon_keep_control(a);
+}
+
+static void on_orphans(struct cfr_task *task)
+{
+    (void)task;
+    cfr_process_reap_orphans();
 }
 
 /* Once a minute: everything that an event may have missed. */
@@ -204,6 +211,7 @@ int cfr_daemon_open_loop(struct cfr_daemon *a, struct cfr_err *err)
     a->step.run = on_step;
     a->signals.run = on_signals;
     a->launcher.run = on_launcher;
+    a->orphans.run = on_orphans;
     a->rest.run = on_modules;
     a->tick.run = on_tick;
     a->watchdog.run = on_watchdog;
@@ -230,8 +238,8 @@ int cfr_daemon_open_loop(struct cfr_daemon *a, struct cfr_err *err)
 
 void cfr_daemon_close_loop(struct cfr_daemon *a)
 {
-    struct cfr_task *const tasks[] = {&a->step, &a->files,    &a->signals, &a->launcher, &a->rest,
-                                      &a->tick, &a->watchdog, &a->end,     &a->notice,   &a->host.moved};
+    struct cfr_task *const tasks[] = {&a->step, &a->files,    &a->signals, &a->orphans, &a->launcher,  &a->rest,
+                                      &a->tick, &a->watchdog, &a->end,     &a->notice,  &a->host.moved};
 
     for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++)
         cfr_loop_off(tasks[i]);

@@ -52,7 +52,7 @@ def eventually(condition, what="the condition", limit_s=LIMIT_S, pause_s=None):
 def read_text(path):
     try:
         return pathlib.Path(path).read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return ""
 
 

@@ -479,6 +479,18 @@ def test_process_1_reaps_what_hooks_leave_behind(hooked, tmp_path):
     assert agent.process.wait(LIMIT_S) == 0
 
 
+def test_process_1_reaps_what_a_hook_did_not(hooked, tmp_path):
+    """The hook and what it never waited for become ours to reap at the same moment."""
+    needs_namespace("--pid", "--fork", "--mount-proc")
+    agent = hooked({"exec": [script(tmp_path / "hook", "true &\nexec sleep 0.2\n")]})
+    agent.start(wrapper=("unshare", "--pid", "--fork", "--kill-child", "--mount-proc"))
+    wait_hook(agent, "ok")
+    init = next(iter(children_of(agent.process.pid)))
+    eventually(lambda: not children_of(init), lambda: f"no zombies: {children_of(init)}", limit_s=30)
+    os.kill(init, signal.SIGTERM)
+    assert agent.process.wait(LIMIT_S) == 0
+
+
 # ---- requests ----
 
 class Receiver:
