@@ -340,8 +340,13 @@ static void after_periodic_look(struct cfr_delivery_object *t, const struct cfr_
         rc = refuse(t, answer, &retry_after_s, &err);
     }
     hide_secrets(t, answer, &err);
-    /* If something newer is to be applied by now, that looks itself. */
-    if (rc == 0 || t->loaded) {
+    /* Something newer is to be applied by now: what was read is compared with that, and a look of its own comes first.
+     */
+    if (t->loaded) {
+        rc = 0;
+        err.code = 0;
+    }
+    if (rc == 0) {
         t->newer_boot_ms = 0;
         cfr_publish_delivery_clear_error(t);
         look_later(t);

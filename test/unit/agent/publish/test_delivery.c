@@ -246,6 +246,22 @@ static void test_a_loss_during_a_read_is_noticed_after_it(void **state)
     cfr_publish_secret_close(d);
 }
 
+static void test_a_read_is_not_compared_with_what_was_queued_during_it(void **state)
+{
+    struct cfr_delivery *d = open_delivery(&credential);
+
+    (void)state;
+    fake.now.boot_ms += MINUTE;
+    cfr_publish_secret_step(d, fake.now);
+    d->targets[0].loaded = true;
+    d->targets[0].wanted = 4;
+    answer("7");
+    assert_int_equal(fake.losses, 0);
+    assert_null(cfr_publish_secret_error(d));
+    assert_int_equal(cfr_publish_secret_stuck(d), 0);
+    cfr_publish_secret_close(d);
+}
+
 static void test_an_object_that_changes_all_the_time_is_read_once_a_second(void **state)
 {
     struct cfr_delivery *d = open_delivery(&credential);
@@ -464,6 +480,7 @@ int main(void)
         cmocka_unit_test(test_what_the_watch_has_not_reported_is_read),
         cmocka_unit_test(test_a_loss_is_noticed_at_once),
         cmocka_unit_test(test_a_loss_during_a_read_is_noticed_after_it),
+        cmocka_unit_test(test_a_read_is_not_compared_with_what_was_queued_during_it),
         cmocka_unit_test(test_an_object_that_changes_all_the_time_is_read_once_a_second),
         cmocka_unit_test(test_what_others_own_is_no_longer_published),
         cmocka_unit_test(test_an_agent_that_started_later_prevails),
