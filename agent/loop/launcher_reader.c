@@ -118,10 +118,10 @@ static void end(struct cfr_launcher_reader *r)
     forget(r);
 }
 
-/* False without room. */
+/* Adds to a partial list what the list that it replaces has. False without room. */
 static bool add_known(struct cfr_launcher_reader *r)
 {
-    return cfr_launcher_list_merge(&r->got, cfr_secret_view(&r->loaded)) &&
+    return (!r->reloads || cfr_launcher_list_merge(&r->got, cfr_secret_view(&r->loaded))) &&
            cfr_launcher_list_merge(&r->got, cfr_secret_view(&r->newer));
 }
 
@@ -131,7 +131,7 @@ static void finish(struct cfr_launcher_reader *r)
     int status = 0;
     int exited = waitpid(r->pid, &status, 0) == r->pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     bool done = exited == 0 || exited == PARTIAL;
-    bool fits = exited != PARTIAL || !r->reloads || add_known(r);
+    bool fits = exited != PARTIAL || add_known(r);
 
     if (done && fits && r->reloads)
         cfr_secret_free(&r->newer);

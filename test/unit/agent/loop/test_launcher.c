@@ -302,6 +302,19 @@ static void what_a_reload_cannot_read_is_not_taken_out(void **state)
     assert_string_equal(start("/bin/cat", 0), "");
 }
 
+/* The same without a reload: what an earlier reading added is known still. */
+static void what_a_later_reading_lacks_is_not_taken_out(void **state)
+{
+    (void)state;
+    strcpy(config->program, "/bin/echo");
+    assert_string_equal(start("/bin/echo", 0), "");
+    config->how = READS_PART;
+    strcpy(config->program, "/bin/cat");
+    assert_string_equal(start("/bin/cat", 0), "");
+    assert_string_equal(start("/bin/echo", 0), "");
+    assert_int_equal(config->reads, 2);
+}
+
 static void a_configuration_that_cannot_be_read(void **state)
 {
     (void)state;
@@ -393,6 +406,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_that_the_configuration_has_since_is_started, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(what_a_reload_takes_out_is_refused, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(what_a_reload_cannot_read_is_not_taken_out, open_launcher, close_launcher),
+        cmocka_unit_test_setup_teardown(what_a_later_reading_lacks_is_not_taken_out, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(a_configuration_that_cannot_be_read, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(one_that_breaks_the_parser, open_launcher, close_launcher),
         cmocka_unit_test_setup_teardown(one_that_hangs_is_waited_for_once, open_launcher, close_launcher),
