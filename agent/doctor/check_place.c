@@ -146,14 +146,15 @@ struct changeable {
     size_t count;
 };
 
-/* By owner and mode: groups of the agent are not known here. A read-only mount keeps everybody from writing. */
+/* By owner and mode: groups of the agent are not known here. A read-only mount keeps everybody from writing, and the
+ * sticky bit keeps all but the owners from replacing a file. */
 static bool may_change(const char *path, uid_t user)
 {
     struct statvfs fs;
     struct stat st;
 
-    return stat(path, &st) == 0 && (st.st_uid == user || (st.st_mode & S_IWOTH) != 0) && statvfs(path, &fs) == 0 &&
-           (fs.f_flag & ST_RDONLY) == 0;
+    return stat(path, &st) == 0 && (st.st_uid == user || (st.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH) &&
+           statvfs(path, &fs) == 0 && (fs.f_flag & ST_RDONLY) == 0;
 }
 
 /* Code that takes over the agent could add a command there, which credfresh-start would then start. */

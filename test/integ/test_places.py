@@ -167,6 +167,8 @@ def test_a_configuration_that_the_agents_user_may_change(agent, theirs):
         return [f["text"] for f in report.findings if f["check"] == "machine.config" and f["level"] == "warning"]
 
     assert warned() == []
+    kubeconfig.parent.chmod(0o1777)
+    assert warned() == []
     os.chown(theirs, NOBODY, -1)
     kubeconfig.chmod(0o666)
     assert [text.split(", so that")[0] for text in warned()] == [
