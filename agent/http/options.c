@@ -5,6 +5,8 @@
 #include "agent/loop/clock.h"
 #include "base/str.h"
 #include "base/wipealloc.h"
+#include "wire/cidr.h"
+#include "wire/url.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -310,6 +312,37 @@ static bool is_never_proxied(const struct cfr_http_request *r, const struct cfr_
     return r->direct || r->unix_socket != NULL || to->link_local || (to->loopback && r->proxy == NULL);
 }
 
+/* As libcurl compares them: a network, or a domain with what lies below it. */
+static bool covers(struct cfr_view entry, struct cfr_view host)
+{
+    unsigned char address[16];
+    size_t n = cfr_url_address(host, address);
+    struct cfr_cidr network;
+    char text[256];
+
+    if (entry.n == 0 || entry.n >= sizeof text)
+        return false;
+    (void)snprintf(text, sizeof text, "%.*s", (int)entry.n, entry.p);
+    if (n != 0)
+        return cfr_cidr_parse(text, &network, NULL) == 0 && cfr_cidr_has(&network, address, n);
+    if (entry.n > host.n)
+        return text[0] == '.' && cfr_view_is_nocase(host, text + 1);
+    return cfr_view_is_nocase((struct cfr_view){host.p + (host.n - entry.n), entry.n}, text) &&
+           (entry.n == host.n || text[0] == '.' || host.p[host.n - entry.n - 1] == '.');
+}
+
+static bool is_exempt(struct cfr_view host, const char *no_proxy)
+{
+    size_t n;
+
+    for (const char *entry = no_proxy; *entry != '\0'; entry += n + strspn(entry + n, ", ")) {
+        n = strcspn(entry, ", ");
+        if (covers((struct cfr_view){entry, n}, host))
+            return true;
+    }
+    return strcmp(no_proxy, "*") == 0;
+}
+
 static unsigned set_proxy(CURL *e, const struct cfr_http_transfer *t, const struct cfr_http_request *r,
                           const struct cfr_http_target *to, const char *no_proxy)
 {
@@ -320,6 +353,9 @@ static unsigned set_proxy(CURL *e, const struct cfr_http_transfer *t, const stru
     bad |= curl_easy_setopt(e, CURLOPT_PROXY_CAPATH, NULL);
     if (is_never_proxied(r, to))
         return bad | curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
+    /* libcurl would compare the list with the server_name. */
+    if (r->proxy == NULL && r->server_name != NULL)
+        no_proxy = is_exempt(to->host, no_proxy) ? "*" : "";
     if (r->proxy == NULL)
         return bad | curl_easy_setopt(e, CURLOPT_NOPROXY, no_proxy);
     bad |= curl_easy_setopt(e, CURLOPT_PROXY, r->proxy);

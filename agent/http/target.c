@@ -49,6 +49,7 @@ int cfr_http_target_check(struct cfr_http_transfer *t, const struct cfr_http_req
         (void)cfr_err_prefix(err, "the request's URL");
         return rc;
     }
+    out->host = url.host;
     out->tls = url.tls;
     out->loopback = url.loopback;
     t->named = r->unix_socket == NULL && !url.loopback && !url.literal;

@@ -16,6 +16,7 @@
 
 /* Kind of a request's destination. */
 struct cfr_http_target {
+    struct cfr_view host; /* borrowed from the request's URL */
     bool tls;
     bool loopback;
     bool link_local; /* one of AWS's container credential addresses, and the request allows them */

@@ -271,6 +271,42 @@ static void test_own_proxy(void **state)
     cfr_http_close(h);
 }
 
+/* no_proxy lists the hosts that are connected to, not the names in their certificates. */
+static void test_the_environments_proxy_with_another_name(void **state)
+{
+    static const struct {
+        const char *no_proxy;
+        bool direct;
+    } cases[] = {{"0.0.0.0", true},
+                 {"a.example,0.0.0.0/8", true},
+                 {"*", true},
+                 {"elsewhere.example", false},
+                 {".example, 10.0.0.0/8", false}};
+    char proxy[64];
+
+    (void)state;
+    (void)snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", srv.plain);
+    assert_int_equal(setenv("https_proxy", proxy, 1), 0);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char url[256];
+        struct cfr_http_request r = get_pem(url, srv.elsewhere, made[CA]);
+        struct cfr_http *h;
+        struct got g;
+
+        assert_int_equal(setenv("no_proxy", cases[i].no_proxy, 1), 0);
+        h = engine();
+        /* This machine by an address that is not of loopback. */
+        (void)snprintf(url, sizeof url, "https://0.0.0.0:%d/echo", srv.elsewhere);
+        r.server_name = "elsewhere.example";
+        g = fetch(h, &r);
+        if (g.error != (cases[i].direct ? 0 : CFR_E_NET))
+            fail_msg("%s: %d: %s", cases[i].no_proxy, g.error, g.err);
+        cfr_http_close(h);
+    }
+    assert_int_equal(unsetenv("https_proxy"), 0);
+    assert_int_equal(unsetenv("no_proxy"), 0);
+}
+
 static void test_proxies_that_are_none(void **state)
 {
     static const char *const proxies[] = {
@@ -375,6 +411,7 @@ int main(void)
         cmocka_unit_test(test_other_name),
         cmocka_unit_test(test_names_that_are_none),
         cmocka_unit_test(test_own_proxy),
+        cmocka_unit_test(test_the_environments_proxy_with_another_name),
         cmocka_unit_test(test_proxies_that_are_none),
         cmocka_unit_test(test_link_local),
         cmocka_unit_test(test_plain_http),
