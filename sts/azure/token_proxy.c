@@ -12,12 +12,13 @@
 #define PROXY_VARIABLE  "AZURE_KUBERNETES_TOKEN_PROXY"
 #define NAME_VARIABLE   "AZURE_KUBERNETES_SNI_NAME"
 #define CA_PEM_VARIABLE "AZURE_KUBERNETES_CA_DATA"
+#define PROXY_MAX       500
 
 #define FIELD(member, kind)                                                                                            \
     .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_azure_token_proxy, member)
 
 static const struct cfr_field proxy_fields[] = {
-    {FIELD(url, STRING), .variables = PROXY_VARIABLE, .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 500,
+    {FIELD(url, STRING), .variables = PROXY_VARIABLE, .flags = CFR_FIELD_REQUIRED, .min = 1, .max = PROXY_MAX,
      .doc = CFR_DOC("URL of the proxy, https only. The path of Entra ID's token endpoint is added.")},
     {FIELD(server_name, STRING), .variables = NAME_VARIABLE, .min = 1, .max = 253,
      .doc = CFR_DOC("The name to send in the TLS handshake (SNI), which the proxy's certificate must have. Default: "
@@ -32,6 +33,8 @@ static int check_url(const char *key, const char *text, struct cfr_err *err)
 {
     struct cfr_url url;
 
+    if (strlen(text) > PROXY_MAX)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it is longer than %d bytes", key, PROXY_MAX);
     if (cfr_url_parse(text, &url, err) != 0)
         return cfr_err_prefix(err, "%s", key);
     if (!url.tls)

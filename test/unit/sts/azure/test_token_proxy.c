@@ -74,8 +74,11 @@ static void refuses(const char *const *environment, const char *why)
 static void half_of_the_settings_is_an_error(void **state)
 {
     struct cfr_azure c = base();
+    char url[600] = "https://a/";
 
     (void)state;
+    memset(url + strlen(url), 'b', sizeof url - 1 - strlen(url));
+    refuses(ENV("AZURE_KUBERNETES_TOKEN_PROXY", url), "AZURE_KUBERNETES_TOKEN_PROXY: it is longer than 500 bytes");
     refuses(ENV("AZURE_KUBERNETES_SNI_NAME", "abc"),
             "the environment has AZURE_KUBERNETES_SNI_NAME but not AZURE_KUBERNETES_TOKEN_PROXY");
     refuses(ENV("AZURE_KUBERNETES_CA_FILE", "/ca.pem"), "the environment has AZURE_KUBERNETES_CA_FILE but not");
