@@ -8,13 +8,17 @@
 
 #define ACCEPT_MAX 4096 /* in one call, so that those accepted before get their turn */
 
-/* Closes the oldest newcomer of the group that has the most. */
+/* Closes the oldest newcomer of the group that has the most, if possible one that asks for nothing yet. */
 static void drop_one(struct cfr_httpd_newcomers *out)
 {
     size_t victim = 0;
 
     for (size_t i = 1; i < out->count; i++) {
-        if (out->items[i].group->newcomers > out->items[victim].group->newcomers)
+        const struct cfr_httpd_newcomer *one = &out->items[i];
+        const struct cfr_httpd_newcomer *worst = &out->items[victim];
+
+        if (one->group->newcomers > worst->group->newcomers ||
+            (one->group == worst->group && worst->asks && !one->asks))
             victim = i;
     }
     (void)close(out->items[victim].fd);

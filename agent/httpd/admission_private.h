@@ -20,6 +20,7 @@ struct cfr_httpd_newcomer {
         struct sockaddr_in6 in6;
     } address;
     struct cfr_httpd_group *group; /* counts it as a newcomer */
+    bool asks;                     /* a request of its has begun to arrive, as far as the server has looked */
 };
 
 struct cfr_httpd_newcomers {
@@ -27,12 +28,13 @@ struct cfr_httpd_newcomers {
     size_t count;
 };
 
-/* The group of a new client; NULL: it is closed. */
-typedef struct cfr_httpd_group *cfr_httpd_group_fn(void *ctx, const struct cfr_httpd_newcomer *client);
+/* The group of a new client, of which it also sets `asks`; NULL: it is closed. */
+typedef struct cfr_httpd_group *cfr_httpd_group_fn(void *ctx, struct cfr_httpd_newcomer *client);
 
 /* Accepts all clients that wait on LISTEN_FD and leaves at most MOST of them in OUT, as many of each group as of the
- * others; the rest are closed, which costs little: a client that comes now would otherwise wait behind thousands of
- * connections of one program. Returns 0, or the errno value of accept4 when descriptors or memory are short. */
+ * others, first those that ask; the rest are closed, which costs little: a client that comes now would otherwise wait
+ * behind thousands of connections of one program. Returns 0, or the errno value of accept4 when descriptors or memory
+ * are short. */
 int cfr_httpd_admission_collect(int listen_fd, size_t most, cfr_httpd_group_fn *group_of, void *ctx,
                                 struct cfr_httpd_newcomers *out);
 

@@ -92,8 +92,8 @@ static size_t ahead_most(const struct cfr_httpd_server *s)
     return s->connections_most / 8 + 1;
 }
 
-/* True if more than one request waits. */
-static bool has_pipelined(int fd)
+/* True if more than one request waits. *ASKS: the first one, or a part of it, does. */
+static bool has_pipelined(int fd, bool *asks)
 {
     char head[HEAD_MAX];
     ssize_t n = recv(fd, head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
@@ -103,6 +103,7 @@ static bool has_pipelined(int fd)
     /* A client's secret is in the head. */
     if (n > 0)
         cfr_secret_wipe(head, (size_t)n);
+    *asks = n > 0;
     return more;
 }
 
@@ -115,7 +116,7 @@ static struct cfr_httpd_group *ahead_group(struct cfr_httpd_server *s)
 }
 
 /* By user, because all programs of this machine have the same addresses, or by the address of another machine. */
-static struct cfr_httpd_group *find_group(void *ctx, const struct cfr_httpd_newcomer *client)
+static struct cfr_httpd_group *find_group(void *ctx, struct cfr_httpd_newcomer *client)
 {
     struct cfr_httpd_server *s = ctx;
     bool local = s->socket.unix_path != NULL;
@@ -132,7 +133,7 @@ static struct cfr_httpd_group *find_group(void *ctx, const struct cfr_httpd_newc
         cfr_httpd_peer_origin(peer, s->loopback, &origin);
     if (s->options.accepts != NULL && !s->options.accepts(s->options.ctx, &origin))
         return NULL;
-    if (s->options.no_body && has_pipelined(client->fd)) {
+    if (s->options.no_body && has_pipelined(client->fd, &client->asks)) {
         ahead = ahead_group(s);
         return ahead != NULL && ahead->newcomers < ahead_most(s) ? ahead : NULL;
     }
