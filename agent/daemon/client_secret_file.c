@@ -227,7 +227,7 @@ static void look_at(struct client_secret *p, int64_t wait_ms)
     int rc = p->ours ? look_at_ours(p, &found, wait_ms, &err) : cfr_file_read_linked(p->path, &found, &err);
 
     p->read_boot_ms = cfr_clock_now().boot_ms;
-    /* A disk that does not answer has changed nothing. */
+    /* While the disk does not answer, the last content remains valid. */
     if (!p->ours && rc == CFR_E_TIMEOUT && p->good) {
         cfr_secret_free(&found);
         return;

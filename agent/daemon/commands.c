@@ -44,7 +44,7 @@ struct plugins {
     struct cfr_daemon_known seen;
 };
 
-/* A plugin that the agent knows from before goes on while its kubeconfig cannot be read. */
+/* A plugin that is already known can still be started while its kubeconfig cannot be read. */
 static void list_plugin(void *ctx, const struct cfr_field_text *kubeconfig)
 {
     const struct cfr_kube_where where = cfr_daemon_kube_where(kubeconfig);

@@ -146,8 +146,8 @@ struct changeable {
     size_t count;
 };
 
-/* By owner and mode: groups of the agent are not known here. A read-only mount keeps everybody from writing, and the
- * sticky bit keeps all but the owners from replacing a file. */
+/* By owner and mode: groups of the agent are not known here. On a read-only mount no user can write, and in a directory
+ * with the sticky bit only its owner can replace a file. */
 static bool may_change(const char *path, uid_t user)
 {
     struct statvfs fs;
@@ -201,7 +201,7 @@ void cfr_doctor_config_places(struct cfr_doctor *d, struct cfr_doctor_case *c)
     struct changeable all = {.d = d};
 
     (void)c;
-    /* Root may change everything but for what its sandbox keeps it from. */
+    /* Root may change every file that its sandbox does not protect. */
     if (!find_agent_user(d, &all.user) || all.user == 0)
         return;
     if (d->config_path != NULL)

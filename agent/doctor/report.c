@@ -116,7 +116,8 @@ static bool is_known(const struct cfr_doctor *d, enum cfr_finding_level level, c
     return false;
 }
 
-/* Without a file, nobody has written the keys that TEXT names. What is longer than an error remains as it is. */
+/* Without a configuration file, replaces keys in TEXT by the variables they come from. A text that is longer than an
+ * error is left unchanged. */
 static void name_variables(const struct cfr_doctor *d, char *text, size_t size)
 {
     if (d->config != NULL && d->config_path == NULL && strlen(text) < CFR_ERR_TEXT_MAX)

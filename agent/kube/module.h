@@ -34,7 +34,7 @@ struct cfr_module {
     void (*on_clock)(void *state);
     /* A child process has ended. */
     void (*on_child)(void *state);
-    /* Requests to WHERE that wait after a failure wait no longer. */
+    /* Repeats now the requests to WHERE that wait after a failure. */
     void (*resume)(void *state, const struct cfr_kube_where *where, struct cfr_now now);
     /* For `credfresh once`: true until everything was tried once; true if the last try failed. */
     bool (*is_busy)(const void *state);

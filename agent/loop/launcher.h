@@ -27,7 +27,8 @@ typedef int cfr_launcher_read_fn(const void *ctx, struct cfr_secret *list, struc
  * Before what may hang. */
 void cfr_launcher_list_send(struct cfr_secret *list);
 
-/* In such a function: what names some commands cannot be read now. The launcher keeps those that it has, too. */
+/* In such a function: a file that names commands cannot be read now. The launcher also keeps the commands that it has.
+ */
 void cfr_launcher_list_is_partial(void);
 
 /* Forks it. CTX is borrowed. CFR_E_LIMIT, CFR_E_NOMEM, CFR_E_IO. */

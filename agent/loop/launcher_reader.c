@@ -20,7 +20,7 @@
 #define READ_MS   30000 /* one that takes longer hangs, and is ended for the next one */
 #define READ_MAX  65536
 #define TOO_LARGE "the list of its commands is too large"
-#define PARTIAL   2 /* exit status of a child whose list is not whole */
+#define PARTIAL   2 /* exit status of a child whose list is incomplete */
 
 /* ---- the child ---- */
 

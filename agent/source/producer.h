@@ -21,8 +21,8 @@ struct cfr_source_client {
     struct cfr_kube *kube;
     int state_fd;
     double spread;        /* from 0 to 1, the same at each start: agents do not move in step */
-    const bool *draining; /* the agent ends: nothing new is begun */
-    /* What the credential NAME has to offer; false if there is none of that name. */
+    const bool *draining; /* the agent is stopping: start nothing new */
+    /* Fills OUT with the offer of the credential NAME; false if there is no such credential. */
     bool (*offer)(void *ctx, const char *name, struct cfr_offer *out);
     void *offer_ctx;
     struct cfr_publish_record *record;
@@ -34,19 +34,19 @@ struct cfr_source_client {
     void *ctx;                           /* of the last three */
 };
 
-/* Why a start comes. */
+/* Reasons for a start. */
 struct cfr_source_order {
     bool wanted; /* an operator requested a new grant */
     bool again;  /* the configuration changed: what is granted is published in another way */
-    bool lost;   /* what was published is missing */
+    bool lost;   /* published files are missing */
 };
 
-/* What is known of a producer at this moment. */
+/* The present state of a producer. */
 struct cfr_source_report {
     bool made;      /* it made what is published */
     bool busy;      /* a request, or a write to disk, is in progress */
     bool writing;   /* a step is due when a child process ends */
-    bool continues; /* something is to be done now: `credfresh once` waits for that */
+    bool continues; /* work is due now: `credfresh once` waits for it */
     bool refused;   /* the server refuses what is published, for certain */
     bool old_gone;  /* what was published before can never be used again */
 };
@@ -82,7 +82,7 @@ struct cfr_source_producer {
     bool (*changed)(void *state, const char *name);
     /* 0 if an operator may request a new grant. CFR_E_USAGE, CFR_E_UNAVAILABLE. */
     int (*may_request)(const void *state, struct cfr_err *err);
-    /* One is requested: a start that is in progress does not count for it. */
+    /* An operator requested a new grant: a start that is in progress does not count for it. */
     void (*request)(void *state);
     void (*report)(void *state, struct cfr_source_report *out);
     /* Adds its part. What that borrows lives until the next call. */

@@ -31,7 +31,7 @@ static void add_command(struct cfr_str *out, const char *client, const struct cf
     cfr_str_free(&parameters);
 }
 
-/* A proxy exchanges the token by itself: the identity needs no federated credential. */
+/* The proxy exchanges the token, so the identity needs no federated credential. */
 static void report_binding(const struct cfr_azure_settings *place, const struct cfr_azure_token_proxy_settings *proxy,
                            const struct cfr_sts_trust *t)
 {

@@ -18,7 +18,7 @@ NAME = "0123abcd.proxy.example"
 
 
 class Proxy:
-    """Answers by the local cloud, and only those who ask for NAME; all else ends the handshake."""
+    """Answers from the local cloud, but only clients that send NAME; for any other name it ends the handshake."""
 
     def __init__(self, directory, cloud):
         self.names, self.paths, self.hosts, self.directory = [], [], [], directory
@@ -80,7 +80,7 @@ def agent(agent_factory, shared_cloud):
 
 
 def bound(proxy, cloud, data=False):
-    """What the webhook sets. The authority is a host that nobody may ask."""
+    """The variables that the webhook sets. No request may reach the authority."""
     ca = {"AZURE_KUBERNETES_CA_DATA": proxy.ca.read_text()} if data else {"AZURE_KUBERNETES_CA_FILE": str(proxy.ca)}
     return {**azure(cloud), "AZURE_AUTHORITY_HOST": "https://login.microsoftonline.com/",
             "AZURE_KUBERNETES_TOKEN_PROXY": proxy.url, "AZURE_KUBERNETES_SNI_NAME": NAME, **ca}
