@@ -20,7 +20,7 @@ struct cfr_httpd_newcomer {
         struct sockaddr_in6 in6;
     } address;
     struct cfr_httpd_group *group; /* counts it as a newcomer */
-    bool asks;                     /* a request of its has begun to arrive, as far as the server has looked */
+    bool asks;                     /* its first request has begun to arrive; false where the server does not look */
 };
 
 struct cfr_httpd_newcomers {
