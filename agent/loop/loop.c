@@ -334,7 +334,7 @@ size_t cfr_loop_prepare(struct pollfd **fds)
 void cfr_loop_run(int64_t now_boot_ms)
 {
     struct cfr_task batch = {.next = &batch, .previous = &batch};
-    int64_t until_boot_ms;
+    int64_t began_boot_ms;
 
     while (loop.heap != NULL && loop.heap->at_boot_ms <= now_boot_ms) {
         struct cfr_task *t = loop.heap;
@@ -348,8 +348,8 @@ void cfr_loop_run(int64_t now_boot_ms)
             loop.owners[i]->run(loop.owners[i]);
     }
     /* Only from now on: descriptors that are busy in each turn must not take the time of what is due. */
-    until_boot_ms = cfr_clock_now().boot_ms + CFR_LOOP_TURN_MS;
-    while (batch.next != &batch && cfr_clock_now().boot_ms <= until_boot_ms) {
+    began_boot_ms = cfr_clock_now().boot_ms;
+    while (batch.next != &batch && cfr_clock_now().boot_ms - began_boot_ms <= CFR_LOOP_TURN_MS) {
         struct cfr_task *t = batch.next;
 
         unset(t);
