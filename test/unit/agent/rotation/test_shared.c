@@ -157,6 +157,7 @@ static void a_follower_that_has_lost_it(void **state)
 /* A key of another program, which is 20 days old, and is found at a target. */
 static void begin_adoption(const char *cloud)
 {
+    static char adopt[] = CFR_ADOPT_TARGET;
     struct fake_key *k;
 
     use_cloud(cloud);
@@ -164,7 +165,7 @@ static void begin_adoption(const char *cloud)
     k->made_ms -= 20 * CFR_DAY_MS;
     fill_grant(k, &fake.found);
     add_agent(0, NULL);
-    a->mint.adopt = (char[]){CFR_ADOPT_TARGET};
+    a->mint.adopt = adopt;
     open_agent(a);
 }
 
