@@ -563,8 +563,12 @@ def test_after_a_reload_connections_leave_descriptors_for_the_rest(agent):
     eventually(lambda: len(os.listdir(f"/proc/{agent.process.pid}/fd")) < 100, "the end of closed connections")
     configure(1)
     assert agent.run("reload").returncode == 0
-    held = hold(places[0], 250)
-    assert agent.status()["state"] == "fresh" and sum(is_open(s) for s in held) == 250
+    # Of those that wait at once it takes only half as many as it may have; an answer to us means that it has accepted.
+    held = []
+    for _ in range(5):
+        held += hold(places[0], 50)
+        assert agent.status()["state"] == "fresh"
+    assert sum(is_open(s) for s in held) == 250
     for s in held:
         s.close()
 
