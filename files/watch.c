@@ -226,10 +226,11 @@ static uint64_t read_identity(int dir_fd, const struct cfr_watch_entry *e)
     if (is_directory_itself(e))
         return 0;
     if (read_status(dir_fd, e, &st) || (is_whole_directory(e) && fstat(dir_fd, &st) == 0)) {
-        const uint64_t facts[] = {st.st_dev, st.st_ino, (uint64_t)st.st_size, (uint64_t)st.st_ctim.tv_sec,
-                                  (uint64_t)st.st_ctim.tv_nsec};
-
-        id = cfr_hash_add(CFR_HASH_START, facts, sizeof facts);
+        id = cfr_hash_add(CFR_HASH_START, &st.st_dev, sizeof st.st_dev);
+        id = cfr_hash_add(id, &st.st_ino, sizeof st.st_ino);
+        id = cfr_hash_add(id, &st.st_size, sizeof st.st_size);
+        id = cfr_hash_add(id, &st.st_ctim.tv_sec, sizeof st.st_ctim.tv_sec);
+        id = cfr_hash_add(id, &st.st_ctim.tv_nsec, sizeof st.st_ctim.tv_nsec);
     }
     n = readlinkat(dir_fd, CFR_GENERATION_DATA, target, sizeof target);
     if (n >= 0)

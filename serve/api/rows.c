@@ -5,16 +5,17 @@
 #include <string.h>
 
 #define ROW(STRUCT, KEY, TYPE, MEMBER)                                                                                 \
-    .key = KEY, .type = CFR_API_##TYPE, .offset = offsetof(struct cfr_api_status##STRUCT, MEMBER),                     \
+    .key = (KEY), .type = CFR_API_##TYPE, .offset = offsetof(struct cfr_api_status##STRUCT, MEMBER),                   \
     .size = sizeof((struct cfr_api_status##STRUCT *)0)->MEMBER
 #define WHEN(STRUCT, MEMBER)                                                                                           \
     .when_offset = offsetof(struct cfr_api_status##STRUCT, MEMBER),                                                    \
     .when_size = sizeof((struct cfr_api_status##STRUCT *)0)->MEMBER
 #define CREDENTIAL(KEY, TYPE, MEMBER) ROW(_credential, KEY, TYPE, MEMBER)
 #define LIST(STRUCT, KEY, MEMBER, COUNT, ITEM, ROWS)                                                                   \
-    ROW(STRUCT, KEY, LIST, MEMBER), .count_offset = offsetof(struct cfr_api_status##STRUCT, COUNT), .rows = ROWS,      \
-                                    .item_size = sizeof(struct cfr_api_status_##ITEM)
-#define OBJECT(KEY, ROWS) .key = KEY, .type = CFR_API_OBJECT, .rows = ROWS
+    .key = (KEY), .type = CFR_API_LIST, .offset = offsetof(struct cfr_api_status##STRUCT, MEMBER),                     \
+    .size = sizeof(void *), .count_offset = offsetof(struct cfr_api_status##STRUCT, COUNT), .rows = (ROWS),            \
+    .item_size = sizeof(struct cfr_api_status_##ITEM)
+#define OBJECT(KEY, ROWS) .key = (KEY), .type = CFR_API_OBJECT, .rows = (ROWS)
 #define METRIC(TYPE, PLACE, NAME, HELP)                                                                                \
     .family = &(const struct cfr_api_family)                                                                           \
     {                                                                                                                  \
@@ -22,7 +23,7 @@
     }
 #define GAUGE(PLACE, NAME, HELP)   METRIC("gauge", PLACE, NAME, HELP)
 #define COUNTER(PLACE, NAME, HELP) METRIC("counter", PLACE, NAME, HELP)
-#define RESULT(FAMILY, VALUE)      .family = FAMILY, .label = "result", .value = VALUE
+#define RESULT(FAMILY, VALUE)      .family = (FAMILY), .label = "result", .value = (VALUE)
 
 static const struct cfr_api_row build_labels[] = {{ROW(, "version", TEXT, version)}, {0}};
 
@@ -97,8 +98,8 @@ static const struct cfr_api_family hook_last_run = {
 
 #define RUN_ROWS(RUNS, GENERATION, LAST_RUN)                                                                           \
     {ROW(_hook, "name", TEXT, name)}, {ROW(_hook, "result", TEXT, result)}, {ROW(_hook, "error", TEXT, error)},        \
-        {ROW(_hook, "last_run", INSTANT, last_run_s), .flags = CFR_API_ZERO, .family = LAST_RUN},                      \
-        {ROW(_hook, "generation", COUNT, generation), .family = GENERATION},                                           \
+        {ROW(_hook, "last_run", INSTANT, last_run_s), .flags = CFR_API_ZERO, .family = (LAST_RUN)},                    \
+        {ROW(_hook, "generation", COUNT, generation), .family = (GENERATION)},                                         \
         {ROW(_hook, "runs_ok", COUNT, runs_ok), RESULT(RUNS, "ok")},                                                   \
     {                                                                                                                  \
         ROW(_hook, "runs_failed", COUNT, runs_failed), RESULT(RUNS, "failed")                                          \
