@@ -25,7 +25,7 @@ static const struct cfr_field proxy_fields[] = {
                     "the URL's host.")},
     {FIELD(ca_file, STRING), .variables = CFR_AZURE_TOKEN_PROXY_CA_VARIABLE,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CA_FILE,
-     .doc = CFR_DOC("Certificates (PEM) to trust for the proxy. Default: the system's.")},
+     .doc = CFR_DOC("Certificates (PEM) to trust for the proxy. Default: as for the exchange.")},
     {.key = NULL},
 };
 
@@ -138,7 +138,8 @@ int cfr_azure_token_proxy_apply(const struct cfr_azure_token_proxy_settings *p, 
     free(request->url);
     request->url = url.p;
     request->server_name = p->server_name;
-    request->ca_file = p->ca_file;
+    if (p->ca_file != NULL)
+        request->ca_file = p->ca_file;
     request->ca_pem = cfr_view_of(p->ca_pem != NULL ? p->ca_pem : "");
     return 0;
 }

@@ -14,7 +14,7 @@
 struct cfr_azure_token_proxy_settings {
     const char *url;
     const char *server_name; /* NULL = the URL's host */
-    const char *ca_file;     /* without it and ca_pem: the system's CA */
+    const char *ca_file;     /* without it and ca_pem: as for the exchange */
     const char *ca_pem;
 };
 

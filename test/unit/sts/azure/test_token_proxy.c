@@ -45,6 +45,10 @@ static void the_same_request_goes_to_the_proxy(void **state)
     c.token_proxy = &proxy;
     compare(&c, ENV(PROXY_URL, "AZURE_KUBERNETES_SNI_NAME", "abc.proxy.example", "AZURE_KUBERNETES_CA_FILE", "/ca.pem"),
             0, "azure/requests/token-proxy-key.txt");
+    /* Without a CA for the proxy, that of the exchange is used. */
+    c.ca_file = (char[]){"/exchange.pem"};
+    compare(&c, NULL, 0, "azure/requests/token-proxy-exchange-ca.txt");
+    c.ca_file = NULL;
     /* A registry gets a token of the identity, by itself. */
     c.token_proxy = NULL;
     c.acr = (struct cfr_strings){registries, 1};
