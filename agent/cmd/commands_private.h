@@ -56,8 +56,8 @@ void cfr_cmd_status_print(const struct cfr_json *doc, const struct cfr_cli_optio
 struct cfr_cmd_supervise {
     char *const *argv;        /* the command; argv[0] is looked for in PATH */
     char *const *environment; /* its own */
-    /* The agent's life, in a process of its own; what it returns is that one's exit status. READY_FD is 0 for one that
-     * takes over from an agent that failed. */
+    /* Runs the agent. Called in a separate process, whose exit status is the result. READY_FD is 0 for one that takes
+     * over from an agent that failed. */
     int (*agent)(void *ctx, int ready_fd);
     void *ctx;
     int64_t timeout_ms; /* until what the command needs is published */

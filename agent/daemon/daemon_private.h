@@ -48,7 +48,7 @@ struct cfr_daemon {
     struct cfr_task tick;     /* next look at everything that may have been missed */
     struct cfr_task watchdog;
     struct cfr_task notice;  /* once logs what it waits for */
-    struct cfr_task end;     /* of once, or of what is still under way when the end has come */
+    struct cfr_task end;     /* of once, or of what is still in progress at the end */
     int64_t clock_offset_ms; /* wall minus boot, to notice steps that no event announced */
     int64_t started_boot_ms; /* a clock that is set after the boot would make it a moment long ago */
     int64_t config_loaded_boot_ms;

@@ -281,7 +281,7 @@ int64_t cfr_doctor_memory_limit(struct cfr_view cgroup, const char *root, char p
 /* True for an address in place of a name. */
 bool cfr_doctor_is_address(const char *host);
 /* Writes HOST's addresses, "10.0.0.1, 2001:db8::1", and how long it took. CFR_E_NET with the resolver's
- * words; CFR_E_TIMEOUT. The resolver itself knows no limit, so a process of its own asks it. */
+ * words; CFR_E_TIMEOUT. The resolver itself knows no limit, so a separate process asks it. */
 int cfr_doctor_resolve(const char *host, int64_t timeout_ms, char addresses[CFR_DOCTOR_ADDRESSES_MAX], int64_t *took_ms,
                        struct cfr_err *err);
 /* What RESOLV_CONF (the text of /etc/resolv.conf) says, in a few words: servers and search list. Pure. */

@@ -45,7 +45,7 @@ struct cfr_kube_stream {
     unsigned chunks;                   /* of the list */
     int64_t begun_boot_ms;             /* when the call was begun */
     struct cfr_err broken;             /* why the watch must end */
-    struct cfr_task task;              /* begins the next call; idle while one is under way */
+    struct cfr_task task;              /* begins the next call; idle while one is in progress */
     int64_t watch_boot_ms;             /* of the next watch, where the list is repeated */
     struct cfr_backoff list_backoff;
     struct cfr_backoff watch_backoff;

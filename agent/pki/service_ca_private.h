@@ -21,7 +21,7 @@ int64_t cfr_service_ca_deadline(const struct cfr_service_ca *s);
 /* The wall clock was set: the next step checks everything. */
 void cfr_service_ca_on_clock(struct cfr_service_ca *s);
 
-/* After SIGCHLD: a key may have been made, and the next step goes on with it. */
+/* After SIGCHLD: a key may have been made, and the next step uses it. */
 void cfr_service_ca_on_child(struct cfr_service_ca *s);
 /* True while a child makes the key of the next CA, as of the last step. */
 bool cfr_service_ca_is_rotating(const struct cfr_service_ca *s);

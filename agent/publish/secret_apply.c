@@ -340,8 +340,7 @@ static void after_periodic_look(struct cfr_delivery_object *t, const struct cfr_
         rc = refuse(t, answer, &retry_after_s, &err);
     }
     hide_secrets(t, answer, &err);
-    /* Something newer is to be applied by now: what was read is compared with that, and a look of its own comes first.
-     */
+    /* Something newer is to be applied by now, and the object is read again before that. */
     if (t->loaded) {
         rc = 0;
         err.code = 0;

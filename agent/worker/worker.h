@@ -40,7 +40,7 @@ struct cfr_host {
     unsigned hook_attempts;                             /* 0 = never give up */
     struct cfr_fair_queue turns;                        /* of workers, by provider */
     struct cfr_publisher_crew crew;
-    bool draining;         /* the end is near: what is under way goes on, and nothing new is begun */
+    bool draining;         /* the end is near: what is in progress continues, and nothing new begins */
     unsigned begun;        /* turns since memory was given back */
     struct cfr_task moved; /* a worker may have become ready, or not ready any more */
 };

@@ -15,7 +15,7 @@
 #define UNREADABLE_LOOK_MS INT64_C(200)
 
 #define STORM              16   /* turns that leave memory worth giving back */
-#define BUSY_LOOK_MS       1000 /* when other work at the targets is under way */
+#define BUSY_LOOK_MS       1000 /* while other work at the targets is in progress */
 #define RESUME_MS          1000 /* in which all begin that waited for one API server */
 
 /* ---- the interpreter ---- */

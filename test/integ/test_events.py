@@ -58,7 +58,7 @@ def test_a_repair_is_no_new_content(agent, kube):
     start(agent, target(agent, "lost", events=True))
     eventually(lambda: reasons(agent, "lost") == ["Published"], lambda: agent.log)
     kube.call("DELETE", "lost")
-    # Each is a request of its own.
+    # Each is a separate request.
     eventually(lambda: sorted(reasons(agent, "lost")) == ["PublishFailed", "Published", "Restored"], lambda: agent.log)
 
 

@@ -350,7 +350,7 @@ static void one_that_hangs_is_waited_for_once(void **state)
     (void)clock_gettime(CLOCK_MONOTONIC, &after);
     assert_true(after.tv_sec - before.tv_sec < 5);
     assert_int_equal(config->reads, 1);
-    /* It goes on. */
+    /* It continues. */
     strcpy(config->program, "/bin/echo");
     config->how = READS;
     while (rc == CFR_E_TIMEOUT)
